@@ -1,0 +1,64 @@
+"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
+
+A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it, and one of
+`check(module: Module) -> Iterator[Suspicion]` over facts, or
+`check_source(source: Source) -> Iterator[Report]` over text.
+Nothing lists the modules: the folder is the list.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ta_lint.core.source import Source
+    from ta_lint.facts import Module, Suspicion
+
+
+class Report(NamedTuple):
+    """What a check over text returns: positions as in `core.finding.Site`."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A loaded check module."""
+
+    rule: str
+    needs: tuple[re.Pattern[bytes], ...]
+    over_facts: "Callable[[Module], Iterator[Suspicion]] | None"
+    over_source: "Callable[[Source], Iterator[Report]] | None"
+
+    def wants(self, data: bytes) -> bool:
+        """Whether a file may hold what this check looks for."""
+        return all(pattern.search(data) for pattern in self.needs)
+
+
+@cache
+def stems() -> dict[str, str]:
+    """The module name of each rule that has a check here."""
+    names = (entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py"))
+    return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
+
+
+@cache
+def load(rule: str) -> Check | None:
+    """The check of a rule, None for one that has none: it is seen by the run alone, or by the engine itself."""
+    if rule not in stems():
+        return None
+    module = import_module(f"{__name__}.{stems()[rule]}")
+    return Check(
+        rule=rule,
+        needs=tuple(re.compile(pattern.encode(), re.MULTILINE) for pattern in ("torch", *module.NEEDS)),
+        over_facts=getattr(module, "check", None),
+        over_source=getattr(module, "check_source", None),
+    )

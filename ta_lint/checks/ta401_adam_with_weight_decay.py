@@ -1,0 +1,22 @@
+"""TA401: `Adam(weight_decay=...)` adds L2 to the gradient; `AdamW` decays the weights."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import argument, spreads
+
+NEEDS = (r"\bAdam\b", r"weight_decay|Adam\(")
+
+_WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to("torch.optim.Adam"):
+        if spreads(call) or argument(call, "decoupled_weight_decay") is not None:
+            continue
+        decay = argument(call, "weight_decay", _WEIGHT_DECAY)
+        if decay is not None and (value := module.number(decay)):
+            message = f"`Adam` with `weight_decay={value:g}` scales the decay by the adaptive step; `AdamW` does not"
+            yield Suspicion(call, message)

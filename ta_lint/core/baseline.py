@@ -1,0 +1,69 @@
+"""Findings accepted on a day: known, marked, and not counted again."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.files import write_atomically
+from ta_lint.core.finding import Finding
+
+
+class Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True, order=True):
+    """One accepted finding. Only the fingerprint is compared; the rest is for the reader of a diff."""
+
+    path: str
+    rule: str
+    fingerprint: str
+    message: str
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    version: int
+    findings: list[Entry]
+
+
+def load(path: Path) -> list[Entry]:
+    """The entries of a baseline file.
+
+    Raises:
+        UsageError: it is missing or not a baseline.
+    """
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_File)
+    except FileNotFoundError as error:
+        raise UsageError(f"baseline {path} does not exist; write it with --update-baseline") from error
+    except OSError as error:
+        raise UsageError(f"baseline {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        remedy = "restore it from version control, or write it anew with --update-baseline"
+        raise UsageError(f"baseline {path} is corrupt ({oneline(error)}); {remedy}") from error
+    if file.version != 1:
+        raise UsageError(f"baseline {path} has version {file.version}; this ta-lint reads version 1")
+    return file.findings
+
+
+def marked(findings: Iterable[Finding], entries: list[Entry]) -> tuple[list[Finding], list[Entry]]:
+    """The findings, those in the baseline marked, and the entries that match no finding any more."""
+    known = {entry.fingerprint for entry in entries}
+    result = [replace(finding, baselined=finding.fingerprint in known) for finding in findings]
+    present = {finding.fingerprint for finding in result}
+    return result, [entry for entry in entries if entry.fingerprint not in present]
+
+
+def save(path: Path, findings: Iterable[Finding]) -> int:
+    """Write the unsuppressed findings as the new baseline; returns how many.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    entries = sorted(
+        Entry(finding.site.path, finding.rule, finding.fingerprint, finding.message)
+        for finding in findings
+        if finding.suppression is None
+    )
+    text = msgspec.json.format(msgspec.json.encode(_File(1, entries)), indent=2).decode()
+    write_atomically(path, text + "\n")
+    return len(entries)

@@ -1,0 +1,36 @@
+"""Writing a file so that a reader never sees half of it."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from ta_lint.core.errors import UsageError, oneline
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write UTF-8 text beside `path` and move it there; a full disk or Ctrl-C leaves the old file as it was.
+
+    Raises:
+        UsageError: the folder is missing or cannot be written.
+    """
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or oneline(error)}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

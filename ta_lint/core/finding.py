@@ -1,0 +1,76 @@
+"""A finding: one pitfall at one place, whoever saw it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad it is, in SARIF's words; `rank` orders them, the worst highest."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a source file.
+
+    `path` is relative to the project root, with forward slashes; lines and columns count from 1 in Unicode
+    code points, and `end_column` is exclusive. `name` is the enclosing qualified name (`Net.forward`), empty at
+    module level.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why a finding does not count: `in_source` for a comment, otherwise a setting outside the file."""
+
+    in_source: bool
+    justification: str
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that explains a finding."""
+
+    site: Site
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One pitfall at one place.
+
+    `message` is lower case, present tense, without a full stop. `evidence` holds numbers with their units, as the
+    run measured them. `fingerprint` names the finding across edits (see `core.fingerprint`); suppression and
+    baseline mark a finding and never drop it.
+    """
+
+    rule: str
+    message: str
+    severity: Severity
+    site: Site
+    observer: str = "static"
+    related: tuple[Related, ...] = ()
+    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
+    fingerprint: str = ""
+    suppression: Suppression | None = None
+    baselined: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is shown and can fail a run."""
+        return self.suppression is None and not self.baselined

@@ -1,0 +1,184 @@
+"""The text of one Python file, and its statements and comments as the tokenizer sees them.
+
+Works on text alone, so that a run, which has only a file and a line number, names a statement exactly as the
+linter does.
+"""
+
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from ta_lint.core.errors import oneline
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Unreadable(Exception):
+    """A file that cannot be decoded or parsed: where (from 1) and why."""
+
+    def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(reason, line, column)
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+class Statement(NamedTuple):
+    """A logical line: a simple statement, or the header of a compound one. Lines count from 1, both included."""
+
+    line: int
+    end_line: int
+    text: str
+    """Normalised: no comments, no layout, one kind of quote."""
+    scope: str
+    """The enclosing qualified name, empty at module level."""
+
+
+class Comment(NamedTuple):
+    line: int
+    column: int
+    text: str
+    alone: bool
+    """Nothing else stands on its line."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: `path` as a finding names it, and its text with the line ends it has on disk."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Without line ends. Unlike `str.splitlines`, a form feed is not a line end, as for Python."""
+        return _LINE_END.split(self.text)
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        return self._tokenized[0]
+
+    @cached_property
+    def comments(self) -> list[Comment]:
+        return self._tokenized[1]
+
+    @cached_property
+    def _statement_of_line(self) -> dict[int, Statement]:
+        found: dict[int, Statement] = {}
+        for statement in self.statements:
+            for line in range(statement.line, statement.end_line + 1):
+                found.setdefault(line, statement)
+        return found
+
+    def statement_at(self, line: int) -> Statement:
+        """The statement that covers a line; for a line without one, its own text."""
+        found = self._statement_of_line.get(line)
+        if found is None:
+            text = self.lines[line - 1] if line <= len(self.lines) else ""
+            found = Statement(line, line, _normalised(text), "")
+        return found
+
+    @cached_property
+    def _tokenized(self) -> tuple[list[Statement], list[Comment]]:
+        statements: list[Statement] = []
+        comments: list[Comment] = []
+        scopes: list[tuple[int, str]] = []  # indentation and name of each enclosing class and function
+        depth = 0
+        logical: list[tokenize.TokenInfo] = []
+        try:
+            for token in tokenize.generate_tokens(io.StringIO("\n".join(self.lines)).readline):
+                if token.type == tokenize.COMMENT:
+                    line, column = token.start
+                    alone = not token.line[:column].strip()
+                    comments.append(Comment(line, column + 1, token.string, alone))
+                elif token.type == tokenize.INDENT:
+                    depth += 1
+                elif token.type == tokenize.DEDENT:
+                    depth -= 1
+                elif token.type == tokenize.NEWLINE:
+                    if logical:
+                        while scopes and scopes[-1][0] >= depth:
+                            scopes.pop()
+                        scope = ".".join(name for _, name in scopes)
+                        first, last = logical[0].start, logical[-1].end
+                        text = _normalised(self._without_comments(first, last, comments))
+                        statements.append(Statement(first[0], last[0], text, scope))
+                        if (name := _defined_name(logical)) is not None:
+                            scopes.append((depth, name))
+                    logical = []
+                elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
+                    logical.append(token)
+        except (tokenize.TokenError, IndentationError, SyntaxError):
+            pass  # newer syntax than this Python's tokenizer knows: what it read so far still holds
+        return statements, comments
+
+    def _without_comments(self, first: tuple[int, int], last: tuple[int, int], comments: list[Comment]) -> str:
+        """The text between two positions; cut from the lines, as tokens differ between Python versions."""
+        cut = {comment.line: comment.column - 1 for comment in comments[-(last[0] - first[0] + 1) :]}
+        parts = []
+        for number in range(first[0], last[0] + 1):
+            end = last[1] if number == last[0] else cut.get(number)
+            parts.append(self.lines[number - 1][first[1] if number == first[0] else 0 : end])
+        return "\n".join(parts)
+
+
+def _normalised(text: str) -> str:
+    """The same for every layout a formatter may choose: blanks, quotes and magic trailing commas removed."""
+    text = re.sub(r"\s+", "", text).replace("'", '"')
+    return re.sub(r",(?=[)\]}])", "", text)
+
+
+def _defined_name(tokens: list[tokenize.TokenInfo]) -> str | None:
+    words = [token.string for token in tokens[:3]]
+    if words[:1] == ["async"]:
+        words = words[1:]
+    return words[1] if len(words) > 1 and words[0] in ("def", "class") else None
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        Unreadable: it cannot be opened, with the operating system's own reason.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
+
+
+def decode(data: bytes) -> str:
+    """The text of a Python file, by its byte-order mark or its declaration (PEP 263), UTF-8 otherwise.
+
+    Raises:
+        Unreadable: it is not text in that encoding, or holds a NUL byte, which Python refuses.
+    """
+    if data.startswith(_UTF_16_OR_32):
+        raise Unreadable("the file is UTF-16 or UTF-32; Python reads UTF-8 unless declared otherwise")
+    if (nul := data.find(b"\0")) >= 0:
+        raise Unreadable("the file holds a NUL byte", *_position(data, nul))
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        reason = f"byte 0x{byte:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
+        raise Unreadable(reason, *_position(data, error.start)) from error
+    except SyntaxError as error:  # detect_encoding: an unknown declaration, or a first line that is not UTF-8
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as undecodable:
+            byte = data[undecodable.start]
+            reason = f"byte 0x{byte:02x} is not utf-8; save the file as UTF-8 or declare its encoding"
+            raise Unreadable(reason, *_position(data, undecodable.start)) from error
+        raise Unreadable(oneline(error)) from error
+
+
+def _position(data: bytes, offset: int) -> tuple[int, int]:
+    before = _LINE_END.split(data[:offset].decode("latin-1"))
+    return len(before), len(before[-1]) + 1

@@ -1,0 +1,156 @@
+"""Linting one file: gate, parse, facts, checks, places, suppression."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint import checks
+from ta_lint.core.catalogue import catalogue
+from ta_lint.core.config import Config
+from ta_lint.core.errors import oneline
+from ta_lint.core.finding import Finding, Related, Site
+from ta_lint.core.fingerprint import named
+from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_lint.core.suppress import suppressed
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from ta_lint.facts import Module, Suspicion
+
+_OWN_SUPPRESSION = re.compile(rb"noqa.*\bTA\d", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to lint: where it is, how findings name it (`core.finding.Site.path`), and what holds for it."""
+
+    path: Path
+    name: str
+    config: Config
+
+
+def lint_file(file: File) -> list[Finding]:
+    """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
+    enabled = file.config.rules
+    try:
+        data = read(file.path)
+        source = Source(file.name, "")
+        wanted = [check for check in _enabled(enabled) if check.wants(data)]
+        if not wanted and b"\0" not in data and not ("TA002" in enabled and _OWN_SUPPRESSION.search(data)):
+            return []
+        source = Source(file.name, decode(data))
+        findings = list(_check(source, wanted, file.config.target_torch))
+    except Unreadable as error:
+        site = Site(file.name, error.line, error.column, error.line, error.column)
+        findings = [_finding("TA001", error.reason, site)] if "TA001" in enabled else []
+    return suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
+
+
+def _enabled(rules: frozenset[str]) -> Iterator[checks.Check]:
+    for rule in sorted(rules):
+        if (check := checks.load(rule)) is not None:
+            yield check
+
+
+def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] | None) -> Iterator[Finding]:
+    over_facts = [check for check in wanted if check.over_facts is not None]
+    root = None
+    if wanted:
+        refusal = _refusal(source)
+        if over_facts or refusal is not None:
+            root = _parse(source, refusal)
+    for check in wanted:
+        if check.over_source is None:
+            continue
+        try:
+            for report in check.over_source(source):
+                yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
+        except Exception as error:  # a check never stops the job
+            yield _crash(check.rule, error, source)
+    if root is not None and over_facts:
+        yield from _check_facts(source, root, over_facts, target)
+
+
+def _check_facts(
+    source: Source, root: "cst.Module", wanted: list[checks.Check], target: tuple[int, int] | None
+) -> Iterator[Finding]:
+    from ta_lint.facts import Module
+
+    module = Module(source, root, target)
+    suspicions: list[tuple[str, Suspicion]] = []
+    for check in wanted:
+        assert check.over_facts is not None
+        try:
+            suspicions += [(suspicion.rule or check.rule, suspicion) for suspicion in check.over_facts(module)]
+        except Exception as error:
+            yield _crash(check.rule, error, source)
+    if suspicions:
+        yield from _placed(suspicions, module)
+
+
+def _placed(suspicions: "Iterable[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
+    """Positions cost as much as parsing: they are computed for files with findings alone."""
+    from libcst import MetadataWrapper
+    from libcst.metadata import PositionProvider
+
+    positions = MetadataWrapper(module.tree.root, unsafe_skip_copy=True).resolve(PositionProvider)
+
+    def site(node: "cst.CSTNode") -> Site:
+        place = positions[node]
+        return Site(
+            module.source.path, place.start.line, place.start.column + 1, place.end.line, place.end.column + 1
+        )
+
+    for rule, suspicion in suspicions:
+        related = tuple(Related(site(node), message) for node, message in suspicion.related)
+        yield _finding(rule, suspicion.message, site(suspicion.node), related)
+
+
+def _refusal(source: Source) -> SyntaxError | None:
+    """Why this Python does not compile the file. It may be newer syntax, which libcst may know."""
+    try:
+        ast.parse(source.text)
+    except SyntaxError as error:
+        return error
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
+    return None
+
+
+def _parse(source: Source, refusal: SyntaxError | None) -> "cst.Module":
+    """The syntax tree.
+
+    Raises:
+        Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
+    """
+    if refusal is not None and "too many nested" in str(refusal):
+        raise _unreadable(refusal)
+    import libcst as cst
+
+    try:
+        return cst.parse_module(source.text)
+    except cst.ParserSyntaxError as error:
+        if refusal is not None:
+            raise _unreadable(refusal) from error
+        raise Unreadable(f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1) from error
+
+
+def _unreadable(error: SyntaxError) -> Unreadable:
+    return Unreadable(f"invalid syntax: {oneline_message(error)}", error.lineno or 1, error.offset or 1)
+
+
+def oneline_message(error: SyntaxError) -> str:
+    return error.msg.splitlines()[0]
+
+
+def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:
+    return Finding(rule, message, catalogue()[rule].severity, site, related=related)
+
+
+def _crash(rule: str, error: Exception, source: Source) -> Finding:
+    message = f"the check of {rule} raised {type(error).__name__}: {oneline(error)}"
+    return _finding("TA000", message, Site(source.path, 1, 1, 1, 1))

@@ -1,0 +1,101 @@
+"""All facts of one file: the object that a check asks."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+from ta_lint.facts.classes import Classes
+from ta_lint.facts.kinds import Kind, Kinds
+from ta_lint.facts.loops import Loops, TrainingLoop
+from ta_lint.facts.names import Names
+from ta_lint.facts.tree import Node, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicion:
+    """What a check returns: the node to point at, and what is wrong with it.
+
+    `rule` is for a module that serves several rules; by default it is the one in the module's name. `related` are
+    further nodes, each with what it explains.
+    """
+
+    node: Node
+    message: str
+    rule: str | None = None
+    related: tuple[tuple[Node, str], ...] = ()
+
+
+class Module:
+    """Facts of one file, each computed when first asked for."""
+
+    def __init__(self, source: Source, root: cst.Module, target_torch: tuple[int, int] | None = None) -> None:
+        self.source = source
+        self.tree = Tree(root)
+        self._target_torch = target_torch
+
+    @cached_property
+    def names(self) -> Names:
+        return Names(self.tree)
+
+    @cached_property
+    def classes(self) -> Classes:
+        return Classes(self.tree, self.names)
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        return Kinds(self.tree, self.names, self.classes)
+
+    @cached_property
+    def loops(self) -> Loops:
+        return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
+
+    @property
+    def training_loops(self) -> list[TrainingLoop]:
+        return self.loops.training
+
+    def kind(self, node: Node) -> Kind | None:
+        """The kind of the value an expression has, None where unknown."""
+        return self.kinds.kind(node)
+
+    def qualified(self, node: Node) -> str | None:
+        """The full name behind an expression, None where it is not certain."""
+        return self.names.qualified(node)
+
+    def calls_to(self, *qualified: str) -> list[cst.Call]:
+        """The calls of functions or classes by full name, in source order."""
+        last = {name.rpartition(".")[2] for name in qualified}
+        return [
+            call
+            for call in self.tree.all(cst.Call)
+            if isinstance(call.func, (cst.Name, cst.Attribute))
+            and (isinstance(call.func, cst.Name) or call.func.attr.value in last)
+            and self.qualified(call.func) in qualified
+        ]
+
+    def number(self, node: Node) -> float | None:
+        """The number behind an expression: a literal, signed or not, or names that lead to one."""
+        literal = self.kinds.origin(node)
+        negative = isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Minus)
+        if isinstance(literal, cst.UnaryOperation):
+            literal = literal.expression
+        if not isinstance(literal, (cst.Integer, cst.Float)):
+            return None
+        return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+
+    def targets_before(self, major: int, minor: int) -> bool:
+        """Whether the code must also run on a torch older than this release."""
+        return self._target_torch is not None and self._target_torch < (major, minor)
+
+    @cached_property
+    def is_test(self) -> bool:
+        """A test file by pytest's own naming, or by its folder."""
+        path = PurePosixPath(self.source.path)
+        return (
+            path.name.startswith("test_")
+            or path.stem.endswith("_test")
+            or path.name == "conftest.py"
+            or "tests" in path.parts[:-1]
+        )

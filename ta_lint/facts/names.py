@@ -1,0 +1,281 @@
+"""What a name stands for: scopes, the statements that bind it, and the qualified name behind it."""
+
+import builtins
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+
+from ta_lint.facts.tree import FUNCTIONS, Node, Tree, dotted
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_SCOPES = (cst.Module, cst.ClassDef, *FUNCTIONS, *_COMPREHENSIONS)
+_DEPTH = 8  # aliases of aliases are followed this far; further is a cycle or nobody's code
+
+How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "def", "class", "other"]
+
+# Where a public class really lives, and the name everybody calls it by.
+_CANONICAL = (
+    (re.compile(r"^torch\.nn\.modules\.\w+\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
+    (re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(\w+)$"), r"torch.utils.data.\1"),
+    (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.(?:cuda\.amp|cpu\.amp|amp|amp\.grad_scaler|cuda\.amp\.grad_scaler)\.GradScaler$"),
+     "torch.amp.GradScaler"),
+    (re.compile(r"^torch\.serialization\.(load|save)$"), r"torch.\1"),
+    (re.compile(r"^pytorch_lightning\."), "lightning.pytorch."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """One place that gives a name a value.
+
+    `node` is the binding node (a statement, a parameter, an import alias). `value` is what was bound: the right
+    side of an assignment (of the whole tuple for `unpack`), the iterable of a `for`, the context of a `with`, the
+    default of a parameter. `qualified` is what an import brings in.
+    """
+
+    how: How
+    node: Node
+    value: cst.BaseExpression | None = None
+    qualified: str | None = None
+
+
+class Names:
+    """The bindings of every scope in a file."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._bindings: dict[Node, dict[str, list[Binding]]] = {}
+        self._globals: dict[Node, set[str]] = {}
+        self._qualified: dict[Node, str | None] = {}
+        self.imported: set[str] = set()
+        """The qualified name of everything this file imports."""
+        self._collect()
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        tree = self._tree
+        for declaration in tree.all(cst.Global, cst.Nonlocal):
+            names = {item.name.value for item in declaration.names}
+            self._globals.setdefault(self.scope(declaration), set()).update(names)
+        for node in tree.all(cst.Import, cst.ImportFrom):
+            for name, qualified, alias in _imported(node):
+                self.imported.add(qualified)
+                self._bind(name, Binding("import", alias, qualified=qualified))
+        for assign in tree.all(cst.Assign):
+            for target in assign.targets:
+                self._bind_target(target.target, assign, assign.value)
+        for annotated in tree.all(cst.AnnAssign):
+            if annotated.value is not None:
+                self._bind_target(annotated.target, annotated, annotated.value)
+        for augmented in tree.all(cst.AugAssign):
+            if isinstance(augmented.target, cst.Name):
+                self._bind(augmented.target.value, Binding("augment", augmented, augmented.value))
+        for walrus in tree.all(cst.NamedExpr):
+            self._bind_target(walrus.target, walrus, walrus.value)
+        for loop in tree.all(cst.For, cst.CompFor):
+            for name in _target_names(loop.target):
+                self._bind(name, Binding("for", loop, loop.iter))
+        for named in tree.all(cst.AsName):
+            item = tree.parent[named]
+            if isinstance(item, cst.WithItem) and isinstance(named.name, cst.Name):
+                self._bind(named.name.value, Binding("with", item, item.item))
+            elif isinstance(item, (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler)):
+                for name in _target_names(named.name):
+                    self._bind(name, Binding("other", item))
+        for function in tree.all(cst.FunctionDef):
+            self._bind(function.name.value, Binding("def", function))
+        for klass in tree.all(cst.ClassDef):
+            self._bind(klass.name.value, Binding("class", klass))
+        for param in tree.all(cst.Param):
+            home = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
+            assert home is not None
+            self._bindings.setdefault(home, {}).setdefault(param.name.value, []).append(
+                Binding("param", param, param.default)
+            )
+        for deleted in tree.all(cst.Del):
+            for name in _target_names(deleted.target):
+                self._bind(name, Binding("other", deleted))
+        for capture in tree.all(cst.MatchAs, cst.MatchStar):
+            if capture.name is not None:
+                self._bind(capture.name.value, Binding("other", capture))
+        for bindings in self._bindings.values():
+            for found in bindings.values():
+                found.sort(key=lambda binding: tree.order(binding.node))
+
+    def _bind(self, name: str, binding: Binding) -> None:
+        scope = self.scope(binding.node)
+        if isinstance(binding.node, cst.NamedExpr):  # a walrus binds outside the comprehension
+            while isinstance(scope, _COMPREHENSIONS):
+                scope = self._outer(scope)
+        if name in self._globals.get(scope, ()):
+            scope = self._tree.root
+        self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
+
+    def _bind_target(self, target: Node, statement: Node, value: cst.BaseExpression) -> None:
+        if isinstance(target, cst.Name):
+            self._bind(target.value, Binding("assign", statement, value))
+        else:
+            for name in _target_names(target):
+                self._bind(name, Binding("unpack", statement, value))
+
+    # -- asking -----------------------------------------------------------------------------------------------
+
+    def scope(self, node: Node) -> Node:
+        """The scope that a name at `node` belongs to."""
+        child, above = node, self._tree.parent.get(node)
+        while above is not None:
+            if isinstance(above, _COMPREHENSIONS):
+                return above
+            if isinstance(above, (*FUNCTIONS, cst.ClassDef)) and child is above.body:
+                return above
+            child, above = above, self._tree.parent.get(above)
+        return self._tree.root
+
+    def _outer(self, scope: Node) -> Node:
+        return self.scope(scope)
+
+    def _scopes(self, node: Node) -> Iterator[Node]:
+        """The scopes visible from `node`, the nearest first; a class body only from directly inside it."""
+        scope = self.scope(node)
+        yield scope
+        while scope is not self._tree.root:
+            scope = self._outer(scope)
+            if not isinstance(scope, cst.ClassDef):
+                yield scope
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
+        for scope in self._scopes(name):
+            found = self._bindings.get(scope, {}).get(name.value)
+            if found and name.value not in self._globals.get(scope, ()):
+                return found
+        return []
+
+    def definition(self, name: cst.Name) -> Binding | None:
+        """The one binding that reaches a use of a name; None where several may, or none is known.
+
+        A binding reaches if it comes before the use in a statement list around it, nothing between them binds the
+        name again, and no later binding comes round through a loop. A use in another function than the binding
+        counts only when the name is bound once.
+        """
+        found = self.bindings(name)
+        if len(found) == 1:
+            return found[0]
+        tree = self._tree
+        home = tree.home(name)
+        if not found or any(tree.home(binding.node) is not home for binding in found if binding.how != "param"):
+            return None
+        use = tree.statement(name)
+        earlier = [binding for binding in found if self._takes_effect_before(binding, use, name)]
+        if not earlier:
+            return None
+        last = earlier[-1]
+        if last.how == "augment" or not self._dominates(last, name):
+            return None
+        for loop in tree.loops(name):
+            if last.how != "param" and tree.contains(loop, last.node):
+                break
+            if any(tree.contains(loop, binding.node) for binding in found if binding not in earlier):
+                return None
+        return last
+
+    def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
+        if binding.how == "param":
+            return True
+        if binding.how == "for" or isinstance(binding.node, (cst.With, cst.WithItem)):
+            statement = self._tree.statement(binding.node)
+            return self._tree.before(statement, name) and not (
+                binding.value is not None and self._tree.contains(binding.value, name)
+            )
+        return self._tree.before(binding.node, name) and self._tree.statement(binding.node) is not use
+
+    def _dominates(self, binding: Binding, use: Node) -> bool:
+        """Whether every way to `use` passes the binding: its statement list is around the use."""
+        if binding.how == "param":
+            return True
+        if binding.how in ("for", "with"):
+            return self._tree.contains(self._tree.statement(binding.node), use)
+        block = self._tree.block(binding.node)
+        while isinstance(holder := self._tree.parent.get(block), cst.With) or (
+            isinstance(holder, cst.Try) and holder.body is block and not holder.handlers
+        ):
+            block = self._tree.block(holder)  # a with block is always entered
+        return self._tree.contains(block, use)
+
+    def qualified(self, node: Node) -> str | None:
+        """The full name behind an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
+
+        Follows imports, aliases and names bound once; `builtins.print` for a builtin; a name defined in this file,
+        and whatever is not certain, is None. Classes are named as their users do (`torch.optim.Adam`).
+        """
+        if node not in self._qualified:
+            self._qualified[node] = None  # a cycle ends here
+            found = self._resolve(node, _DEPTH)
+            if found is not None:
+                for pattern, replacement in _CANONICAL:
+                    found = pattern.sub(replacement, found)
+            self._qualified[node] = found
+        return self._qualified[node]
+
+    def _resolve(self, node: Node, depth: int) -> str | None:
+        if depth == 0:
+            return None
+        if isinstance(node, cst.Attribute):
+            base = self._resolve(node.value, depth - 1)
+            return f"{base}.{node.attr.value}" if base is not None else None
+        if not isinstance(node, cst.Name):
+            return None
+        bindings = self.bindings(node)
+        if not bindings:
+            return f"builtins.{node.value}" if hasattr(builtins, node.value) else None
+        imported = {binding.qualified for binding in bindings if binding.how == "import"}
+        others = [binding for binding in bindings if binding.how != "import"]
+        if imported:
+            optional = all(binding.how == "assign" and _is_constant(binding.value) for binding in others)
+            return imported.pop() if len(imported) == 1 and optional else None
+        if len(others) == 1 and others[0].how == "assign" and others[0].value is not None:
+            return self._resolve(others[0].value, depth - 1)
+        return None
+
+
+def _is_constant(node: Node | None) -> bool:
+    """`None`, `True`, `False`: what a missing optional import is replaced by."""
+    return isinstance(node, cst.Name) and node.value in ("None", "True", "False")
+
+
+def _target_names(target: Node) -> Iterator[str]:
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name):
+            yield node.value
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            stack += [element.value for element in node.elements]
+
+
+def _imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
+    """Each local name an import binds, and the qualified name behind it; relative ones keep their dots."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            full = dotted(alias.name) or ""
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                yield alias.asname.name.value, full, alias
+            else:
+                top = full.partition(".")[0]
+                yield top, top, alias
+        return
+    if isinstance(node.names, cst.ImportStar):
+        return
+    package = "." * len(node.relative) + (dotted(node.module) or "" if node.module is not None else "")
+    for alias in node.names:
+        imported = dotted(alias.name) or ""
+        local = alias.asname.name if alias.asname is not None else alias.name
+        if isinstance(local, cst.Name):
+            joint = "" if package.endswith(".") else "."
+            yield local.value, f"{package}{joint}{imported}", alias

@@ -1,0 +1,197 @@
+"""The syntax tree of one file, walked once: parents, source order, and every node of a type."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import libcst as cst
+
+Node = cst.CSTNode
+NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+LOOPS = (cst.For, cst.While)
+BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
+
+# Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about.
+_LAYOUT = frozenset(
+    "asynchronous colon comma default_indent default_newline dot encoding equal footer header indent lbrace "
+    "lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket rpar semicolon star "
+    "trailing_whitespace".split()
+)
+
+
+@cache
+def _child_fields(kind: type[Node]) -> tuple[str, ...]:
+    names = [field.name for field in fields(kind)]
+    kept = [name for name in names if name not in _LAYOUT and not name.startswith("whitespace")]
+    return tuple(sorted(kept, key=lambda name: name != "decorators"))  # decorators stand before the rest
+
+
+def children(node: Node) -> list[Node]:
+    """The child nodes that carry meaning, in source order."""
+    found: list[Node] = []
+    for name in _child_fields(type(node)):
+        value: Any = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(item for item in value if isinstance(item, cst.CSTNode))
+    return found
+
+
+class Tree:
+    """An index over a parsed file.
+
+    Nodes are numbered in source order, a parent before its children, so that a subtree is an interval and
+    `within` is two bisections.
+    """
+
+    def __init__(self, root: cst.Module) -> None:
+        self.root = root
+        self.parent: dict[Node, Node] = {}
+        self._number: dict[Node, int] = {}
+        self._last: list[int] = []
+        self._of_type: dict[type[Node], list[Node]] = {}
+        self._numbers_of_type: dict[type[Node], list[int]] = {}
+        self._function: dict[Node, Node] = {}
+        self._walk()
+
+    def _walk(self) -> None:
+        order: list[Node] = []
+        stack: list[Node] = [self.root]
+        while stack:
+            node = stack.pop()
+            self._number[node] = len(order)
+            order.append(node)
+            self._of_type.setdefault(type(node), []).append(node)
+            below = children(node)
+            for child in below:
+                self.parent[child] = node
+            below.reverse()
+            stack += below
+        last = list(range(len(order)))
+        for number in range(len(order) - 1, 0, -1):
+            parent = self._number[self.parent[order[number]]]
+            last[parent] = max(last[parent], last[number])
+        self._last = last
+        for kind, nodes in self._of_type.items():
+            self._numbers_of_type[kind] = [self._number[node] for node in nodes]
+
+    def all(self, *kinds: type[NodeT]) -> list[NodeT]:
+        """Every node of these exact types, in source order."""
+        return self.within(self.root, *kinds)
+
+    def within(self, node: Node, *kinds: type[NodeT]) -> list[NodeT]:
+        """The nodes of these exact types at or below `node`, in source order."""
+        first = self._number[node]
+        last = self._last[first]
+        found: list[Node] = []
+        for kind in kinds:
+            numbers = self._numbers_of_type.get(kind, [])
+            found += self._of_type.get(kind, [])[bisect_left(numbers, first) : bisect_right(numbers, last)]
+        if len(kinds) > 1:
+            found.sort(key=self._number.__getitem__)
+        return cast("list[NodeT]", found)
+
+    def own(self, node: Node, *kinds: type[NodeT]) -> list[NodeT]:
+        """As `within`, without what stands in a function or class defined below `node`."""
+        home = node if isinstance(node, (*FUNCTIONS, cst.ClassDef)) else self.home(node)
+        return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]
+
+    def home(self, node: Node) -> Node:
+        """The function, lambda, class or module whose body holds `node` (its defaults and decorators do not)."""
+        found = self._function.get(node)
+        if found is None:
+            child, above = node, self.parent.get(node)
+            while above is not None and not (
+                isinstance(above, (*FUNCTIONS, cst.ClassDef)) and child is above.body
+            ):
+                child, above = above, self.parent.get(above)
+            found = above if above is not None else self.root
+            self._function[node] = found
+        return found
+
+    def order(self, node: Node) -> int:
+        """The number of a node in source order."""
+        return self._number[node]
+
+    def before(self, first: Node, second: Node) -> bool:
+        """Whether `first` starts before `second` in the source."""
+        return self._number[first] < self._number[second]
+
+    def contains(self, outer: Node, inner: Node) -> bool:
+        """Whether `inner` is `outer` or stands below it."""
+        number = self._number[outer]
+        return number <= self._number[inner] <= self._last[number]
+
+    def ancestors(self, node: Node) -> Iterator[Node]:
+        """The nodes above `node`, the nearest first."""
+        above = self.parent.get(node)
+        while above is not None:
+            yield above
+            above = self.parent.get(above)
+
+    def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
+        """The nearest node of these types strictly above `node`."""
+        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
+
+    def statement(self, node: Node) -> Node:
+        """The statement that holds `node`: a small statement, or the compound one whose header it stands in."""
+        for above in (node, *self.ancestors(node)):
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return above
+        return self.root
+
+    def block(self, node: Node) -> Node:
+        """The statement list that holds the statement of `node`."""
+        for above in self.ancestors(self.statement(node)):
+            if isinstance(above, BLOCKS):
+                return above
+        return self.root
+
+    def loops(self, node: Node) -> list[cst.For | cst.While]:
+        """The loops around `node` within its own function, the innermost first.
+
+        What stands in a loop's iterable or in its `else` runs once and is not in the loop.
+        """
+        found: list[cst.For | cst.While] = []
+        child = node
+        for above in self.ancestors(node):
+            if isinstance(above, (*FUNCTIONS, cst.ClassDef)):
+                break
+            if isinstance(above, LOOPS) and (child is above.body or child is getattr(above, "test", None)):
+                found.append(above)
+            child = above
+        return found
+
+
+def dotted(node: Node) -> str | None:
+    """`self.model.fc` for a chain of names and attributes, None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:
+    """The value a call gives to a parameter, by keyword or by position (from 0); None if not given there."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == keyword:
+            return arg.value
+    if position is not None and position < len(call.args):
+        head = call.args[: position + 1]
+        if all(arg.keyword is None and not arg.star for arg in head):
+            return head[-1].value
+    return None
+
+
+def spreads(call: cst.Call) -> bool:
+    """Whether a call passes `*args` or `**kwargs`, so that any parameter may be given."""
+    return any(arg.star for arg in call.args)

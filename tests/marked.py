@@ -1,0 +1,47 @@
+"""Code blocks in Markdown whose expected findings are marked on the line: `# static: TA600 TA401`."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(r"^```python(?P<info>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
+_MARK = re.compile(r"#\s*static:(?P<rules>(?:\s+TA\d{3})+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page: `words` of its info string without `=` (bad, good), `settings` those with one."""
+
+    page: str
+    heading: str
+    number: int
+    words: tuple[str, ...]
+    settings: dict[str, str]
+    code: str
+
+    @property
+    def expected(self) -> set[tuple[int, str]]:
+        """(line, rule) of every mark."""
+        return {
+            (number, rule)
+            for number, line in enumerate(self.code.split("\n"), 1)
+            for mark in _MARK.finditer(line)
+            for rule in mark["rules"].split()
+        }
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.heading} [{self.number}]"
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for number, match in enumerate(_BLOCK.finditer(text), 1):
+        headings = [heading["text"] for heading in _HEADING.finditer(_BLOCK.sub("", text[: match.start()]))]
+        info = match["info"].split()
+        settings = dict(word.split("=", 1) for word in info if "=" in word)
+        words = tuple(word for word in info if "=" not in word)
+        heading = headings[-1] if headings else ""
+        found.append(Block(page.stem, heading, number, words, settings, match["code"]))
+    return found

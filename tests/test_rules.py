@@ -1,0 +1,70 @@
+"""Every rule page and every case file is executed: the findings are those marked, on the marked lines, and no other.
+
+A page (`rules/`) is linted with the default rules and its own; a case (`tests/cases/`) with its own rule and those it
+marks, so that it may leave names undefined. The info string of a block may set `path=` and `target-torch=`.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from marked import Block, blocks
+
+from ta_lint import checks
+from ta_lint.core.catalogue import catalogue
+from ta_lint.core.config import Configs, Options
+from ta_lint.engine import File, lint_file
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "rules").glob("TA*.md"))
+CASES = sorted((ROOT / "tests" / "cases").glob("TA*.md"))
+PAGE_BLOCKS = [block for page in PAGES for block in blocks(page)]
+CASE_BLOCKS = [block for page in CASES for block in blocks(page)]
+
+
+def found_in(block: Block, folder: Path, **options: list[str]) -> set[tuple[int, str]]:
+    path = folder / block.settings.get("path", "example.py")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.code, encoding="utf-8")
+    config = Configs(Options(target_torch=block.settings.get("target-torch"), **options), folder).root_config
+    findings = lint_file(File(path, path.relative_to(folder).as_posix(), config))
+    return {(finding.site.line, finding.rule) for finding in findings if finding.counts}
+
+
+@pytest.mark.parametrize("block", PAGE_BLOCKS, ids=str)
+def test_a_rule_page_gives_exactly_the_findings_it_marks(block: Block, tmp_path: Path) -> None:
+    assert found_in(block, tmp_path, extend_select=[block.page[:5]]) == block.expected
+    assert ("bad" in block.words) == bool(block.expected), "a bad block has marks, a good one has none"
+
+
+@pytest.mark.parametrize("block", CASE_BLOCKS, ids=str)
+def test_a_case_gives_exactly_the_findings_it_marks(block: Block, tmp_path: Path) -> None:
+    rules = {block.page[:5], *(rule for _, rule in block.expected)}
+    assert found_in(block, tmp_path, select=sorted(rules)) == block.expected
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_rule_page_has_the_sections_that_readers_expect(page: Path) -> None:
+    sections = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in sections if name in ("What each observer sees", "Limits")] == [
+        "What each observer sees",
+        "Limits",
+    ]
+    checked = page.stem[:5] in checks.stems()
+    words = {word for block in blocks(page) for word in block.words}
+    assert not checked or {"bad", "good"} <= words, "a rule with a check shows both"
+
+
+@pytest.mark.parametrize("rule", sorted(checks.stems()))
+def test_a_check_has_the_stem_of_its_page_and_cases_of_its_own(rule: str) -> None:
+    page = catalogue()[rule]
+    assert checks.stems()[rule] == f"{rule.lower()}_{page.name.replace('-', '_')}"
+    own = [block for block in CASE_BLOCKS if block.page == page.stem]
+    assert sum(bool(block.expected) for block in own) >= 1
+    assert sum(not block.expected for block in own) >= 1
+
+
+@pytest.mark.parametrize("rule", catalogue().values(), ids=lambda rule: rule.id)
+def test_a_page_claims_the_observers_that_exist(rule) -> None:
+    engine_level = rule.id in ("TA000", "TA001", "TA002")
+    assert ("static" in rule.observers) == (engine_level or rule.id in checks.stems())
