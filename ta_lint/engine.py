@@ -69,7 +69,7 @@ def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] |
         try:
             for report in check.over_source(source):
                 yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
-        except Exception as error:  # a check never stops the job
+        except Exception as error:  # noqa: BLE001 - a check never stops the job
             yield _crash(check.rule, error, source)
     if root is not None and over_facts:
         yield from _check_facts(source, root, over_facts, target)
@@ -85,8 +85,10 @@ def _check_facts(
     for check in wanted:
         assert check.over_facts is not None
         try:
-            suspicions += [(suspicion.rule or check.rule, suspicion) for suspicion in check.over_facts(module)]
-        except Exception as error:
+            suspicions += [
+                (suspicion.rule or check.rule, suspicion) for suspicion in check.over_facts(module)
+            ]
+        except Exception as error:  # noqa: BLE001
             yield _crash(check.rule, error, source)
     if suspicions:
         yield from _placed(suspicions, module)
@@ -136,7 +138,9 @@ def _parse(source: Source, refusal: SyntaxError | None) -> "cst.Module":
     except cst.ParserSyntaxError as error:
         if refusal is not None:
             raise _unreadable(refusal) from error
-        raise Unreadable(f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1) from error
+        raise Unreadable(
+            f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1
+        ) from error
 
 
 def _unreadable(error: SyntaxError) -> Unreadable:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import argument, spreads
 

@@ -94,7 +94,7 @@ class Config:
 
     def ignored_rules(self, path: Path) -> dict[str, str]:
         """The rules that `per-file-ignores` turns off for a file, each with the pattern that did."""
-        found = {}
+        found: dict[str, str] = {}
         for pattern, selectors in self.per_file_ignores:
             if self.directory in path.parents and GitIgnoreSpec.from_lines([pattern]).match_file(
                 path.relative_to(self.directory).as_posix()

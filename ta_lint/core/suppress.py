@@ -8,9 +8,10 @@ from ta_lint.core.catalogue import catalogue, specificity
 from ta_lint.core.finding import Finding, Site, Suppression
 from ta_lint.core.source import Comment, Source
 
-# flake8's and ruff's form: `# noqa`, `# noqa: TA600`, `# noqa: TA600, B614`; may follow other text in a comment
+# The form of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
 _NOQA = re.compile(
-    r"#\s*(?P<ours>ta:\s*)?noqa(?::\s?(?P<codes>[a-z][a-z0-9-]*(?:[,\s]+[a-z]+[0-9]+)*|[a-z-]+))?", re.IGNORECASE
+    r"#\s*(?P<ours>ta:\s*)?noqa(?::\s?(?P<codes>[a-z][a-z0-9-]*(?:[,\s]+[a-z]+[0-9]+)*|[a-z-]+))?",
+    re.IGNORECASE,
 )
 
 
@@ -86,7 +87,12 @@ def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str
             named = [other for other in catalogue().values() if specificity(code, other) >= 2]
             ours = code.upper().startswith("TA") or any(code == other.name for other in named)
             judged = not named or any(other.id in enabled for other in named)
-            if not ours or code in directive.used or not judged or any(other.id == rule.id for other in named):
+            if (
+                not ours
+                or code in directive.used
+                or not judged
+                or any(other.id == rule.id for other in named)
+            ):
                 continue
             line, column, text, _ = directive.comment
             message = f"`noqa: {code}` suppresses nothing" if named else f"`noqa: {code}` names no rule"

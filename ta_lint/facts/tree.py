@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, overload
 
 import libcst as cst
 
@@ -80,11 +80,19 @@ class Tree:
         for kind, nodes in self._of_type.items():
             self._numbers_of_type[kind] = [self._number[node] for node in nodes]
 
-    def all(self, *kinds: type[NodeT]) -> list[NodeT]:
+    @overload
+    def all(self, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def all(self, *kinds: type[Node]) -> list[Any]: ...
+    def all(self, *kinds: type[Node]) -> list[Any]:
         """Every node of these exact types, in source order."""
         return self.within(self.root, *kinds)
 
-    def within(self, node: Node, *kinds: type[NodeT]) -> list[NodeT]:
+    @overload
+    def within(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def within(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
+    def within(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """The nodes of these exact types at or below `node`, in source order."""
         first = self._number[node]
         last = self._last[first]
@@ -94,9 +102,13 @@ class Tree:
             found += self._of_type.get(kind, [])[bisect_left(numbers, first) : bisect_right(numbers, last)]
         if len(kinds) > 1:
             found.sort(key=self._number.__getitem__)
-        return cast("list[NodeT]", found)
+        return found
 
-    def own(self, node: Node, *kinds: type[NodeT]) -> list[NodeT]:
+    @overload
+    def own(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def own(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
+    def own(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """As `within`, without what stands in a function or class defined below `node`."""
         home = node if isinstance(node, (*FUNCTIONS, cst.ClassDef)) else self.home(node)
         return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]

@@ -1,0 +1,317 @@
+"""The command `ta-lint`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint import __version__
+
+if TYPE_CHECKING:
+    from ta_lint.core.config import Config, Options
+    from ta_lint.core.finding import Finding
+    from ta_lint.runner import Result
+
+FORMATS = ("text", "concise", "json", "sarif", "github")
+CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
+
+_EPILOG = """\
+examples:
+  ta-lint check                                   lint every Python file below this folder
+  ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
+  ta-lint check --format sarif --output ta.sarif  a file for code scanning
+  ta-lint rule TA600                              what a rule means, with examples
+  ta-lint rules                                   every rule
+
+exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage or a file that could not be written
+"""
+
+_SELECTOR = (
+    "an id (TA600), a prefix (TA6), a name (missing-zero-grad), a tag (loop), or another tool's id (TOR102)"
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    arguments = _parser().parse_args(argv)
+    from ta_lint.core.errors import UsageError
+
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
+    except UsageError as error:
+        print(f"ta-lint: error: {error}", file=sys.stderr)
+        return ERROR
+    except KeyboardInterrupt:
+        print("ta-lint: interrupted, nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as `head`, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="ta-lint",
+        description="Finds the bugs in PyTorch training code that run, look fine and train a worse model.",
+        epilog=_EPILOG,
+        formatter_class=raw,
+    )
+    parser.add_argument("--version", action="version", version=f"ta-lint {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    check = commands.add_parser("check", help="lint files and folders", epilog=_EPILOG, formatter_class=raw)
+    check.set_defaults(run=_check)
+    check.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: .)")
+    rules = check.add_argument_group(
+        "rules", f"A rule is named by {_SELECTOR}; several are separated by commas."
+    )
+    rules.add_argument(
+        "--select", type=_listed, action="extend", metavar="RULES", help="run these rules alone"
+    )
+    rules.add_argument(
+        "--extend-select", type=_listed, action="extend", metavar="RULES", help="run these as well"
+    )
+    rules.add_argument("--ignore", type=_listed, action="extend", metavar="RULES", help="do not run these")
+    rules.add_argument(
+        "--target-torch", metavar="VERSION", help="oldest torch the code must run on, such as 2.3"
+    )
+    output = check.add_argument_group("output")
+    output.add_argument("--format", choices=FORMATS, default="text", help="how to report (default: text)")
+    output.add_argument("--output", type=Path, metavar="FILE", help="write the report to a file")
+    output.add_argument("--statistics", action="store_true", help="count the findings of each rule")
+    output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
+    output.add_argument("--fail-level", choices=("note", "warning", "error"),
+                        help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+    output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    known = check.add_argument_group("baseline")
+    known.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
+    )
+    known.add_argument(
+        "--update-baseline", action="store_true", help="record the present findings in the baseline"
+    )
+    settings = check.add_argument_group("settings")
+    settings.add_argument(
+        "--config", type=Path, metavar="FILE", help="use this file's [tool.ta] for every folder"
+    )
+    settings.add_argument("--isolated", action="store_true", help="read no configuration file")
+    settings.add_argument(
+        "--force-exclude", action="store_true", help="exclude files even if named on the command line"
+    )
+    settings.add_argument(
+        "--show-settings", action="store_true", help="print the settings of this folder and stop"
+    )
+    settings.add_argument(
+        "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
+    )
+
+    rule = commands.add_parser("rule", help="explain a rule")
+    rule.set_defaults(run=_rule)
+    rule.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
+
+    listing = commands.add_parser("rules", help="list the rules")
+    listing.set_defaults(run=_rules)
+    listing.add_argument("--format", choices=("text", "json"), default="text")
+    return parser
+
+
+def _listed(text: str) -> list[str]:
+    return [item for item in text.replace(",", " ").split() if item]
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
+    return int(text)
+
+
+# -- check ----------------------------------------------------------------------------------------------------
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from ta_lint.core import baseline
+    from ta_lint.core.config import Configs, project_root
+    from ta_lint.core.errors import UsageError
+    from ta_lint.discovery import discover
+    from ta_lint.runner import lint_files
+
+    cwd = Path.cwd()
+    configs = Configs(_options(arguments), cwd)
+    config = configs.root_config
+    if arguments.show_settings:
+        print(_settings(config), end="")
+        return CLEAN
+    if arguments.update_baseline and config.baseline is None:
+        raise UsageError("--update-baseline: name the file with --baseline FILE, or set [tool.ta] baseline")
+    accepted = [] if config.baseline is None or arguments.update_baseline else baseline.load(config.baseline)
+    root = project_root(cwd)
+    files = discover(arguments.paths or [Path()], configs, root)
+    if not files:
+        print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
+    findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
+
+    if arguments.update_baseline:
+        assert config.baseline is not None
+        count = baseline.save(config.baseline, findings)
+        print(f"Recorded {count} {'finding' if count == 1 else 'findings'} in {config.baseline}.")
+        return CLEAN
+    findings, stale = baseline.marked(findings, accepted)
+    _report(arguments, config, findings, root)
+    linted = {file.name for file in files}
+    stale = [entry for entry in stale if entry.path in linted and entry.rule in config.rules]
+    if stale and not arguments.quiet:
+        print(f"ta-lint: {len(stale)} entries of {config.baseline} match nothing; --update-baseline drops them",
+              file=sys.stderr)  # fmt: skip
+    failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
+    return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def _options(arguments: argparse.Namespace) -> "Options":
+    from ta_lint.core.config import Options
+    from ta_lint.core.finding import Severity
+
+    return Options(
+        select=arguments.select,
+        extend_select=arguments.extend_select or [],
+        ignore=arguments.ignore or [],
+        target_torch=arguments.target_torch,
+        fail_level=Severity(arguments.fail_level) if arguments.fail_level else None,
+        baseline=arguments.baseline,
+        force_exclude=arguments.force_exclude,
+        config=arguments.config,
+        isolated=arguments.isolated,
+    )
+
+
+def _ordered(results: "Iterable[Result]") -> "list[Finding]":
+    findings = [finding for _, of_file in results for finding in of_file]
+    return sorted(
+        findings,
+        key=lambda finding: (finding.site.path, finding.site.line, finding.site.column, finding.rule),
+    )
+
+
+def _with_progress(results: "Iterator[Result]", total: int) -> "Iterator[Result]":
+    """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace."""
+    if total < 50 or not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(results, "Linting", total, console=Console(stderr=True), transient=True)
+
+
+def _report(arguments: argparse.Namespace, config: "Config", findings: "list[Finding]", root: Path) -> None:
+    from ta_lint.core.files import write_atomically
+
+    color = arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    text = _rendered(arguments, config, findings, root, color)
+    if arguments.output is not None:
+        write_atomically(arguments.output, text)
+    else:
+        sys.stdout.write(text)
+
+
+def _rendered(
+    arguments: argparse.Namespace, config: "Config", findings: "list[Finding]", root: Path, color: bool
+) -> str:
+    from ta_lint.core import report
+    from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.source import Source, Unreadable, decode, read
+
+    def display(path: str) -> str:
+        return os.path.relpath(root / path)
+
+    def read_lines(path: str) -> list[str]:
+        try:
+            return Source(path, decode(read(root / path))).lines
+        except Unreadable:
+            return []
+
+    rules = catalogue()
+    if arguments.format == "sarif":
+        from ta_lint.core.sarif import sarif_log
+
+        known = config.baseline is not None
+        return sarif_log(findings, rules, version=__version__, root=root, baseline=known)
+    if arguments.format == "json":
+        return report.as_json(findings, rules)
+    if arguments.format == "github":
+        return report.github(findings, rules)
+    if arguments.statistics:
+        return report.statistics(findings, rules, color=color)
+    if arguments.format == "concise":
+        text = report.concise(findings, display=display, color=color)
+    else:
+        text = report.text(findings, read_lines=read_lines, display=display, color=color)
+    return text if arguments.quiet else text + report.summary(findings)
+
+
+def _settings(config: "Config") -> str:
+    """The resolved settings as TOML, so that they can be copied."""
+    import json
+
+    target = ".".join(map(str, config.target_torch)) if config.target_torch else "newest"
+    lines = {
+        "rules": sorted(config.rules),
+        "per-file-ignores": {pattern: list(rules) for pattern, rules in config.per_file_ignores},
+        "exclude": list(config.exclude),
+        "respect-gitignore": config.respect_gitignore,
+        "force-exclude": config.force_exclude,
+        "target-torch": target,
+        "fail-level": config.fail_level.value,
+        "baseline": str(config.baseline or ""),
+    }
+    return f"# {config.source}\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items())
+
+
+# -- rule, rules ----------------------------------------------------------------------------------------------
+
+
+def _rule(arguments: argparse.Namespace) -> int:
+    from ta_lint.core.catalogue import find
+
+    page = find(arguments.rule).page
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(page))
+    else:
+        print(page, end="")
+    return CLEAN
+
+
+def _rules(arguments: argparse.Namespace) -> int:
+    from ta_lint.core.catalogue import catalogue
+
+    rules = catalogue().values()
+    if arguments.format == "json":
+        import json
+
+        fields = (
+            "id",
+            "name",
+            "severity",
+            "observers",
+            "default",
+            "precision",
+            "fix",
+            "tags",
+            "since",
+            "also",
+            "summary",
+            "url",
+        )
+        print(json.dumps([{field: getattr(rule, field) for field in fields} for rule in rules], indent=2))
+        return CLEAN
+    for rule in rules:
+        state = "on" if rule.default else "opt-in"
+        print(f"{rule.id}  {rule.name:<34} {rule.severity.value:<8} {state:<7} {', '.join(rule.tags)}")
+    return CLEAN
