@@ -77,7 +77,7 @@ def _walk(top: Path, configs: Configs, root: Path) -> Iterator[Path]:
                 continue
             if is_folder:
                 pending.append((path, ignores))
-            elif not entry.is_dir():
+            elif not path.is_dir():  # a link to a folder named like a module
                 yield path
 
 

@@ -1,6 +1,5 @@
 """Linting one file: gate, parse, facts, checks, places, suppression."""
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -36,9 +35,9 @@ class File:
 def lint_file(file: File) -> list[Finding]:
     """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
     enabled = file.config.rules
+    source = Source(file.name, "")
     try:
         data = read(file.path)
-        source = Source(file.name, "")
         wanted = [check for check in _enabled(enabled) if check.wants(data)]
         if not wanted and b"\0" not in data and not ("TA002" in enabled and _OWN_SUPPRESSION.search(data)):
             return []
@@ -59,10 +58,8 @@ def _enabled(rules: frozenset[str]) -> Iterator[checks.Check]:
 def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] | None) -> Iterator[Finding]:
     over_facts = [check for check in wanted if check.over_facts is not None]
     root = None
-    if wanted:
-        refusal = _refusal(source)
-        if over_facts or refusal is not None:
-            root = _parse(source, refusal)
+    if over_facts or (wanted and isinstance(source.syntax, SyntaxError)):
+        root = _parse(source)
     for check in wanted:
         if check.over_source is None:
             continue
@@ -95,42 +92,32 @@ def _check_facts(
 
 
 def _placed(suspicions: "Iterable[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
-    """Positions cost as much as parsing: they are computed for files with findings alone."""
-    from libcst import MetadataWrapper
-    from libcst.metadata import PositionProvider
+    """Positions cost more than parsing: they are computed where there are findings alone."""
+    from ta_lint.facts.positions import positions
 
-    positions = MetadataWrapper(module.tree.root, unsafe_skip_copy=True).resolve(PositionProvider)
+    suspicions = list(suspicions)
+    nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
+    syntax = module.source.syntax
+    places = positions(module.tree, nodes, None if isinstance(syntax, SyntaxError) else syntax)
 
     def site(node: "cst.CSTNode") -> Site:
-        place = positions[node]
-        return Site(
-            module.source.path, place.start.line, place.start.column + 1, place.end.line, place.end.column + 1
-        )
+        start, end = places[node].start, places[node].end
+        return Site(module.source.path, start.line, start.column + 1, end.line, end.column + 1)
 
     for rule, suspicion in suspicions:
         related = tuple(Related(site(node), message) for node, message in suspicion.related)
         yield _finding(rule, suspicion.message, site(suspicion.node), related)
 
 
-def _refusal(source: Source) -> SyntaxError | None:
-    """Why this Python does not compile the file. It may be newer syntax, which libcst may know."""
-    try:
-        ast.parse(source.text)
-    except SyntaxError as error:
-        return error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
-    return None
-
-
-def _parse(source: Source, refusal: SyntaxError | None) -> "cst.Module":
-    """The syntax tree.
+def _parse(source: Source) -> "cst.Module":
+    """The syntax tree. What Python refuses may be newer syntax than this Python's, which libcst knows.
 
     Raises:
         Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
     """
-    if refusal is not None and "too many nested" in str(refusal):
-        raise _unreadable(refusal)
+    refusal = source.syntax if isinstance(source.syntax, SyntaxError) else None
+    if refusal is not None and "too many" in refusal.msg:
+        raise _unreadable(refusal)  # nesting: libcst would take minutes, or the whole stack
     import libcst as cst
 
     try:
@@ -144,11 +131,9 @@ def _parse(source: Source, refusal: SyntaxError | None) -> "cst.Module":
 
 
 def _unreadable(error: SyntaxError) -> Unreadable:
-    return Unreadable(f"invalid syntax: {oneline_message(error)}", error.lineno or 1, error.offset or 1)
-
-
-def oneline_message(error: SyntaxError) -> str:
-    return error.msg.splitlines()[0]
+    return Unreadable(
+        f"invalid syntax: {error.msg.splitlines()[0]}", error.lineno or 1, max(error.offset or 1, 1)
+    )
 
 
 def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:

@@ -4,9 +4,12 @@ Works on text alone, so that a run, which has only a file and a line number, nam
 linter does.
 """
 
+import ast
 import io
 import re
+import stat
 import tokenize
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +61,21 @@ class Source:
     def lines(self) -> list[str]:
         """Without line ends. Unlike `str.splitlines`, a form feed is not a line end, as for Python."""
         return _LINE_END.split(self.text)
+
+    @cached_property
+    def syntax(self) -> ast.Module | SyntaxError:
+        """What Python's own parser makes of the file: its tree, or why it refuses.
+
+        Raises:
+            Unreadable: it is too deep or too large for the parser.
+        """
+        try:
+            with warnings.catch_warnings(action="ignore"):  # of the linted code, such as an invalid escape
+                return ast.parse(self.text)
+        except SyntaxError as error:
+            return error
+        except (RecursionError, MemoryError, ValueError) as error:
+            raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -117,7 +135,9 @@ class Source:
             pass  # newer syntax than this Python's tokenizer knows: what it read so far still holds
         return statements, comments
 
-    def _without_comments(self, first: tuple[int, int], last: tuple[int, int], comments: list[Comment]) -> str:
+    def _without_comments(
+        self, first: tuple[int, int], last: tuple[int, int], comments: list[Comment]
+    ) -> str:
         """The text between two positions; cut from the lines, as tokens differ between Python versions."""
         cut = {comment.line: comment.column - 1 for comment in comments[-(last[0] - first[0] + 1) :]}
         parts = []
@@ -144,9 +164,12 @@ def read(path: Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        Unreadable: it cannot be opened, with the operating system's own reason.
+        Unreadable: it cannot be opened, with the operating system's own reason, or is no file (reading a pipe
+            would wait for ever).
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise Unreadable("not a regular file")
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error

@@ -1,19 +1,39 @@
 """The classes of a file: what they derive from, their methods, and what `self` holds."""
 
+import re
+
 import libcst as cst
 
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree
 
-# Base classes from elsewhere that are modules; a class with another foreign base is unknown.
-_MODULE_BASES = frozenset(
-    {
-        "lightning.LightningModule",
-        "lightning.pytorch.LightningModule",
-        "torch.jit.ScriptModule",
-        "transformers.PreTrainedModel",
-    }
+# Classes from elsewhere that derive from an ancestor; a class with another foreign base is unknown.
+_KNOWN = {
+    "torch.nn.Module": re.compile(
+        r"torch\.nn\.(?!Parameter$|Buffer$|Uninitialized|LazyModuleMixin$)_?[A-Z]\w*|"
+        r"torch\.nn\.(parallel|quantized|qat|quantizable|intrinsic)\.(\w+\.)*_?[A-Z]\w*|"
+        r"torch\.jit\.ScriptModule|torch\.fx\.GraphModule|torch\.optim\.swa_utils\.AveragedModel|"
+        r"lightning\.(pytorch\.)?(core\.)?(module\.)?LightningModule|"
+        r"torchvision\.models\.(\w+\.)*[A-Z](?!\w*(Weights|Enum))\w*|"
+        r"torch_geometric\.nn\.(\w+\.)*MessagePassing|"
+        r"(transformers\.|\.+(\w+\.)*)modeling_utils\.PreTrainedModel|"
+        r"(transformers\.|\.+(\w+\.)*)modeling_layers\.GradientCheckpointingLayer|"
+        r"transformers\.(\w+\.)*(?!TF|Flax)\w*(PreTrainedModel|ForCausalLM|Model)"
+    ),
+    "torch.optim.Optimizer": re.compile(r"torch\.optim\.[A-Z]\w*"),
+    "torch.optim.lr_scheduler.LRScheduler": re.compile(r"torch\.optim\.lr_scheduler\._?[A-Z]\w*"),
+    "torch.utils.data.Dataset": re.compile(
+        r"torch\.utils\.data\.\w*Dataset|torchvision\.datasets\.(\w+\.)*[A-Z]\w*|torch\.utils\.data\.Subset"
+    ),
+    "torch.utils.data.Sampler": re.compile(r"torch\.utils\.data\.\w*Sampler"),
+}
+
+# Bases that define no method or attribute that a class of this file could mean.
+_BLANK_BASES = frozenset(
+    {"builtins.object", "torch.nn.Module", "abc.ABC", "typing.Generic", "typing.Protocol"}
 )
+
+_DEPTH = 8
 
 
 class Classes:
@@ -23,26 +43,36 @@ class Classes:
         self._tree = tree
         self._names = names
         self._attributes: dict[cst.ClassDef, dict[str, list[Node]]] = {}
+        self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
 
     def all(self) -> list[cst.ClassDef]:
         return self._tree.all(cst.ClassDef)
 
     def local(self, node: Node) -> cst.ClassDef | None:
         """The class statement of this file that a name stands for."""
-        if isinstance(node, cst.Name):
+        for _ in range(_DEPTH):
+            if not isinstance(node, cst.Name):
+                return None
             bindings = self._names.bindings(node)
-            if len(bindings) == 1 and isinstance(bindings[0].node, cst.ClassDef):
+            if len(bindings) != 1:
+                return None
+            if isinstance(bindings[0].node, cst.ClassDef):
                 return bindings[0].node
+            if bindings[0].how != "assign" or bindings[0].value is None:
+                return None
+            node = bindings[0].value
         return None
 
     def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
         """Each base: a qualified name, a class of this file, or None where unknown."""
-        return [self.local(base.value) or self._names.qualified(base.value) for base in klass.bases if not base.star]
+        bases = [base.value for base in klass.bases if not base.star]
+        bases = [base.value if isinstance(base, cst.Subscript) else base for base in bases]  # Dataset[Sample]
+        return [self.local(base) or self._names.qualified(base) for base in bases]
 
     def derives(self, klass: cst.ClassDef, ancestor: str) -> bool:
         """Whether a class certainly derives from the class with that qualified name.
 
-        For `torch.nn.Module` any class of `torch.nn` counts, and a few well-known subclasses elsewhere.
+        Its well-known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
         """
         seen: set[cst.ClassDef] = set()
         pending = [klass]
@@ -58,6 +88,10 @@ class Classes:
                     return True
         return False
 
+    def inherits(self, klass: cst.ClassDef, ancestor: cst.ClassDef) -> bool:
+        """Whether a class of this file derives from another one of this file."""
+        return klass is not ancestor and ancestor in self._lineage(klass)
+
     def modules(self) -> list[cst.ClassDef]:
         """The classes of this file that certainly derive from `torch.nn.Module`."""
         return [klass for klass in self.all() if self.derives(klass, "torch.nn.Module")]
@@ -66,38 +100,102 @@ class Classes:
         found = self._tree.own(klass, cst.FunctionDef)
         return {method.name.value: method for method in found}
 
+    def method(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        """The method that an instance has by that name: its class's own, or of the nearest base in this file.
+
+        None where a base from elsewhere may come first; `torch.nn.Module` itself defines nothing of interest.
+        """
+        for current in self._lineage(klass):
+            if current is None:
+                return None
+            if (found := self.methods(current).get(name)) is not None:
+                return found
+        return None
+
+    def _lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
+        """A class, then its bases in this file, depth first; None stands for one from elsewhere."""
+        found: list[cst.ClassDef | None] = []
+        pending: list[cst.ClassDef | None] = [klass]
+        while pending:
+            current = pending.pop(0)
+            if current in found:
+                continue
+            found.append(current)
+            if current is not None:
+                above = [base for base in self.bases(current) if base not in _BLANK_BASES]
+                pending[:0] = [base if isinstance(base, cst.ClassDef) else None for base in above]
+        return found
+
     def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
         """What is assigned to `self.<name>` anywhere in a class, in source order.
 
-        The value of a plain assignment; where the assignment unpacks or augments, the statement, so that nobody
-        takes the right side for the attribute's value.
+        The value of a plain assignment; where a statement unpacks, augments, loops over or enters something, the
+        statement, so that nobody takes the right side for the attribute's value. Of a class that assigns nothing
+        to it, what its body assigns to the name, or else what the nearest base in this file holds.
         """
-        if klass not in self._attributes:
-            self._attributes[klass] = self._collect(klass)
-        return self._attributes[klass].get(name, [])
+        for current in self._lineage(klass):
+            if current is None:
+                return []
+            if current not in self._attributes:
+                self._attributes[current] = self._collect(current)
+            if (found := self._attributes[current].get(name)) is not None:
+                return found
+        return []
+
+    def annotations(self, klass: cst.ClassDef, name: str) -> list[cst.Annotation]:
+        """The annotations of `self.<name>`, in methods or in the class body."""
+        if klass not in self._annotations:
+            found = self._annotations[klass] = {}
+            for statement in self._tree.within(klass, cst.AnnAssign):
+                if self._tree.enclosing(statement, cst.ClassDef) is klass:
+                    for target in self._attribute_names(statement.target, klass):
+                        found.setdefault(target, []).append(statement.annotation)
+        return self._annotations[klass].get(name, [])
+
+    def _attribute_names(self, target: Node, klass: cst.ClassDef) -> list[str]:
+        if isinstance(target, cst.Name):
+            return [target.value] if self._tree.home(target) is klass else []
+        return _self_attributes(target)
 
     def _collect(self, klass: cst.ClassDef) -> dict[str, list[Node]]:
-        found: dict[str, list[Node]] = {}
-        for assign in self._tree.within(klass, cst.Assign, cst.AnnAssign, cst.AugAssign):
-            targets = [item.target for item in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-            for target in targets:
-                plain = isinstance(target, cst.Attribute) and not isinstance(assign, cst.AugAssign)
+        on_self: dict[str, list[Node]] = {}
+        in_body: dict[str, list[Node]] = {}
+        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.WithItem)
+        for statement in self._tree.within(klass, *kinds):
+            if self._tree.enclosing(statement, cst.ClassDef) is not klass:
+                continue
+            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else statement
+            if value is None:
+                continue
+            for target in _targets(statement):
+                plain = isinstance(target, (cst.Name, cst.Attribute))
                 for name in _self_attributes(target):
-                    if assign.value is not None:
-                        found.setdefault(name, []).append(assign.value if plain else assign)
-        return found
+                    on_self.setdefault(name, []).append(value if plain else statement)
+                if isinstance(target, cst.Name) and self._tree.home(statement) is klass:
+                    in_body.setdefault(target.value, []).append(value)
+        return in_body | on_self
+
+
+def _targets(statement: cst.Assign | cst.AnnAssign | cst.AugAssign | cst.For | cst.WithItem) -> list[Node]:
+    if isinstance(statement, cst.Assign):
+        return [item.target for item in statement.targets]
+    if isinstance(statement, cst.WithItem):
+        return [statement.asname.name] if statement.asname is not None else []
+    return [statement.target]
 
 
 def _self_attributes(target: Node) -> list[str]:
     """`x` for the target `self.x`, both names for `self.x, self.y`."""
     if isinstance(target, (cst.Tuple, cst.List)):
         return [name for element in target.elements for name in _self_attributes(element.value)]
-    if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and target.value.value == "self":
+    if (
+        isinstance(target, cst.Attribute)
+        and isinstance(target.value, cst.Name)
+        and target.value.value == "self"
+    ):
         return [target.attr.value]
     return []
 
 
 def _known(base: str, ancestor: str) -> bool:
-    return ancestor == "torch.nn.Module" and (
-        base in _MODULE_BASES or (base.startswith("torch.nn.") and base.rpartition(".")[2][:1].isupper())
-    )
+    return ancestor in _KNOWN and _KNOWN[ancestor].fullmatch(base) is not None

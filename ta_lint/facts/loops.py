@@ -1,6 +1,6 @@
-"""Training loops: the code that runs once per optimizer step, and what happens in it.
+"""Training loops: the code that runs once per optimizer step, and where it clears gradients.
 
-The procedure for clearing of gradients and the reason for each of its guards are in `docs/training-loops.md`.
+The procedure and the reason of each of its guards are in `docs/training-loops.md`.
 """
 
 import re
@@ -17,21 +17,42 @@ from ta_lint.facts.tree import LOOPS, Node, Tree, dotted
 
 BACKWARD = frozenset({"backward", "manual_backward"})
 
+_CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
+
 # Whatever its receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
-_CLEARS = re.compile(r"zero_?grad|clear_?grad|reset_?grad|zero_param_grad|zero_the_grad|_foreach_zero", re.IGNORECASE)
+_CLEARS = re.compile(
+    r"zero_?(\w+_)?grad|(clear|reset|clean|delete|del|null|none)_?(\w+_)?grad|grad\w*_to_(zero|none)|_foreach_zero",
+    re.IGNORECASE,
+)
+_GRADS = frozenset({"grad", "_grad", "main_grad"})
+_OVERWRITES = frozenset({"copy_", "detach_", "fill_", "mul_", "set_", "zero_"})
 
 # These take an optimizer or its owner and never clear gradients.
 _HARMLESS = frozenset(
-    "adjust_learning_rate append clip_grad_norm_ clip_grad_value_ clip_gradients dict float get_last_lr get_lr id int "
-    "isinstance item len list log log_metrics print repr save save_checkpoint scale_loss state_dict step str type "
-    "unscale_ update_lr zip".split()
+    "adjust_learning_rate append autocast clip_grad_norm_ clip_grad_value_ clip_gradients dict enumerate float "
+    "get_last_lr get_lr getattr hasattr id int isinstance item len list log log_metrics print repr save "
+    "save_checkpoint save_model scale_loss set_lr state_dict step str super synchronize type unscale_ update_lr "
+    "zip".split()
 )
 
-# Gradients are cleared where no loop shows it.
-_GATED_IMPORTS = ("composer", "deepspeed", "fastai", "ignite", "megatron", "mmengine")
-_GATED_TEXT = re.compile(
-    r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|_apply_optimizer_in_backward"
+# What an optimizer can do without clearing: its own methods, and those that wrappers of it are known for.
+_OPTIMIZER_METHODS = frozenset(
+    "add_param_group backward clip_grad_norm clip_grad_norm_ clip_master_grads eval get_lr load_state_dict "
+    "skip_synchronize state_dict step synchronize train".split()
 )
+
+# What runs somebody else's code at each step.
+_CALLBACK = re.compile(r"callback|hook", re.IGNORECASE)
+
+# Gradients are cleared where no loop shows it.
+_GATED_IMPORTS = ("composer", "deepspeed", "fastai", "hivemind", "ignite", "megatron", "mmengine")
+_GATED_TEXT = re.compile(
+    r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
+    r"_apply_optimizer_in_backward"
+)
+
+Loop = cst.For | cst.While
+Region = cst.For | cst.While | cst.FunctionDef
 
 
 class Clearing(StrEnum):
@@ -59,10 +80,15 @@ class TrainingLoop:
     `backwards` stand in the region itself, not in functions it calls.
     """
 
-    region: cst.For | cst.While | cst.FunctionDef
-    callers: tuple[cst.For | cst.While, ...]
+    region: Region
+    callers: tuple[Loop, ...]
     steps: tuple[Step, ...]
     backwards: tuple[cst.Call, ...]
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that repeat the step."""
+        return (self.region,) if isinstance(self.region, LOOPS) else self.callers
 
 
 def method(call: cst.Call) -> str | None:
@@ -80,6 +106,7 @@ class Loops:
         self._names = names
         self._classes = classes
         self._kinds = kinds
+        self._clearing: dict[TrainingLoop, Clearing] = {}
         self._functions: dict[str, list[cst.FunctionDef]] = {}
         for function in tree.all(cst.FunctionDef):
             self._functions.setdefault(function.name.value, []).append(function)
@@ -111,41 +138,46 @@ class Loops:
 
     def _training_loops(self) -> list[TrainingLoop]:
         steps = [step for call in self._tree.all(cst.Call) if (step := self.step(call)) is not None]
-        found: dict[cst.For | cst.While | cst.FunctionDef, list[Step]] = {}
+        found: dict[Region, list[Step]] = {}
         for step in steps:
             region = self._region(step.call)
             if region is not None:
                 found.setdefault(region, []).append(step)
         return [
-            TrainingLoop(region, tuple(self._callers(region)), tuple(steps), tuple(self.backwards(region)))
+            TrainingLoop(region, self._callers(region), tuple(steps), tuple(self.backwards(region)))
             for region, steps in found.items()
         ]
 
-    def _region(self, step: cst.Call) -> cst.For | cst.While | cst.FunctionDef | None:
+    def _region(self, step: cst.Call) -> Region | None:
         for loop in self._tree.loops(step):
-            if self.backwards(loop):
+            if self.backwards(loop.body):
                 return loop
         function = self._tree.home(step)
         if not isinstance(function, cst.FunctionDef) or function.name.value in ("closure", "forward"):
             return None
-        return function if self.backwards(function) and any(self._callers(function)) else None
+        return function if self.backwards(function) and self._callers(function) else None
 
-    def _callers(self, region: Node) -> Iterator[cst.For | cst.While]:
+    def _callers(self, region: Region) -> tuple[Loop, ...]:
         """The loops of this file that call a function once per iteration."""
-        if not isinstance(region, cst.FunctionDef):
-            return
-        for call in self._tree.all(cst.Call):
-            if method(call) == region.name.value and self._calls(call, region):
-                yield from self._tree.loops(call)[:1]
+        if isinstance(region, LOOPS):
+            return ()
+        innermost = (loop for call in self._calls(region) for loop in self._tree.loops(call)[:1])
+        return tuple(dict.fromkeys(innermost))
 
-    def _calls(self, call: cst.Call, function: cst.FunctionDef) -> bool:
-        if isinstance(call.func, cst.Name):
-            return not isinstance(self._tree.home(function), cst.ClassDef)
-        assert isinstance(call.func, cst.Attribute)
+    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a function in this file: `step()`, `self.step()`, `trainer.step()` of a known trainer."""
+        name = function.name.value
+        return [
+            call for call in self._tree.all(cst.Call) if method(call) == name and self._is_call_of(function, call)
+        ]
+
+    def _is_call_of(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         owner = self._tree.home(function)
-        receiver = call.func.value
-        if not isinstance(owner, cst.ClassDef):
+        if isinstance(call.func, cst.Name):
+            return any(binding.node is function for binding in self._names.bindings(call.func))
+        if not isinstance(call.func, cst.Attribute) or not isinstance(owner, cst.ClassDef):
             return False
+        receiver = call.func.value
         if isinstance(receiver, cst.Name) and receiver.value in ("self", "trainer", "agent"):
             return True
         origin = self._kinds.origin(receiver)
@@ -155,31 +187,20 @@ class Loops:
 
     def clearing(self, loop: TrainingLoop) -> Clearing:
         """When gradients are cleared in a training loop; what cannot be told from this file is unknown."""
-        regions: tuple[Node, ...] = (loop.region, *loop.callers)
-        if self.gated or any(self._single_pass(region) for region in (loop.callers or (loop.region,))):
-            return Clearing.UNKNOWN
-        if any(self._clears(region, depth=2) for region in regions):
-            return Clearing.EVERY_STEP
-        if any(self._escapes(region, loop) or self._builds_optimizer(region) for region in regions):
-            return Clearing.UNKNOWN
-        if self._cleared_by_framework(loop.region):
-            return Clearing.UNKNOWN
-        return Clearing.OUTSIDE if self._cleared_outside(regions) else Clearing.NEVER
+        if loop not in self._clearing:
+            self._clearing[loop] = self._judge(loop)
+        return self._clearing[loop]
 
-    def _clears(self, region: Node, depth: int, seen: frozenset[str] = frozenset()) -> bool:
-        """Evidence of clearing anywhere below, nested functions and the file's own callees included."""
-        if any(True for _ in self.clearings(region)):
-            return True
-        if depth == 0:
-            return False
-        tree = self._tree
-        mentioned = {node.value for node in tree.within(region, cst.Name)} - seen
-        return any(
-            self._clears(function, depth - 1, seen | mentioned)
-            for name in mentioned & self._functions.keys()
-            for function in self._functions[name]
-            if not tree.contains(function, region)
-        )
+    def _judge(self, loop: TrainingLoop) -> Clearing:
+        regions = (loop.region, *loop.callers)
+        reached = [node for region in regions for node in self._reach(region)]
+        if self.gated:
+            return Clearing.UNKNOWN
+        if any(self._clears(node) for node in reached):
+            return Clearing.EVERY_STEP
+        if self._may_step_once(loop) or self._is_hidden(loop, reached):
+            return Clearing.UNKNOWN
+        return Clearing.OUTSIDE if self._clears_outside(loop) else Clearing.NEVER
 
     def clearings(self, region: Node) -> Iterator[Node]:
         """The nodes at or below `region` that clear gradients, or hand on something that does."""
@@ -188,91 +209,247 @@ class Loops:
             if _CLEARS.search(name.value):
                 yield name
         for statement in tree.within(region, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del):
-            if any(isinstance(target, cst.Attribute) and target.attr.value == "grad" for target in _targets(statement)):
+            if any(self._has_grad(target) for target in _targets(statement)):
                 yield statement
         for call in tree.within(region, cst.Call):
             called = method(call)
-            if called in ("zero_", "detach_", "fill_") and isinstance(call.func, cst.Attribute):
-                if any(node.attr.value == "grad" for node in tree.within(call.func.value, cst.Attribute)):
+            if called in _OVERWRITES and isinstance(call.func, cst.Attribute):
+                if self._has_grad(call.func.value):
                     yield call
-            elif called == "setattr":
+            elif called in ("setattr", "getattr"):
                 if any("grad" in string.value for string in tree.within(call, cst.SimpleString)):
                     yield call
             elif self._names.qualified(call.func) == "torch.autograd.grad":
                 yield call
 
-    def _single_pass(self, region: Node) -> bool:
-        """A loop whose body always ends by leaving it runs once."""
-        if not isinstance(region, LOOPS) or not isinstance(region.body, cst.IndentedBlock):
-            return False
-        last = region.body.body[-1]
-        return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Break, cst.Return))
+    def _clears(self, region: Node) -> bool:
+        return any(True for _ in self.clearings(region))
 
-    def _builds_optimizer(self, region: Node) -> bool:
-        """A fresh optimizer in every pass has fresh gradients: sweeps and tests."""
-        return any(
-            self._kinds.kind(call) is Kind.OPTIMIZER or method(call) == "configure_optimizers"
-            for call in self._tree.within(region, cst.Call)
+    def _has_grad(self, node: Node) -> bool:
+        """Whether an expression goes through `.grad`: `p.grad`, `p.grad.data`, `p.grad[mask]`."""
+        return any(found.attr.value in _GRADS for found in self._tree.within(node, cst.Attribute))
+
+    def _reach(self, region: Node) -> list[Node]:
+        """A region, and the functions of this file that it mentions, two calls deep: what may run in it."""
+        reached: dict[Node, None] = {region: None}
+        for _ in range(_CALLS_DEEP):
+            for node in list(reached):
+                functions = (function for _, function in self._mentions(node))
+                reached.update(dict.fromkeys(f for f in functions if not self._tree.contains(f, region)))
+        return list(reached)
+
+    def _mentions(self, region: Node) -> Iterator[tuple[cst.Name, cst.FunctionDef]]:
+        """The names in a region that may stand for a function of this file, called or handed on as a value."""
+        for name in self._tree.within(region, cst.Name):
+            above = self._tree.parent[name]
+            is_attribute = isinstance(above, cst.Attribute) and above.attr is name
+            for function in self._functions.get(name.value, []):
+                if is_attribute is isinstance(self._tree.home(function), cst.ClassDef):
+                    yield name, function
+
+    # -- steps that may happen once ---------------------------------------------------------------------------
+
+    def _may_step_once(self, loop: TrainingLoop) -> bool:
+        """Whether each step may be the only one: nothing accumulates then."""
+        steps = [step.call for step in loop.steps]
+        if all(self._is_occasional(step, loop.region, steps) for step in steps):
+            return True
+        if isinstance(loop.region, LOOPS):
+            return all(self._is_last_pass(step, loop.region) for step in steps)
+        calls = [(call, caller) for call in self._calls(loop.region) for caller in self._tree.loops(call)[:1]]
+        return all(
+            self._is_last_pass(call, caller) or self._is_occasional(call, caller, [call]) for call, caller in calls
         )
 
-    def _escapes(self, region: Node, loop: TrainingLoop) -> bool:
-        """Whether the optimizer, or what holds it, goes where this file does not show what happens to it."""
-        carriers: set[str] = set()
-        for step in loop.steps:
-            name = dotted(step.optimizer)
-            if name is not None:
-                parts = name.split(".")
-                carriers.update(".".join(parts[: length + 1]) for length in range(len(parts)))
-        steps = {step.call for step in loop.steps}
-        for call in self._tree.within(region, cst.Call):
-            called = method(call)
-            if call in steps or called in _HARMLESS or called in self._functions:
+    def _is_last_pass(self, node: Node, loop: Loop) -> bool:
+        """Whether a pass that comes to `node` is the last one: a block around it ends by leaving the loop."""
+        if isinstance(loop, cst.For) and _is_range_of_one(loop.iter):
+            return True
+        for above in self._tree.ancestors(node):
+            if above is loop:
+                break
+            if isinstance(above, cst.IndentedBlock) and isinstance(above.body[-1], cst.SimpleStatementLine):
+                last = above.body[-1].body[-1]
+                if isinstance(last, cst.Return) or (
+                    isinstance(last, cst.Break) and self._tree.loops(last)[0] is loop
+                ):
+                    return True
+        return False
+
+    def _is_occasional(self, node: Node, region: Region, steps: list[cst.Call]) -> bool:
+        """Whether `node` stands under a condition that may hold once, such as `if index == last:`.
+
+        A modulus holds again and again, a check for NaN almost always, and what the region does not change holds
+        always or never; and where both branches step, the condition does not matter.
+        """
+        tree = self._tree
+        for above in tree.ancestors(node):
+            if above is region:
+                break
+            if not isinstance(above, cst.If) or tree.contains(above.test, node):
                 continue
-            if any(dotted(arg.value) in carriers for arg in call.args):
-                return True
-            if self._inherited(call) and "self" in carriers:
+            both = above.orelse is not None and all(
+                any(tree.contains(branch, step) for step in steps) for branch in (above.body, above.orelse)
+            )
+            if not both and not self._recurs(above.test) and self._changes(above.test, region):
                 return True
         return False
 
-    def _inherited(self, call: cst.Call) -> bool:
-        """`self.something()` that a base class in another file defines."""
-        if not (isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)):
-            return False
+    def _recurs(self, test: Node) -> bool:
+        tree = self._tree
+        calls = {method(call) for call in tree.within(test, cst.Call)}
+        return bool(tree.within(test, cst.Modulo)) or bool(calls & {"isnan", "isfinite", "isinf"})
+
+    def _changes(self, test: Node, region: Region) -> bool:
+        """Whether a region binds a name, or sets an attribute, that a condition depends on."""
+        tree = self._tree
+        assigned = {
+            dotted(target)
+            for statement in tree.within(region, cst.Assign, cst.AugAssign, cst.AnnAssign)
+            for target in _targets(statement)
+        }
+        return any(dotted(attribute) in assigned for attribute in tree.within(test, cst.Attribute)) or any(
+            tree.contains(region, binding.node)
+            for name in tree.within(test, cst.Name)
+            if name.value != "self"
+            for binding in self._names.bindings(name)
+        )
+
+    # -- clearing that this file does not show ----------------------------------------------------------------
+
+    def _is_hidden(self, loop: TrainingLoop, reached: list[Node]) -> bool:
+        """Whether gradients may be cleared, or be new, without evidence in what runs in the loop."""
+        return (
+            self._escapes(loop, reached)
+            or any(self._calls_back(node) or self._builds_optimizer(node, loop) for node in reached)
+            or self._has_own_backward()
+            or self._is_cleared_by_base(loop.region)
+        )
+
+    def _escapes(self, loop: TrainingLoop, reached: list[Node]) -> bool:
+        """Whether the optimizer, or what holds it, goes where this file does not show what happens to it."""
+        optimizers = {name for step in loop.steps if (name := dotted(_indexed(step.optimizer))) is not None}
+        carriers = {
+            ".".join(parts[:length])
+            for parts in (name.split(".") for name in optimizers)
+            for length in range(1, len(parts) + 1)
+        }
+        for node in reached:
+            held = carriers if node in (loop.region, *loop.callers) else carriers - {"self"}
+            for call in self._tree.within(node, cst.Call):
+                called = method(call)
+                if isinstance(call.func, cst.Attribute) and dotted(call.func.value) in optimizers:
+                    if called not in _OPTIMIZER_METHODS:
+                        return True
+                elif called not in _HARMLESS and called not in self._functions and self._hands_over(call, held):
+                    return True
+                if "self" in held and self._is_inherited(call):
+                    return True
+        return False
+
+    def _hands_over(self, call: cst.Call, carriers: set[str]) -> bool:
+        """Whether one of these objects itself, not a part of it, is in the arguments of a call."""
+        return any(
+            dotted(node) in carriers
+            and not isinstance(self._tree.parent[node], (cst.Attribute, cst.Comparison))
+            and self._tree.enclosing(node, cst.Call) is call
+            for arg in call.args
+            for node in self._tree.within(arg.value, cst.Name, cst.Attribute)
+        )
+
+    def _is_inherited(self, call: cst.Call) -> bool:
+        """`self.something()` or `super().something()` that a base class in another file defines."""
         klass = self._tree.enclosing(call, cst.ClassDef)
-        if call.func.value.value != "self" or klass is None:
+        if klass is None or not isinstance(call.func, cst.Attribute):
             return False
-        name = call.func.attr.value
-        foreign = any(base is None or isinstance(base, str) for base in self._classes.bases(klass))
+        receiver, name = call.func.value, call.func.attr.value
+        is_super = isinstance(receiver, cst.Call) and method(receiver) == "super"
+        is_self = isinstance(receiver, cst.Name) and receiver.value == "self"
+        if not (is_super or is_self) or name in _HARMLESS or (is_self and name in self._functions):
+            return False
+        foreign = any(not isinstance(base, cst.ClassDef) for base in self._classes.bases(klass))
         known = self._classes.derives(klass, "torch.nn.Module") or self._classes.attribute(klass, name)
         return foreign and not known
 
-    def _cleared_by_framework(self, region: Node) -> bool:
+    def _calls_back(self, region: Node) -> bool:
+        """Whether a region runs callbacks or hooks, which may do anything."""
+        return any(_CALLBACK.search(name.value) for name in self._tree.within(region, cst.Name))
+
+    def _builds_optimizer(self, region: Node, loop: TrainingLoop) -> bool:
+        """A fresh optimizer in every pass has fresh gradients: sweeps and tests."""
+        calls = self._tree.within(region, cst.Call)
+        if any(self._kinds.kind(call) is Kind.OPTIMIZER or method(call) == "configure_optimizers" for call in calls):
+            return True
+        roots = (self._tree.within(step.optimizer, cst.Name)[0] for step in loop.steps)
+        return any(
+            binding.how in ("assign", "unpack")
+            and isinstance(binding.value, cst.Call)
+            and self._tree.contains(region, binding.node)
+            for root in roots
+            for binding in self._names.bindings(root)
+        )
+
+    def _has_own_backward(self) -> bool:
+        """Whether this file defines a `backward` that is not autograd's: it may overwrite gradients."""
+        return any(
+            not self.backwards(function) and not any(_is_static(decorator) for decorator in function.decorators)
+            for function in self._functions.get("backward", [])
+        )
+
+    def _is_cleared_by_base(self, region: Node) -> bool:
         """Whether a method of the same class clears and nobody in this file calls it: a base class does."""
         klass = self._tree.enclosing(region, cst.ClassDef)
         if klass is None:
             return False
         mentioned = {node.attr.value for node in self._tree.all(cst.Attribute)}
         return any(
-            name not in mentioned and any(True for _ in self.clearings(function))
+            name not in mentioned and self._clears(function)
             for name, function in self._classes.methods(klass).items()
         )
 
-    def _cleared_outside(self, regions: tuple[Node, ...]) -> bool:
-        """Whether gradients are cleared before a region or in a loop around it, in the same function."""
+    # -- clearing outside the loop ----------------------------------------------------------------------------
+
+    def _clears_outside(self, loop: TrainingLoop) -> bool:
+        """Whether gradients are cleared around the loop: in its function, or where that function is called."""
+        places: list[Node] = list(loop.loops)
+        for place in loop.loops:
+            function = self._tree.home(place)
+            if isinstance(function, cst.FunctionDef):
+                places += self._calls(function)
+        return any(self._clears_around(place) for place in places)
+
+    def _clears_around(self, place: Node) -> bool:
+        """Whether the function that holds `place` clears gradients, other than in a training loop beside it."""
         tree = self._tree
-        for region in regions:
-            home = tree.home(region)
-            outer = tree.loops(region)
-            for evidence in self.clearings(home):
-                inside = any(tree.contains(other, evidence) for other in regions)
-                around = any(tree.contains(loop, evidence) for loop in outer)
-                if not inside and tree.home(evidence) is home and (around or tree.before(evidence, region)):
-                    return True
-        return False
+        home = tree.home(place)
+        evidence = [*self.clearings(home), *(name for name, function in self._mentions(home) if self._clears(function))]
+        around = tree.loops(place)
+        return any(
+            tree.home(node) is home
+            and not tree.contains(place, node)
+            and not any(self.backwards(beside) for beside in tree.loops(node) if beside not in around)
+            for node in evidence
+        )
 
 
 def _is_backward(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
+
+
+def _is_static(decorator: cst.Decorator) -> bool:
+    return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value == "staticmethod"
+
+
+def _is_range_of_one(iterable: Node) -> bool:
+    if not isinstance(iterable, cst.Call) or method(iterable) != "range" or len(iterable.args) != 1:
+        return False
+    stop = iterable.args[0].value
+    return isinstance(stop, cst.Integer) and stop.value == "1"
+
+
+def _indexed(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`optimizers` for `optimizers[0]`."""
+    return node.value if isinstance(node, cst.Subscript) else node
 
 
 def _targets(statement: cst.Assign | cst.AugAssign | cst.AnnAssign | cst.Del) -> Iterable[Node]:

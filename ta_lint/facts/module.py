@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 import libcst as cst
 
 from ta_lint.core.source import Source
+from ta_lint.facts.activations import Activations
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.loops import Loops, TrainingLoop
@@ -49,6 +50,10 @@ class Module:
         return Kinds(self.tree, self.names, self.classes)
 
     @cached_property
+    def activations(self) -> Activations:
+        return Activations(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
     def loops(self) -> Loops:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
 
@@ -74,6 +79,19 @@ class Module:
             and (isinstance(call.func, cst.Name) or call.func.attr.value in last)
             and self.qualified(call.func) in qualified
         ]
+
+    def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
+        """The calls that compute a loss: of instances of the criterion class, and of the function that does the same."""
+        return [
+            call
+            for call in self.tree.all(cst.Call)
+            if self.qualified(call.func) == function
+            or ((made := self.kinds.construction(call.func)) and self.qualified(made.func) == criterion)
+        ]
+
+    def code(self, node: Node) -> str:
+        """The source of an expression, on one line."""
+        return " ".join(self.tree.root.code_for_node(node).split())
 
     def number(self, node: Node) -> float | None:
         """The number behind an expression: a literal, signed or not, or names that lead to one."""

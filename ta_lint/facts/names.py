@@ -4,6 +4,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import libcst as cst
@@ -18,7 +19,7 @@ How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "
 
 # Where a public class really lives, and the name everybody calls it by.
 _CANONICAL = (
-    (re.compile(r"^torch\.nn\.modules\.\w+\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(_?[A-Z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
     (re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(\w+)$"), r"torch.utils.data.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
@@ -60,13 +61,13 @@ class Names:
 
     def _collect(self) -> None:
         tree = self._tree
-        for declaration in tree.all(cst.Global, cst.Nonlocal):
+        for declaration in tree.all(cst.Global):
             names = {item.name.value for item in declaration.names}
             self._globals.setdefault(self.scope(declaration), set()).update(names)
         for node in tree.all(cst.Import, cst.ImportFrom):
+            self.imported.update(_imported_names(node))
             for name, qualified, alias in _imported(node):
-                self.imported.add(qualified)
-                self._bind(name, Binding("import", alias, qualified=qualified))
+                self._bind(name, Binding("import", alias, qualified=_canonical(qualified)))
         for assign in tree.all(cst.Assign):
             for target in assign.targets:
                 self._bind_target(target.target, assign, assign.value)
@@ -101,9 +102,13 @@ class Names:
         for deleted in tree.all(cst.Del):
             for name in _target_names(deleted.target):
                 self._bind(name, Binding("other", deleted))
-        for capture in tree.all(cst.MatchAs, cst.MatchStar):
-            if capture.name is not None:
-                self._bind(capture.name.value, Binding("other", capture))
+        for capture in tree.all(cst.MatchAs, cst.MatchStar, cst.MatchMapping):
+            captured = capture.rest if isinstance(capture, cst.MatchMapping) else capture.name
+            if captured is not None:
+                self._bind(captured.value, Binding("other", capture))
+        for nonlocal_ in tree.all(cst.Nonlocal):  # outer ones first: a chain of them ends at the owner
+            for item in nonlocal_.names:
+                self._move_out(item.name.value, self.scope(nonlocal_))
         for bindings in self._bindings.values():
             for found in bindings.values():
                 found.sort(key=lambda binding: tree.order(binding.node))
@@ -117,6 +122,14 @@ class Names:
             scope = self._tree.root
         self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
 
+    def _move_out(self, name: str, scope: Node) -> None:
+        """Give what a scope binds under `nonlocal` to the function around it that owns the name."""
+        moved = self._bindings.get(scope, {}).pop(name, [])
+        for outer in islice(self._scopes_from(scope), 1, None):
+            if name in self._bindings.get(outer, {}):
+                self._bindings[outer][name] += moved
+                return
+
     def _bind_target(self, target: Node, statement: Node, value: cst.BaseExpression) -> None:
         if isinstance(target, cst.Name):
             self._bind(target.value, Binding("assign", statement, value))
@@ -128,13 +141,15 @@ class Names:
 
     def scope(self, node: Node) -> Node:
         """The scope that a name at `node` belongs to."""
-        child, above = node, self._tree.parent.get(node)
+        below, child, above = None, node, self._tree.parent.get(node)
         while above is not None:
             if isinstance(above, _COMPREHENSIONS):
-                return above
+                first_iterable = isinstance(child, cst.CompFor) and child.iter is below
+                if not first_iterable:  # that one is evaluated outside
+                    return above
             if isinstance(above, (*FUNCTIONS, cst.ClassDef)) and child is above.body:
                 return above
-            child, above = above, self._tree.parent.get(above)
+            below, child, above = child, above, self._tree.parent.get(above)
         return self._tree.root
 
     def _outer(self, scope: Node) -> Node:
@@ -142,7 +157,9 @@ class Names:
 
     def _scopes(self, node: Node) -> Iterator[Node]:
         """The scopes visible from `node`, the nearest first; a class body only from directly inside it."""
-        scope = self.scope(node)
+        yield from self._scopes_from(self.scope(node))
+
+    def _scopes_from(self, scope: Node) -> Iterator[Node]:
         yield scope
         while scope is not self._tree.root:
             scope = self._outer(scope)
@@ -152,9 +169,12 @@ class Names:
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
         for scope in self._scopes(name):
-            found = self._bindings.get(scope, {}).get(name.value)
-            if found and name.value not in self._globals.get(scope, ()):
+            if name.value in self._globals.get(scope, ()):
+                scope = self._tree.root
+            if found := self._bindings.get(scope, {}).get(name.value):
                 return found
+            if scope is self._tree.root:
+                break
         return []
 
     def definition(self, name: cst.Name) -> Binding | None:
@@ -169,11 +189,13 @@ class Names:
             return found[0]
         tree = self._tree
         home = tree.home(name)
-        if not found or any(tree.home(binding.node) is not home for binding in found if binding.how != "param"):
+        homes = {tree.home(binding.node) for binding in found if binding.how != "param"}
+        if not found or homes - {home}:
             return None
         use = tree.statement(name)
         earlier = [binding for binding in found if self._takes_effect_before(binding, use, name)]
-        if not earlier:
+        later = [binding for binding in found if binding not in earlier]
+        if not earlier or any(_is_walrus_in(use, binding, tree) for binding in later):
             return None
         last = earlier[-1]
         if last.how == "augment" or not self._dominates(last, name):
@@ -181,32 +203,67 @@ class Names:
         for loop in tree.loops(name):
             if last.how != "param" and tree.contains(loop, last.node):
                 break
-            if any(tree.contains(loop, binding.node) for binding in found if binding not in earlier):
+            if any(loop in tree.loops(binding.node) for binding in later):
                 return None
         return last
 
     def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
         if binding.how == "param":
             return True
-        if binding.how == "for" or isinstance(binding.node, (cst.With, cst.WithItem)):
-            statement = self._tree.statement(binding.node)
-            return self._tree.before(statement, name) and not (
-                binding.value is not None and self._tree.contains(binding.value, name)
-            )
-        return self._tree.before(binding.node, name) and self._tree.statement(binding.node) is not use
+        tree = self._tree
+        statement = tree.statement(binding.node)
+        if isinstance(binding.node, (cst.For, cst.CompFor, cst.WithItem)):
+            in_header = binding.value is not None and tree.contains(binding.value, name)
+            return tree.before(statement, name) and not in_header
+        if isinstance(binding.node, cst.NamedExpr):
+            return tree.before(binding.node, name) and not tree.contains(binding.node, name)
+        return tree.before(binding.node, name) and statement is not use
 
     def _dominates(self, binding: Binding, use: Node) -> bool:
         """Whether every way to `use` passes the binding: its statement list is around the use."""
         if binding.how == "param":
             return True
-        if binding.how in ("for", "with"):
-            return self._tree.contains(self._tree.statement(binding.node), use)
-        block = self._tree.block(binding.node)
-        while isinstance(holder := self._tree.parent.get(block), cst.With) or (
+        tree, node = self._tree, binding.node
+        if isinstance(node, cst.For):
+            return tree.contains(node.body, use)
+        if isinstance(node, cst.CompFor):
+            return True  # nothing outside the comprehension sees it
+        branch = self._branch(node)
+        if branch is not None:
+            return tree.contains(branch, use)
+        if isinstance(node, cst.NamedExpr) and self._is_conditional(node):
+            return False
+        block = tree.block(node)
+        while isinstance(holder := tree.parent.get(block), cst.With) or (
             isinstance(holder, cst.Try) and holder.body is block and not holder.handlers
         ):
-            block = self._tree.block(holder)  # a with block is always entered
-        return self._tree.contains(block, use)
+            block = tree.block(holder)  # a with block is always entered
+        return tree.contains(block, use)
+
+    def _branch(self, node: Node) -> Node | None:
+        """The `except`, `case` or `elif` in whose header a name is bound."""
+        if isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)):
+            return node
+        statement = self._tree.statement(node)
+        if isinstance(statement, cst.Match):
+            return next((case for case in statement.cases if self._tree.contains(case, node)), None)
+        elif_ = isinstance(statement, cst.If) and isinstance(self._tree.parent[statement], cst.If)
+        return statement if elif_ else None
+
+    def _is_conditional(self, walrus: cst.NamedExpr) -> bool:
+        """Whether the expression around a walrus may skip it."""
+        child: Node = walrus
+        for above in self._tree.ancestors(walrus):
+            if isinstance(above, _COMPREHENSIONS):
+                return True
+            if isinstance(above, cst.BooleanOperation) and child is above.right:
+                return True
+            if isinstance(above, cst.IfExp) and child is not above.test:
+                return True
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            child = above
+        return False
 
     def qualified(self, node: Node) -> str | None:
         """The full name behind an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
@@ -217,10 +274,7 @@ class Names:
         if node not in self._qualified:
             self._qualified[node] = None  # a cycle ends here
             found = self._resolve(node, _DEPTH)
-            if found is not None:
-                for pattern, replacement in _CANONICAL:
-                    found = pattern.sub(replacement, found)
-            self._qualified[node] = found
+            self._qualified[node] = _canonical(found) if found is not None else None
         return self._qualified[node]
 
     def _resolve(self, node: Node, depth: int) -> str | None:
@@ -244,6 +298,16 @@ class Names:
         return None
 
 
+def _canonical(qualified: str) -> str:
+    for pattern, replacement in _CANONICAL:
+        qualified = pattern.sub(replacement, qualified)
+    return qualified
+
+
+def _is_walrus_in(statement: Node, binding: Binding, tree: Tree) -> bool:
+    return isinstance(binding.node, cst.NamedExpr) and tree.statement(binding.node) is statement
+
+
 def _is_constant(node: Node | None) -> bool:
     """`None`, `True`, `False`: what a missing optional import is replaced by."""
     return isinstance(node, cst.Name) and node.value in ("None", "True", "False")
@@ -259,6 +323,20 @@ def _target_names(target: Node) -> Iterator[str]:
             stack += [element.value for element in node.elements]
 
 
+def _imported_names(node: cst.Import | cst.ImportFrom) -> Iterator[str]:
+    """The full name of each thing an import names; of `from x import *` the module."""
+    if isinstance(node, cst.Import):
+        yield from (dotted(alias.name) or "" for alias in node.names)
+    elif isinstance(node.names, cst.ImportStar):
+        yield _package(node)
+    else:
+        yield from (qualified for _, qualified, _ in _imported(node))
+
+
+def _package(node: cst.ImportFrom) -> str:
+    return "." * len(node.relative) + (dotted(node.module) or "" if node.module is not None else "")
+
+
 def _imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
     """Each local name an import binds, and the qualified name behind it; relative ones keep their dots."""
     if isinstance(node, cst.Import):
@@ -272,7 +350,7 @@ def _imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst
         return
     if isinstance(node.names, cst.ImportStar):
         return
-    package = "." * len(node.relative) + (dotted(node.module) or "" if node.module is not None else "")
+    package = _package(node)
     for alias in node.names:
         imported = dotted(alias.name) or ""
         local = alias.asname.name if alias.asname is not None else alias.name

@@ -23,11 +23,27 @@ _LAYOUT = frozenset(
 )
 
 
+# Where libcst declares the fields of a node in another order than they stand in the source.
+_SOURCE_ORDER: dict[type[Node], str] = {
+    cst.Arg: "keyword value",
+    cst.ClassDef: "decorators name type_parameters bases keywords body",
+    cst.ExceptHandler: "type name body",
+    cst.ExceptStarHandler: "type name body",
+    cst.FunctionDef: "decorators name type_parameters params returns body",
+    cst.IfExp: "body test orelse",
+    cst.ImportFrom: "relative module names",
+    cst.MatchCase: "pattern guard body",
+    cst.Parameters: "posonly_params params star_arg kwonly_params star_kwarg",
+    cst.TypeAlias: "name type_parameters value",
+}
+
+
 @cache
 def _child_fields(kind: type[Node]) -> tuple[str, ...]:
+    if kind in _SOURCE_ORDER:
+        return tuple(_SOURCE_ORDER[kind].split())
     names = [field.name for field in fields(kind)]
-    kept = [name for name in names if name not in _LAYOUT and not name.startswith("whitespace")]
-    return tuple(sorted(kept, key=lambda name: name != "decorators"))  # decorators stand before the rest
+    return tuple(name for name in names if name not in _LAYOUT and not name.startswith("whitespace"))
 
 
 def children(node: Node) -> list[Node]:

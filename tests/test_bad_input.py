@@ -1,0 +1,254 @@
+"""Whatever a file or a setting holds: one clear line, the right exit status, findings elsewhere, never a traceback."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+BUGGY = "import torch\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
+
+
+def check(folder: Path, *arguments: str, select: str = "TA401,TA001") -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does, in a folder."""
+    command = [sys.executable, "-m", "ta_lint", "check", f"--select={select}", "--format=concise", *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=120)
+    assert "Traceback" not in ran.stderr + ran.stdout, ran.stderr
+    assert "TA000" not in ran.stdout
+    return ran
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one file that has one finding, whatever stands beside it."""
+    (tmp_path / "good.py").write_text(BUGGY)
+    return tmp_path
+
+
+UNREADABLE = {
+    "not UTF-8": (b"import torch\nname = '\xe9'\n", "2:9", "byte 0xe9 is not utf-8"),
+    "an unknown encoding": (b"# coding: klingon\nimport torch\n", "1:1", "unknown encoding: klingon"),
+    "a NUL byte": (b"import torch\nx = 1\0\n", "2:6", "NUL byte"),
+    "UTF-16": ("import torch\n".encode("utf-16"), "1:1", "UTF-16"),
+    "Python 2": (b"import torch\nprint 'loss', loss\n", "2:1", "Missing parentheses in call to 'print'"),
+    "no end": (b"import torch\nx = (1,\n", "2:5", "was never closed"),
+    "tabs and spaces mixed": (
+        b"import torch\nif x:\n\ty = 1\n        z = 2\n",
+        "4:",
+        "inconsistent use of tabs",
+    ),
+    "500 nested parentheses": (
+        b"import torch\nx = " + b"(" * 500 + b"1" + b")" * 500 + b"\n",
+        "2:",
+        "too many nested parentheses",
+    ),
+    "500 nested blocks": (
+        b"import torch\n" + b"".join(b" " * n + b"if x:\n" for n in range(500)) + b" " * 500 + b"pass\n",
+        "",
+        "too many levels of indentation",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_one_finding_and_the_others_are_checked(
+    folder: Path, case: str
+) -> None:
+    data, place, reason = UNREADABLE[case]
+    passes_the_gate = "# Adam(weight_decay=1)\n"
+    trailer = passes_the_gate.encode("utf-16-le" if case == "UTF-16" else "utf-8")
+    (folder / "bad.py").write_bytes(data + trailer)
+    ran = check(folder)
+    lines = ran.stdout.splitlines()
+    assert lines[0].startswith(f"bad.py:{place}")
+    assert "TA001 error: " in lines[0]
+    assert reason in lines[0]
+    assert lines[1].startswith("good.py:2:13: TA401")
+    assert ran.returncode == 1
+
+
+READABLE = {
+    "a byte-order mark": "\ufeff".encode() + BUGGY.encode(),
+    "a declared encoding": b"# -*- coding: latin-1 -*-\nname = '\xe9'\n" + BUGGY.encode(),
+    "CRLF": BUGGY.replace("\n", "\r\n").encode(),
+    "old Macintosh line ends": BUGGY.replace("\n", "\r").encode(),
+    "a form feed": BUGGY.replace("optimizer", "\x0c\noptimizer").encode(),
+    "no final newline": BUGGY.rstrip().encode(),
+    "newer syntax than this Python's": b"type X = int\nf'{'a'}'\ndef f[T](x: T) -> T: ...\n" + BUGGY.encode(),
+    "a sum of 2,000 terms": BUGGY.encode() + b"x = " + b" + ".join([b"1"] * 2000) + b"\n",
+    "an elif chain of 1,000": BUGGY.encode() + b"if x:\n pass\n" + b"elif y:\n pass\n" * 1000,
+    "100 nested lists": BUGGY.encode() + b"x = " + b"[" * 100 + b"]" * 100 + b"\n",
+}
+
+
+@pytest.mark.parametrize("case", READABLE)
+def test_an_odd_but_valid_file_gets_its_findings(tmp_path: Path, case: str) -> None:
+    (tmp_path / "odd.py").write_bytes(READABLE[case])
+    ran = check(tmp_path, "--format=json")
+    (finding,) = json.loads(ran.stdout)
+    lines = READABLE[case].decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    assert finding["rule"] == "TA401"
+    assert lines[finding["line"] - 1].lstrip("\x0c").startswith("optimizer")
+    assert finding["column"] == 13
+
+
+def test_an_empty_file_is_clean(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").touch()
+    assert check(tmp_path).returncode == 0
+
+
+def test_five_megabytes_are_read(tmp_path: Path) -> None:
+    table = "".join(f"row_{number} = '{'x' * 1000}'\n" for number in range(5_000))
+    assert len(table) > 5_000_000
+    (tmp_path / "large.py").write_text(table + BUGGY)
+    assert check(tmp_path).stdout.startswith("large.py:5002:13: TA401")
+
+
+def test_dangling_and_circular_links_are_findings(folder: Path) -> None:
+    (folder / "dangling.py").symlink_to("nowhere.py")
+    (folder / "circular.py").symlink_to("circular.py")
+    (folder / "loop").symlink_to(".")
+    lines = check(folder).stdout.splitlines()
+    assert lines[0].startswith(
+        "circular.py:1:1: TA001 error: cannot read the file: Too many levels of symbolic links"
+    )
+    assert lines[1].startswith(
+        "dangling.py:1:1: TA001 error: cannot read the file: No such file or directory"
+    )
+    assert lines[2].startswith("good.py:2:13: TA401")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_without_permission_is_a_finding(folder: Path) -> None:
+    (folder / "secret.py").touch(mode=0o000)
+    assert "secret.py:1:1: TA001 error: cannot read the file: Permission denied" in check(folder).stdout
+
+
+def test_a_file_that_vanishes_is_a_finding(folder: Path) -> None:
+    """A fifo stands for the race: it is there when the folder is listed and gone when its turn comes."""
+    from ta_lint.core.config import Configs, Options
+    from ta_lint.discovery import discover
+    from ta_lint.runner import lint_files
+
+    (folder / "gone.py").write_text(BUGGY)
+    files = discover([folder], Configs(Options(select=["TA401"]), folder), folder)
+    (folder / "gone.py").unlink()
+    found = {finding.site.path: finding.rule for _, findings in lint_files(files, 1) for finding in findings}
+    assert found == {"gone.py": "TA001", "good.py": "TA401"}
+
+
+def test_a_named_pipe_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.py")
+    ran = check(folder)
+    assert "pipe.py:1:1: TA001 error: not a regular file" in ran.stdout
+    assert "good.py:2:13: TA401" in ran.stdout
+
+
+USAGE = {
+    "a path that does not exist": (["nowhere.py"], {}, "nowhere.py: no such file or folder"),
+    "an unknown rule": (
+        ["--select=TA6000"],
+        {},
+        "command line: no rule, prefix, tag or alias is called 'TA6000'",
+    ),
+    "a name nearly right": (["--select=adam-with-weight-decey"], {}, "did you mean adam-with-weight-decay?"),
+    "an unknown key": ([], {"selct": ["TA401"]}, "[tool.ta] has no key 'selct'; the keys are select,"),
+    "a wrong type": ([], {"exclude": "build"}, "[tool.ta] exclude: expected `array | null`, got `str`"),
+    "a wrong item": ([], {"select": [1]}, "[tool.ta] select[0]: expected `str`, got `int`"),
+    "an unknown rule in the settings": ([], {"ignore": ["TA999"]}, "called 'TA999'"),
+    "a wrong level": ([], {"fail-level": "fatal"}, "[tool.ta] fail-level: invalid enum value 'fatal'"),
+    "a wrong version": (["--target-torch=two"], {}, "--target-torch: 'two' is not a version such as 2.6"),
+    "a missing configuration": (["--config=nowhere.toml"], {}, "--config: nowhere.toml is not a file"),
+    "a missing baseline": (["--baseline=nowhere.json"], {}, "nowhere.json does not exist; write it with"),
+    "an output folder that is missing": (
+        ["--output=no/where.json"],
+        {},
+        "cannot write no/where.json: No such file",
+    ),
+    "an output that is a folder": (["--output=."], {}, "cannot write .: "),
+    "a baseline update without a file": (["--update-baseline"], {}, "name the file with --baseline FILE"),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_a_mistake_in_usage_is_one_line_with_the_remedy_and_status_2(folder: Path, case: str) -> None:
+    arguments, table, message = USAGE[case]
+    toml = "[tool.ta]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+    (folder / "pyproject.toml").write_text(toml if table else "")
+    select = [] if table else ["--select=TA401"] if not any("select" in word for word in arguments) else []
+    command = [sys.executable, "-m", "ta_lint", "check", *select, *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert ran.stderr.startswith("ta-lint: error: ")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_corrupt_pyproject_is_named(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool.ta\n")
+    ran = check(folder)
+    assert ran.returncode == 2
+    assert "pyproject.toml: not readable as TOML" in ran.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": 2, "findings": []}', "\xff"])
+def test_a_corrupt_baseline_is_named_with_the_remedy(folder: Path, text: str) -> None:
+    (folder / "known.json").write_bytes(text.encode("latin-1"))
+    ran = check(folder, "--baseline=known.json")
+    assert ran.returncode == 2
+    assert "baseline known.json" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_an_output_that_cannot_be_written_keeps_the_old_one(folder: Path) -> None:
+    """The disk is full for our process alone: no file may grow."""
+    (folder / "report.sarif").write_text("old")
+    command = f'ulimit -f 0; exec "{sys.executable}" -m ta_lint check --select=TA401 --format=sarif --output=report.sarif'
+    ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert "cannot write report.sarif: File too large" in ran.stderr
+    assert (folder / "report.sarif").read_text() == "old"
+    assert sorted(path.name for path in folder.iterdir()) == ["good.py", "report.sarif"]
+
+
+def test_ctrl_c_ends_the_run_without_a_traceback_or_a_report(tmp_path: Path) -> None:
+    import signal
+    import time
+
+    slow = BUGGY + "x = [" + "(1, 2, 3), " * 100_000 + "]\n"
+    for number in range(40):
+        (tmp_path / f"slow_{number}.py").write_text(slow)
+    command = [sys.executable, "-m", "ta_lint", "check", "--select=TA401", "--jobs=2", "--output=report.txt"]
+    started = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(2)
+    os.killpg(started.pid, signal.SIGINT)
+    out, err = started.communicate(timeout=30)
+    assert started.returncode == 130
+    assert err == "ta-lint: interrupted, nothing was written\n"
+    assert out == ""
+    assert not (tmp_path / "report.txt").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+    command = f'"{sys.executable}" -m ta_lint check --select=TA401 | true'
+    ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.stderr == ""
+
+
+def test_findings_are_the_same_from_one_process_and_several(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"train_{number}.py").write_text(BUGGY * (number % 3))
+    one = check(tmp_path, "--jobs=1").stdout
+    assert one.count("TA401") == 60
+    assert check(tmp_path, "--jobs=2").stdout == one
+    assert threading.stack_size() == 0

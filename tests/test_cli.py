@@ -1,0 +1,407 @@
+"""The command as a user meets it: settings, selection, suppression, baseline, output."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ta_lint.cli import main
+
+ADAM = "torch.optim.Adam(model.parameters(), weight_decay=0.1)"
+BUGGY = f"import torch\noptimizer = {ADAM}\n"
+LOAD = "state = torch.load('weights.pt', weights_only=False)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty repository, and the working folder."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Command:
+    """Runs `ta-lint` in this process and keeps what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> int:
+        status = main(list(arguments))
+        captured = self._capsys.readouterr()
+        self.out, self.err = captured.out, captured.err
+        return status
+
+    def check(self, *arguments: str) -> list[str]:
+        """`path:line rule` of each finding that counts."""
+        self.status = self("check", "--format=concise", "--quiet", *arguments)
+        lines = [line.split(" ") for line in self.out.splitlines()]
+        return [f"{words[0].split(':')[0]}:{words[0].split(':')[1]} {words[1]}" for words in lines]
+
+
+@pytest.fixture
+def ta_lint(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def settings(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(f"[tool.ta]\n{text}\n")
+
+
+# -- which files ----------------------------------------------------------------------------------------------
+
+
+def test_gitignore_and_default_excludes_are_respected(project: Path, ta_lint: Command) -> None:
+    for name in (
+        "train.py",
+        "scratch/a.py",
+        "kept/scratch.py",
+        ".venv/lib/b.py",
+        "pkg/out/c.py",
+        "pkg/out/keep.py",
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(BUGGY)
+    (project / ".gitignore").write_text("/scratch/\n")
+    (project / "pkg" / ".gitignore").write_text("out/*\n!out/keep.py\n")
+    assert ta_lint.check() == ["kept/scratch.py:2 TA401", "pkg/out/keep.py:2 TA401", "train.py:2 TA401"]
+    settings(project, "respect-gitignore = false\nextend-exclude = ['pkg']")
+    assert ta_lint.check() == ["kept/scratch.py:2 TA401", "scratch/a.py:2 TA401", "train.py:2 TA401"]
+
+
+def test_what_is_named_is_linted_unless_forced(project: Path, ta_lint: Command) -> None:
+    for name in ("old/train.py", "old/deep/model.py", ".venv/lib/torch_code.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(BUGGY)
+    (project / ".gitignore").write_text("old/\n")
+    settings(project, "extend-exclude = ['old']")
+    assert ta_lint.check() == []
+    assert ta_lint.check("old/train.py") == ["old/train.py:2 TA401"]
+    assert ta_lint.check("old") == ["old/deep/model.py:2 TA401", "old/train.py:2 TA401"]
+    assert ta_lint.check(".venv/lib") == [".venv/lib/torch_code.py:2 TA401"]
+    assert ta_lint.check("--force-exclude", "old", "old/train.py", ".venv") == []
+
+
+def test_a_file_named_twice_is_linted_once(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    assert ta_lint.check("train.py", ".", "./train.py") == ["train.py:2 TA401"]
+
+
+def test_a_script_without_suffix_is_linted_when_named(project: Path, ta_lint: Command) -> None:
+    (project / "train").write_text(BUGGY)
+    assert ta_lint.check() == []
+    assert ta_lint.check("train") == ["train:2 TA401"]
+
+
+def test_a_notebook_is_skipped_and_said_so(project: Path, ta_lint: Command) -> None:
+    (project / "demo.ipynb").write_text(json.dumps({"cells": [], "nbformat": 4}))
+    assert ta_lint.check("demo.ipynb") == []
+    assert ta_lint.status == 0
+    assert "no Python files" in ta_lint.err
+
+
+def test_findings_outside_the_project_have_absolute_paths_in_json(
+    project: Path, ta_lint: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other") / "train.py"
+    other.write_text(BUGGY)
+    ta_lint("check", "--format=json", str(other))
+    assert json.loads(ta_lint.out)[0]["path"] == other.as_posix()
+
+
+# -- which rules ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules"),
+    [
+        ([], "TA401 TA700"),
+        (["--select=TA401"], "TA401"),
+        (["--select=TA4,TA7"], "TA401 TA700"),
+        (["--select=adam-with-weight-decay"], "TA401"),
+        (["--select=security"], "TA700"),
+        (["--select=B614"], "TA700"),
+        (["--select=ALL", "--ignore=TA4,TA9"], "TA700"),
+        (["--select=TA4", "--ignore=TA401"], ""),
+        (["--select=TA401", "--ignore=TA4"], "TA401"),
+        (["--ignore=security"], "TA401"),
+        (["--ignore=TA401,TA700"], ""),
+        (["--ignore=TA401", "--ignore=TA700"], ""),
+    ],
+)
+def test_the_more_exact_selector_wins(
+    project: Path, ta_lint: Command, arguments: list[str], rules: str
+) -> None:
+    (project / "train.py").write_text(
+        f"import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = {ADAM}\n{LOAD}"
+    )
+    assert [line.split()[1] for line in ta_lint.check(*arguments)] == rules.split()
+
+
+def test_opt_in_rules_join_by_extend_select(project: Path, ta_lint: Command) -> None:
+    loader = "import torch\nfrom data import dataset\n\nloader = torch.utils.data.DataLoader(dataset)\n"
+    (project / "train.py").write_text(loader)
+    assert ta_lint.check() == []
+    assert ta_lint.check("--extend-select=TA204") == ["train.py:4 TA204"]
+    assert ta_lint.check("--extend-select=TOR401") == ["train.py:4 TA204"]
+    settings(project, "extend-select = ['TA204']")
+    assert ta_lint.check() == ["train.py:4 TA204"]
+
+
+def test_the_command_line_replaces_the_selection_of_the_settings(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    settings(project, "select = ['TA700']\nignore = ['TA401']")
+    assert ta_lint.check() == []
+    assert ta_lint.check("--select=TA401") == ["train.py:2 TA401"]
+    assert ta_lint.check("--isolated", "--ignore=TA910") == ["train.py:2 TA401"]
+
+
+def test_each_folder_has_the_settings_nearest_to_it(project: Path, ta_lint: Command) -> None:
+    for name in ("train.py", "sub/train.py", "sub/deep/train.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(BUGGY)
+    settings(project, "ignore = ['TA910']")
+    settings(project / "sub", "ignore = ['TA401', 'TA910']")
+    assert ta_lint.check() == ["train.py:2 TA401"]
+    (project / "one.toml").write_text("[tool.ta]\nselect = ['TA401']\n")
+    assert len(ta_lint.check("--config=one.toml")) == 3
+
+
+def test_per_file_ignores_suppress_and_are_told_in_sarif(project: Path, ta_lint: Command) -> None:
+    (project / "legacy").mkdir()
+    (project / "legacy" / "train.py").write_text(BUGGY)
+    settings(project, "select = ['TA401']\n[tool.ta.per-file-ignores]\n'legacy/**' = ['TA4']")
+    assert ta_lint.check() == []
+    ta_lint("check", "--format=sarif")
+    (result,) = json.loads(ta_lint.out)["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external", "justification": "per-file-ignores: legacy/**"}]
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "arguments", "found"),
+    [
+        (None, [], False),
+        ('["torch>=2.6"]', [], False),
+        ('["torch>=2.3,<3"]', [], True),
+        ('["numpy", "torch~=2.4.1; python_version > \'3\'"]', [], True),
+        ('["torch"]', [], False),
+        ('["torch>=2.3"]', ["--target-torch=2.7"], False),
+        (None, ["--target-torch=2.3"], True),
+    ],
+)
+def test_the_target_is_the_oldest_torch_of_the_dependencies(
+    project: Path, ta_lint: Command, dependencies: str | None, arguments: list[str], found: bool
+) -> None:
+    (project / "train.py").write_text("import torch\n\nstate = torch.load('weights.pt')\n")
+    if dependencies is not None:
+        (project / "pyproject.toml").write_text(f"[project]\nname = 'x'\ndependencies = {dependencies}\n")
+    assert ta_lint.check("--select=TA700", *arguments) == (["train.py:3 TA700"] if found else [])
+
+
+# -- suppression and baseline ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["# noqa", "# noqa: TA401", "# noqa:TA401", "# NOQA: ta401", "# noqa: E501, TA401", "# noqa: TA4",
+     "# noqa: adam-with-weight-decay", "# type: ignore # noqa: TA401 - the paper says L2"],
+)  # fmt: skip
+def test_a_comment_on_the_line_suppresses(project: Path, ta_lint: Command, comment: str) -> None:
+    (project / "train.py").write_text(BUGGY.rstrip() + f"  {comment}\n")
+    assert ta_lint.check("--select=TA401,TA002") == []
+
+
+def test_a_comment_counts_on_the_first_and_last_line_of_a_statement(project: Path, ta_lint: Command) -> None:
+    first = (
+        "optimizer = torch.optim.Adam(  # noqa: TA401\n    model.parameters(),\n    weight_decay=0.1,\n)\n"
+    )
+    last = "optimizer = torch.optim.Adam(\n    model.parameters(),\n    weight_decay=0.1,\n)  # noqa: TA401\n"
+    inside = (
+        "optimizer = torch.optim.Adam(\n    model.parameters(),  # noqa: TA401\n    weight_decay=0.1,\n)\n"
+    )
+    (project / "train.py").write_text("import torch\n" + first + last + inside)
+    assert ta_lint.check("--select=TA401") == ["train.py:10 TA401"]
+
+
+def test_a_comment_for_another_rule_or_in_a_string_does_not_suppress(project: Path, ta_lint: Command) -> None:
+    text = f"import torch\na = {ADAM}  # noqa: E501\nb = {ADAM}, '# noqa: TA401'\n"
+    (project / "train.py").write_text(text)
+    assert ta_lint.check("--select=TA401") == ["train.py:2 TA401", "train.py:3 TA401"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "count"), [("# ta: noqa", 0), ("# ta: noqa: TA401", 0), ("# ta: noqa: TA700", 2)]
+)
+def test_a_file_is_suppressed_by_a_comment_alone_on_its_line(
+    project: Path, ta_lint: Command, comment: str, count: int
+) -> None:
+    (project / "train.py").write_text(f"{comment}\nimport torch\na = {ADAM}\nb = {ADAM}\n")
+    assert len(ta_lint.check("--select=TA401")) == count
+
+
+def test_an_unused_suppression_is_a_note_that_fails_nothing_by_default(
+    project: Path, ta_lint: Command
+) -> None:
+    (project / "train.py").write_text(
+        "import torch  # noqa: TA401\nx = 1  # noqa: F401\ny = 2  # noqa: TA999\n"
+    )
+    assert ta_lint.check() == ["train.py:1 TA002", "train.py:3 TA002"]
+    assert ta_lint.status == 0
+    ta_lint.check("--fail-level=note")
+    assert ta_lint.status == 1
+    assert ta_lint.check("--ignore=TA401") == ["train.py:3 TA002"], "a rule that is off cannot be judged"
+
+
+def test_suppressed_findings_stay_in_json_and_sarif(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY.rstrip() + "  # noqa: TA401\n")
+    assert ta_lint("check", "--format=json", "--select=TA401") == 0
+    assert json.loads(ta_lint.out)[0]["suppressed"] is True
+    assert ta_lint("check", "--format=sarif", "--select=TA401") == 0
+    (result,) = json.loads(ta_lint.out)["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "inSource", "justification": "# noqa: TA401"}]
+
+
+def test_a_baseline_accepts_what_is_there_and_survives_edits(project: Path, ta_lint: Command) -> None:
+    train = project / "train.py"
+    train.write_text(f"import torch\n\n\ndef build(model):\n    return {ADAM}\n")
+    options = ("--select=TA401", "--baseline=known.json")
+    assert ta_lint("check", *options, "--update-baseline") == 0
+    assert ta_lint.out == "Recorded 1 finding in known.json.\n"
+    assert ta_lint.check(*options) == []
+    moved = f"import torch\n\n# moved down, and formatted anew\n\n\ndef build(model):\n    return {ADAM}\n"
+    train.write_text(
+        moved.replace("(model.parameters(), ", "(\n        model.parameters(),  # all\n        ")
+    )
+    assert ta_lint.check(*options) == []
+    train.write_text(train.read_text() + f"\n\ndef again(model):\n    return {ADAM}\n")
+    assert ta_lint.check(*options) == ["train.py:14 TA401"]
+
+
+def test_a_second_copy_of_an_accepted_statement_is_new(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    options = ("--select=TA401", "--baseline=known.json")
+    ta_lint("check", *options, "--update-baseline")
+    (project / "train.py").write_text(BUGGY + f"optimizer = {ADAM}\n")
+    assert ta_lint.check(*options) == ["train.py:3 TA401"]
+
+
+def test_stale_entries_are_told_and_dropped_by_an_update(project: Path, ta_lint: Command) -> None:
+    for name in ("a.py", "b.py"):
+        (project / name).write_text(BUGGY)
+    settings(project, "select = ['TA401']\nbaseline = 'known.json'")
+    ta_lint("check", "--update-baseline")
+    (project / "a.py").write_text("import torch\n")
+    assert ta_lint.check("b.py") == []
+    assert ta_lint.err == "", "a run over b.py knows nothing of a.py"
+    ta_lint("check")
+    assert "1 entry of known.json matches nothing" in ta_lint.err
+    ta_lint("check", "--update-baseline", "a.py")
+    assert [entry["path"] for entry in json.loads((project / "known.json").read_text())["findings"]] == [
+        "b.py"
+    ]
+
+
+def test_paths_and_fingerprints_do_not_depend_on_the_working_folder(
+    project: Path, ta_lint: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "sub").mkdir()
+    (project / "sub" / "train.py").write_text(BUGGY)
+    ta_lint("check", "--format=json", "--select=TA401")
+    from_root = ta_lint.out
+    monkeypatch.chdir(project / "sub")
+    ta_lint("check", "--format=json", "--select=TA401")
+    assert ta_lint.out == from_root
+    assert ta_lint.check("--select=TA401") == ["train.py:2 TA401"], (
+        "text shows paths from where the user stands"
+    )
+
+
+# -- output ---------------------------------------------------------------------------------------------------
+
+
+def test_exit_status_follows_the_fail_level(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    assert ta_lint("check", "--select=TA401") == 1
+    assert ta_lint("check", "--select=TA401", "--exit-zero") == 0
+    assert ta_lint("check", "--select=TA401", "--fail-level=error") == 0
+    assert ta_lint("check", "--select=TA700") == 0
+    settings(project, "select = ['TA401']\nfail-level = 'error'")
+    assert ta_lint("check") == 0
+
+
+def test_an_output_file_holds_the_report_and_standard_output_nothing(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    assert ta_lint("check", "--select=TA401", "--format=sarif", "--output=report.sarif") == 1
+    assert ta_lint.out == ""
+    assert json.loads((project / "report.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_the_same_tree_gives_the_same_bytes(project: Path, ta_lint: Command) -> None:
+    for number in range(5):
+        (project / f"train_{number}.py").write_text(BUGGY)
+    ta_lint("check", "--format=sarif", "--select=TA401")
+    first = ta_lint.out
+    ta_lint("check", "--format=sarif", "--select=TA401")
+    assert ta_lint.out == first
+
+
+def test_the_sarif_of_a_run_is_valid(project: Path, ta_lint: Command, validate_sarif) -> None:
+    (project / "a folder").mkdir()
+    (project / "a folder" / "tränieren.py").write_text(BUGGY + LOAD)
+    (project / "broken.py").write_text("import torch\nx = (\n")
+    ta_lint("check", "--format=sarif", "--output=report.sarif", "--extend-select=ALL")
+    validate_sarif(project / "report.sarif")
+
+
+def test_statistics_count_each_rule(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY + BUGGY + LOAD)
+    assert ta_lint("check", "--statistics", "--select=TA401,TA700") == 1
+    lines = [line.split() for line in ta_lint.out.splitlines()[:2]]
+    assert [line[:2] for line in lines] == [["2", "TA401"], ["1", "TA700"]]
+
+
+def test_show_settings_prints_what_holds_here(project: Path, ta_lint: Command) -> None:
+    settings(project, "select = ['TA4']\ntarget-torch = '2.3'")
+    assert ta_lint("check", "--show-settings") == 0
+    assert str(project / "pyproject.toml") in ta_lint.out
+    assert 'target-torch = "2.3"' in ta_lint.out
+    assert '"TA401"' in ta_lint.out
+    assert '"TA700"' not in ta_lint.out
+
+
+@pytest.mark.parametrize("name", ["TA600", "ta600", "missing-zero-grad"])
+def test_a_rule_is_explained_by_its_page(ta_lint: Command, name: str) -> None:
+    page = (Path(__file__).parents[1] / "rules" / "TA600-missing-zero-grad.md").read_text()
+    assert ta_lint("rule", name) == 0
+    assert ta_lint.out == page
+
+
+def test_an_unknown_rule_gets_a_suggestion(ta_lint: Command) -> None:
+    assert ta_lint("rule", "missing-zerograd") == 2
+    assert "did you mean missing-zero-grad" in ta_lint.err
+
+
+def test_rules_are_listed_as_text_and_as_json(ta_lint: Command) -> None:
+    ta_lint("rules", "--format=json")
+    listed = json.loads(ta_lint.out)
+    ta_lint("rules")
+    assert [rule["id"] for rule in listed] == [line.split()[0] for line in ta_lint.out.splitlines()]
+    assert {"TA000", "TA204", "TA600", "TA910"} <= {rule["id"] for rule in listed}
+
+
+def test_colour_and_progress_only_on_a_terminal(project: Path) -> None:
+    """A real pseudo-terminal, through util-linux's `script`."""
+    for number in range(60):
+        (project / f"train_{number}.py").write_text(BUGGY)
+    command = "python3 -m ta_lint check --select=TA401"
+    import sys
+
+    command = command.replace("python3", sys.executable)
+    piped = subprocess.run(command.split(), capture_output=True, text=True)
+    assert "\x1b" not in piped.stdout + piped.stderr
+    assert piped.stderr == ""
+    terminal = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, text=True)
+    assert "\x1b[" in terminal.stdout
+    assert "Linting" in terminal.stdout

@@ -1,0 +1,100 @@
+"""The arrows of docs/architecture.md, held over the imports in the source and over what a process really loads."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "ta_lint").rglob("*.py"))
+
+# What each part of ta_lint may import of ta_lint, besides itself and ta_lint.core.
+ALLOWED = {
+    "core": set(),
+    "facts": set(),
+    "checks": {"facts"},
+    "engine": {"checks", "facts"},
+    "discovery": {"engine"},
+    "runner": {"engine"},
+    "cli": {"discovery", "runner", "engine"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute, so that the arrows can be read"
+            names = [alias.name for alias in node.names]
+            module = node.module or ""
+            found.update(f"{module}.{name}" for name in names) if module == "ta_lint" else found.add(module)
+    return found
+
+
+def part(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
+    own = path.relative_to(ROOT / "ta_lint").parts[0].removesuffix(".py")
+    allowed = ALLOWED[own] | {own, "core", "__version__"}
+    outside = {part(name) for name in imports(path) if name.split(".")[0] == "ta_lint"} - allowed
+    assert not outside
+    assert not {name for name in imports(path) if name.split(".")[0] in ("torch", "ta_runtime")}
+    if own == "core":
+        assert "libcst" not in {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nobody_imports_the_slow_parts_of_libcst(path: Path) -> None:
+    slow = ("libcst.matchers", "libcst.codemod")
+    assert not {name for name in imports(path) if name.startswith(slow)}
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The top-level packages that a command has loaded when it ends."""
+    code = (
+        "import sys; from ta_lint.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('loaded:', *{name.split('.')[0] for name in sys.modules})"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stdout.rpartition("loaded:")[2].split())
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    assert not loaded(tmp_path, "--help") & {
+        "libcst",
+        "rich",
+        "msgspec",
+        "packaging",
+        "pathspec",
+        "pyflakes",
+        "sarif_om",
+    }
+
+
+def test_rules_and_rule_load_no_parser(tmp_path: Path) -> None:
+    assert not loaded(tmp_path, "rules") & {"libcst", "rich", "pyflakes", "sarif_om"}
+    assert not loaded(tmp_path, "rule", "TA600") & {"libcst", "rich", "pyflakes", "sarif_om"}
+
+
+def test_a_file_without_torch_is_never_parsed(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("print('hello')\n")
+    assert not loaded(tmp_path, "check", "plain.py") & {"libcst", "rich", "pyflakes", "sarif_om"}
+
+
+def test_the_linter_never_loads_torch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n\ntorch.load('x', weights_only=False)\n")
+    packages = loaded(tmp_path, "check", "--select=ALL", "--format=sarif", "train.py")
+    assert {"libcst", "sarif_om"} <= packages
+    assert not packages & {"torch", "ta_runtime", "rich"}
