@@ -148,27 +148,39 @@ def _check(arguments: argparse.Namespace) -> int:
         return CLEAN
     if arguments.update_baseline and config.baseline is None:
         raise UsageError("--update-baseline: name the file with --baseline FILE, or set [tool.ta] baseline")
-    accepted = [] if config.baseline is None or arguments.update_baseline else baseline.load(config.baseline)
+    accepted = []
+    if config.baseline is not None and (config.baseline.exists() or not arguments.update_baseline):
+        accepted = baseline.load(config.baseline)
     root = project_root(cwd)
     files = discover(arguments.paths or [Path()], configs, root)
     if not files:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
     findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
 
+    findings, stale = baseline.marked(findings, accepted)
+    linted = {file.name for file in files}
+    judged = [entry for entry in stale if entry.path in linted and entry.rule in config.rules]
     if arguments.update_baseline:
         assert config.baseline is not None
-        count = baseline.save(config.baseline, findings)
-        print(f"Recorded {count} {'finding' if count == 1 else 'findings'} in {config.baseline}.")
+        kept = [entry for entry in stale if entry not in judged and (root / entry.path).exists()]
+        count = baseline.save(config.baseline, findings, kept)
+        print(f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}.")
         return CLEAN
-    findings, stale = baseline.marked(findings, accepted)
     _report(arguments, config, findings, root)
-    linted = {file.name for file in files}
-    stale = [entry for entry in stale if entry.path in linted and entry.rule in config.rules]
-    if stale and not arguments.quiet:
-        print(f"ta-lint: {len(stale)} entries of {config.baseline} match nothing; --update-baseline drops them",
-              file=sys.stderr)  # fmt: skip
+    if judged and config.baseline is not None and not arguments.quiet:
+        entries = "1 entry" if len(judged) == 1 else f"{len(judged)} entries"
+        matches = "matches" if len(judged) == 1 else "match"
+        where = display(config.baseline)
+        print(
+            f"ta-lint: {entries} of {where} {matches} nothing; --update-baseline drops them", file=sys.stderr
+        )
     failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def display(path: Path) -> str:
+    """A path as the user would type it here."""
+    return os.path.relpath(path)
 
 
 def _options(arguments: argparse.Namespace) -> "Options":
@@ -225,9 +237,6 @@ def _rendered(
     from ta_lint.core.catalogue import catalogue
     from ta_lint.core.source import Source, Unreadable, decode, read
 
-    def display(path: str) -> str:
-        return os.path.relpath(root / path)
-
     def read_lines(path: str) -> list[str]:
         try:
             return Source(path, decode(read(root / path))).lines
@@ -247,9 +256,11 @@ def _rendered(
     if arguments.statistics:
         return report.statistics(findings, rules, color=color)
     if arguments.format == "concise":
-        text = report.concise(findings, display=display, color=color)
+        text = report.concise(findings, display=lambda path: display(root / path), color=color)
     else:
-        text = report.text(findings, read_lines=read_lines, display=display, color=color)
+        text = report.text(
+            findings, read_lines=read_lines, display=lambda path: display(root / path), color=color
+        )
     return text if arguments.quiet else text + report.summary(findings)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ta_lint.cli import main
 
-ADAM = "torch.optim.Adam(model.parameters(), weight_decay=0.1)"
+ADAM = "torch.optim.Adam(torch.nn.Linear(2, 2).parameters(), weight_decay=0.1)"
 BUGGY = f"import torch\noptimizer = {ADAM}\n"
 LOAD = "state = torch.load('weights.pt', weights_only=False)\n"
 
@@ -257,7 +257,7 @@ def test_an_unused_suppression_is_a_note_that_fails_nothing_by_default(
 def test_suppressed_findings_stay_in_json_and_sarif(project: Path, ta_lint: Command) -> None:
     (project / "train.py").write_text(BUGGY.rstrip() + "  # noqa: TA401\n")
     assert ta_lint("check", "--format=json", "--select=TA401") == 0
-    assert json.loads(ta_lint.out)[0]["suppressed"] is True
+    assert json.loads(ta_lint.out)[0]["suppression"] == {"in_source": True, "justification": "# noqa: TA401"}
     assert ta_lint("check", "--format=sarif", "--select=TA401") == 0
     (result,) = json.loads(ta_lint.out)["runs"][0]["results"]
     assert result["suppressions"] == [{"kind": "inSource", "justification": "# noqa: TA401"}]
@@ -271,12 +271,10 @@ def test_a_baseline_accepts_what_is_there_and_survives_edits(project: Path, ta_l
     assert ta_lint.out == "Recorded 1 finding in known.json.\n"
     assert ta_lint.check(*options) == []
     moved = f"import torch\n\n# moved down, and formatted anew\n\n\ndef build(model):\n    return {ADAM}\n"
-    train.write_text(
-        moved.replace("(model.parameters(), ", "(\n        model.parameters(),  # all\n        ")
-    )
+    train.write_text(moved.replace(".parameters(), ", ".parameters(),  # all\n        "))
     assert ta_lint.check(*options) == []
     train.write_text(train.read_text() + f"\n\ndef again(model):\n    return {ADAM}\n")
-    assert ta_lint.check(*options) == ["train.py:14 TA401"]
+    assert ta_lint.check(*options) == ["train.py:12 TA401"]
 
 
 def test_a_second_copy_of_an_accepted_statement_is_new(project: Path, ta_lint: Command) -> None:

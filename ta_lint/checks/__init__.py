@@ -51,6 +51,12 @@ def stems() -> dict[str, str]:
 
 
 @cache
+def enabled(rules: frozenset[str]) -> list[Check]:
+    """The checks of these rules, in order of id. Loading them loads libcst."""
+    return [check for rule in sorted(rules) if (check := load(rule)) is not None]
+
+
+@cache
 def load(rule: str) -> Check | None:
     """The check of a rule, None for one that has none: it is seen by the run alone, or by the engine itself."""
     if rule not in stems():
@@ -58,7 +64,7 @@ def load(rule: str) -> Check | None:
     module = import_module(f"{__name__}.{stems()[rule]}")
     return Check(
         rule=rule,
-        needs=tuple(re.compile(pattern.encode(), re.MULTILINE) for pattern in ("torch", *module.NEEDS)),
+        needs=tuple(re.compile(pattern.encode(), re.MULTILINE) for pattern in module.NEEDS),
         over_facts=getattr(module, "check", None),
         over_source=getattr(module, "check_source", None),
     )

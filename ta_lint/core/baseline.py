@@ -53,17 +53,18 @@ def marked(findings: Iterable[Finding], entries: list[Entry]) -> tuple[list[Find
     return result, [entry for entry in entries if entry.fingerprint not in present]
 
 
-def save(path: Path, findings: Iterable[Finding]) -> int:
-    """Write the unsuppressed findings as the new baseline; returns how many.
+def save(path: Path, findings: Iterable[Finding], kept: Iterable[Entry] = ()) -> int:
+    """Write the unsuppressed findings, and entries to keep, as the new baseline; returns how many there are.
 
     Raises:
         UsageError: it cannot be written.
     """
-    entries = sorted(
+    entries = {
         Entry(finding.site.path, finding.rule, finding.fingerprint, finding.message)
         for finding in findings
         if finding.suppression is None
-    )
-    text = msgspec.json.format(msgspec.json.encode(_File(1, entries)), indent=2).decode()
+    }
+    entries.update(kept)
+    text = msgspec.json.format(msgspec.json.encode(_File(1, sorted(entries))), indent=2).decode()
     write_atomically(path, text + "\n")
     return len(entries)

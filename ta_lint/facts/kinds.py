@@ -150,13 +150,13 @@ class Kinds:
         for _ in range(_DEPTH):
             if not isinstance(call, cst.Call):
                 return None
-            inner = self._handed_on(call)
+            inner = self.handed_on(call)
             if inner is None:
                 return call
             call = self.origin(inner)
         return None
 
-    def _handed_on(self, call: cst.Call) -> Node | None:
+    def handed_on(self, call: cst.Call) -> Node | None:
         """What a call returns if it is a thing that was there before."""
         if (first := self._first_argument_handed_on(call)) is not None:
             return first

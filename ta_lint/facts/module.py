@@ -9,7 +9,9 @@ import libcst as cst
 from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activations
 from ta_lint.facts.classes import Classes
+from ta_lint.facts.containers import Containers
 from ta_lint.facts.kinds import Kind, Kinds
+from ta_lint.facts.layers import Layers
 from ta_lint.facts.loops import Loops, TrainingLoop
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree
@@ -52,6 +54,14 @@ class Module:
     @cached_property
     def activations(self) -> Activations:
         return Activations(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def layers(self) -> Layers:
+        return Layers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def containers(self) -> Containers:
+        return Containers(self.tree, self.names, self.classes, self.kinds, self.layers)
 
     @cached_property
     def loops(self) -> Loops:
