@@ -1,6 +1,7 @@
 """The command `ta-lint`."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -36,6 +37,8 @@ _SELECTOR = (
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     arguments = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # source text must not stop a terminal of a lesser encoding
+        sys.stdout.reconfigure(errors="backslashreplace")
     from ta_lint.core.errors import UsageError
 
     try:
@@ -180,7 +183,10 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def display(path: Path) -> str:
     """A path as the user would type it here."""
-    return os.path.relpath(path)
+    try:
+        return os.path.relpath(path)
+    except ValueError:  # on another drive
+        return str(path)
 
 
 def _options(arguments: argparse.Namespace) -> "Options":

@@ -52,7 +52,7 @@ def lint_file(file: File) -> list[Finding]:
 def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] | None) -> Iterator[Finding]:
     over_facts = [check for check in wanted if check.over_facts is not None]
     root = None
-    if over_facts or (wanted and isinstance(source.syntax, SyntaxError)):
+    if over_facts or (wanted and isinstance(source.symbols, SyntaxError)):
         root = _parse(source)
     for check in wanted:
         if check.over_source is None:
@@ -109,7 +109,7 @@ def _parse(source: Source) -> "cst.Module":
     Raises:
         Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
     """
-    refusal = source.syntax if isinstance(source.syntax, SyntaxError) else None
+    refusal = source.symbols if isinstance(source.symbols, SyntaxError) else None
     if refusal is not None and "too many" in refusal.msg:
         raise _unreadable(refusal)  # nesting: libcst would take minutes, or the whole stack
     import libcst as cst

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.files import write_atomically
+from ta_lint.core.files import encodable, write_atomically
 from ta_lint.core.finding import Finding
 
 
@@ -60,7 +60,7 @@ def save(path: Path, findings: Iterable[Finding], kept: Iterable[Entry] = ()) ->
         UsageError: it cannot be written.
     """
     entries = {
-        Entry(finding.site.path, finding.rule, finding.fingerprint, finding.message)
+        Entry(encodable(finding.site.path), finding.rule, finding.fingerprint, finding.message)
         for finding in findings
         if finding.suppression is None
     }

@@ -79,7 +79,11 @@ def rules_dir() -> Traversable:
 def catalogue() -> dict[str, Rule]:
     """Every rule by id, in order of id."""
     pages = sorted(
-        (entry for entry in rules_dir().iterdir() if entry.name.startswith("TA") and entry.name.endswith(".md")),
+        (
+            entry
+            for entry in rules_dir().iterdir()
+            if entry.name.startswith("TA") and entry.name.endswith(".md")
+        ),
         key=lambda entry: entry.name,
     )
     rules = [parse_page(entry.name, entry.read_text(encoding="utf-8")) for entry in pages]

@@ -173,7 +173,9 @@ def _decode(table: object, path: Path) -> RawConfig:
         raise UsageError(f"{path}: [tool.ta] {key}: {reason[0].lower()}{reason[1:]}") from error
 
 
-def _resolve(options: Options, raw: RawConfig, directory: Path, source: str, target: Version | None) -> Config:
+def _resolve(
+    options: Options, raw: RawConfig, directory: Path, source: str, target: Version | None
+) -> Config:
     if options.select is not None:
         rules = selected(options.select, options.extend_select, options.ignore, "command line")
     else:
@@ -222,7 +224,11 @@ def _dependency_target(tables: Mapping[str, Any], path: Path) -> Version | None:
     poetry = tables.get("tool", {}).get("poetry", {}).get("dependencies", {}).get("torch")
     if isinstance(poetry, dict):
         poetry = poetry.get("version")
-    return _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry)) if isinstance(poetry, str) else None
+    return (
+        _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
+        if isinstance(poetry, str)
+        else None
+    )
 
 
 def _lower_bound(text: str) -> Version | None:

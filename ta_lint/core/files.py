@@ -1,4 +1,4 @@
-"""Writing a file so that a reader never sees half of it."""
+"""Writing a file so that a reader never sees half of it, nor bytes that are no text."""
 
 import os
 import tempfile
@@ -28,6 +28,11 @@ def write_atomically(path: Path, text: str) -> None:
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates, from undecodable file names, spelled out: JSON readers reject them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _umask() -> int:

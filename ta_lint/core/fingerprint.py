@@ -22,7 +22,7 @@ def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
     for finding in ordered:
         statement = source.statement_at(finding.site.line)
         parts = (finding.rule, finding.site.path, statement.text, statement.scope)
-        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
         seen[digest] += 1
         site = replace(finding.site, name=finding.site.name or statement.scope)
         result.append(replace(finding, site=site, fingerprint=f"{digest}:{seen[digest]}"))

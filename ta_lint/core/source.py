@@ -8,14 +8,18 @@ import ast
 import io
 import re
 import stat
+import symtable
 import tokenize
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ta_lint.core.errors import oneline
+
+T = TypeVar("T")
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
@@ -69,13 +73,18 @@ class Source:
         Raises:
             Unreadable: it is too deep or too large for the parser.
         """
-        try:
-            with warnings.catch_warnings(action="ignore"):  # of the linted code, such as an invalid escape
-                return ast.parse(self.text)
-        except SyntaxError as error:
-            return error
-        except (RecursionError, MemoryError, ValueError) as error:
-            raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
+        return _compiled(lambda: ast.parse(self.text))
+
+    @cached_property
+    def symbols(self) -> symtable.SymbolTable | SyntaxError:
+        """The names of every scope as Python's own compiler sees them, or why it refuses the file.
+
+        Costs half as much as `syntax`: no tree is handed over.
+
+        Raises:
+            Unreadable: as for `syntax`.
+        """
+        return _compiled(lambda: symtable.symtable(self.text, self.path, "exec"))
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -145,6 +154,16 @@ class Source:
             end = last[1] if number == last[0] else cut.get(number)
             parts.append(self.lines[number - 1][first[1] if number == first[0] else 0 : end])
         return "\n".join(parts)
+
+
+def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of the linted code, such as an invalid escape
+            return compiler()
+    except SyntaxError as error:
+        return error
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
 
 
 def _normalised(text: str) -> str:

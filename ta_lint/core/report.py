@@ -1,0 +1,335 @@
+"""Findings as text for people, editors and GitHub.
+
+Every function returns what to print, with a line end after each line. Suppressed and baselined findings appear
+in JSON only. What comes from a checked file or its name is made harmless, so that it cannot drive the terminal.
+"""
+
+import json
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from ta_lint.core.catalogue import Rule
+from ta_lint.core.files import encodable
+from ta_lint.core.finding import Finding, Severity, Site
+
+TAB = 4
+WIDTH = 100  # of a source line, in terminal cells
+ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
+_FRAME = "bold blue"
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_JOINERS = "\u200c\u200d"
+
+_Paint = Callable[[str, str], str]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Another place that explains a finding, in JSON."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Why a finding does not count, in JSON."""
+
+    in_source: bool
+    """Whether a comment in the file says so, rather than a setting."""
+    justification: str
+    """The comment, or the setting."""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One finding in JSON."""
+
+    rule: str
+    name: str
+    severity: str
+    """error, warning or note."""
+    message: str
+    path: str
+    """Relative to the project root, with forward slashes; absolute for a file outside it."""
+    line: int
+    """Lines and columns count from 1, columns in Unicode code points; the end column is exclusive."""
+    column: int
+    end_line: int
+    end_column: int
+    scope: str
+    """The enclosing qualified name, empty at module level."""
+    observer: str
+    """static or runtime."""
+    evidence: dict[str, float | int | str]
+    """What was measured; a number that is not finite is the string nan, inf or -inf."""
+    related: list[Place]
+    fingerprint: str
+    """Names the finding across edits and runs."""
+    suppression: Mark | None
+    baselined: bool
+    """Whether it was accepted in the baseline; such a finding, or a suppressed one, does not fail the run."""
+    url: str
+    """The page of the rule."""
+
+
+def text(
+    findings: Iterable[Finding],
+    *,
+    read_lines: Callable[[str], list[str]],
+    display: Callable[[str], str],
+    color: bool,
+) -> str:
+    """Each finding with its source line, and an empty line after it; `summary` goes well below.
+
+    `read_lines` gives the lines of a finding's path, or none if the file is gone; `display` the path to show for it.
+    """
+    paint = _painter(color)
+    lines_of = lru_cache(maxsize=1)(read_lines)
+    shown = (finding for finding in findings if finding.counts)
+    blocks = (_block(finding, lines_of(finding.site.path), display, paint) for finding in shown)
+    return "".join("\n".join(block) + "\n\n" for block in blocks)
+
+
+def concise(findings: Iterable[Finding], *, display: Callable[[str], str], color: bool) -> str:
+    """One line for each finding: `train.py:4:5: TA600 error: message`."""
+    paint = _painter(color)
+    shown = [finding for finding in findings if finding.counts]
+    return "".join(f"{_place(finding.site, display)}: {_headline(finding, paint)}\n" for finding in shown)
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """One line: how many findings of each severity in how many files, and how many do not count."""
+    findings = list(findings)
+    shown = [finding for finding in findings if finding.counts]
+    suppressed = sum(finding.suppression is not None for finding in findings)
+    baselined = len(findings) - len(shown) - suppressed
+    aside = [f"{baselined} in the baseline"] * (baselined > 0) + [f"{suppressed} suppressed"] * (
+        suppressed > 0
+    )
+    tail = f" ({', '.join(aside)})" if aside else ""
+    if not shown:
+        return f"All checks passed{tail}.\n"
+    files = len({finding.site.path for finding in shown})
+    return f"Found {_severities(shown)} in {_number(files, 'file')}{tail}.\n"
+
+
+def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
+    """A list of all findings, each with the fields of `Item`; ASCII, so that no terminal can spoil it."""
+    items = [_item(finding, rules[finding.rule]) for finding in findings]
+    return json.dumps(msgspec.to_builtins(items), indent=2) + "\n"
+
+
+def github(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
+    """Workflow commands that annotate a pull request, the worst findings first, as GitHub keeps only ten of a kind.
+
+    Paths stay relative to the project root, as GitHub wants them.
+    """
+    shown = sorted(
+        (finding for finding in findings if finding.counts), key=lambda finding: -finding.severity.rank
+    )
+    commands = "".join(_command(finding, rules[finding.rule]) + "\n" for finding in shown)
+    if max(Counter(finding.severity for finding in shown).values(), default=0) <= ANNOTATIONS:
+        return commands
+    return f"{commands}{_severities(shown)}: GitHub annotates the first {ANNOTATIONS} of each kind, this log has all\n"
+
+
+def statistics(findings: Iterable[Finding], rules: Mapping[str, Rule], *, color: bool) -> str:
+    """A table of count, rule id, severity and name, most frequent first."""
+    paint = _painter(color)
+    counts = Counter(finding.rule for finding in findings if finding.counts)
+    width = len(str(max(counts.values(), default=0)))
+    table = ""
+    for rule_id, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        rule = rules[rule_id]
+        severity = paint(f"{rule.severity.value:<7}", _STYLES[rule.severity])
+        table += f"{count:>{width}}  {rule_id}  {severity}  {rule.name}\n"
+    return table
+
+
+def finite_evidence(finding: Finding) -> dict[str, float | int | str]:
+    """The evidence with NaN and infinities, which a broken run measures and JSON has no word for, as strings."""
+    return {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in finding.evidence.items()
+    }
+
+
+def _painter(color: bool) -> _Paint:
+    if not color:
+        return lambda text, style: text
+    from rich.style import Style  # a terminal that shows no colour need not load it
+
+    return lambda text, style: Style.parse(style).render(text)
+
+
+def _headline(finding: Finding, paint: _Paint) -> str:
+    severity = paint(finding.severity.value, _STYLES[finding.severity])
+    return f"{paint(finding.rule, 'bold')} {severity}: {_harmless(finding.message)}"
+
+
+def _place(site: Site, display: Callable[[str], str]) -> str:
+    return f"{_harmless(display(site.path))}:{site.line}:{site.column}"
+
+
+def _block(finding: Finding, lines: list[str], display: Callable[[str], str], paint: _Paint) -> Iterator[str]:
+    site = finding.site
+    number = str(site.line)
+    margin = " " * len(number)
+    bar = paint("|", _FRAME)
+    inside = f" in {_harmless(site.name)}" if site.name else ""
+    yield _headline(finding, paint)
+    yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
+    if site.line <= len(lines):
+        shown, before, carets = _excerpt(lines[site.line - 1], site)
+        yield f"{margin} {bar}"
+        yield f"{paint(number, _FRAME)} {bar} {shown}".rstrip()
+        yield f"{margin} {bar} {' ' * before}{paint('^' * carets, _STYLES[finding.severity])}"
+        yield f"{margin} {bar}"
+    for related in finding.related:
+        remark = f"{_place(related.site, display)}: {_harmless(related.message)}"
+        yield f"{margin} {paint('=', _FRAME)} note: {remark}"
+    if finding.evidence:
+        yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
+    yield f"{margin} {paint('=', _FRAME)} help: ta-lint rule {finding.rule}"
+
+
+def _measured(evidence: Mapping[str, float | int | str]) -> str:
+    values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in evidence.values())
+    return _harmless(", ".join(f"{key} = {value}" for key, value in zip(evidence, values, strict=True)))
+
+
+def _excerpt(line: str, site: Site) -> tuple[str, int, int]:
+    """The part of a line to show, how many cells stand before the span in it, and how many the span takes.
+
+    At least one caret, even for an empty span or one past the end of the line; a span of several lines is shown to
+    the end of its first.
+    """
+    line = line.rstrip()
+    start = min(site.column - 1, len(line))
+    end = min(site.end_column - 1, len(line)) if site.end_line == site.line else len(line)
+    offset = max(0, start - WIDTH)  # a line may be megabytes long: look only at what can be shown
+    cells = list(_cells(line[offset : start + WIDTH]))
+    first, last = _window([width for _, width in cells], start - offset)
+    shown = "".join(text for text, _ in cells[first:last])
+    before = sum(width for _, width in cells[first : start - offset])
+    carets = sum(width for _, width in cells[start - offset : min(end - offset, last)])
+    if offset + first > 0:
+        shown, before = "…" + shown, before + 1
+    if offset + last < len(line):
+        shown += "…"
+    return shown, before, max(carets, 1)
+
+
+def _window(widths: list[int], start: int) -> tuple[int, int]:
+    """The first and past-the-last index of what fits into WIDTH, with some of what precedes `start`."""
+    first, last, used = start, start, 0
+    while first > 0 and used + widths[first - 1] <= WIDTH // 3:
+        first -= 1
+        used += widths[first]
+    while last < len(widths) and used + widths[last] <= WIDTH:
+        used += widths[last]
+        last += 1
+    while first > 0 and used + widths[first - 1] <= WIDTH:
+        first -= 1
+        used += widths[first]
+    return first, last
+
+
+def _cells(line: str) -> Iterator[tuple[str, int]]:
+    """What to print for each character, and how many terminal cells it takes."""
+    column = 0
+    for character in line:
+        if character == "\t":
+            width = TAB - column % TAB
+            text = " " * width
+        else:
+            text = _harmless(character)
+            width = _width(text)
+        column += width
+        yield text, width
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me") or character in _JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def _harmless(text: str) -> str:
+    """The text with a visible stand-in for each character that moves the cursor or reorders what is read."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character < " ":
+        return chr(0x2400 + ord(character))  # the picture of the control character
+    category = unicodedata.category(character)
+    return "\ufffd" if category in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS else character
+
+
+def _severities(findings: list[Finding]) -> str:
+    """Such as `3 errors, 1 warning and 2 notes`."""
+    counts = Counter(finding.severity for finding in findings)
+    parts = [_number(counts[severity], severity.value) for severity in reversed(Severity) if counts[severity]]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _command(finding: Finding, rule: Rule) -> str:
+    """One line, as in SARIF: GitHub shows an annotation below the last line of its region."""
+    site = finding.site
+    properties = {"file": site.path, "line": site.line, "endLine": site.line, "col": site.column}
+    if site.end_line == site.line:
+        properties["endColumn"] = site.end_column
+    properties["title"] = f"{rule.id} {rule.name}"
+    joined = ",".join(f"{key}={_escaped_property(str(value))}" for key, value in properties.items())
+    return _harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(finding.message)}")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escaped_property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _item(finding: Finding, rule: Rule) -> Item:
+    site = finding.site
+    mark = finding.suppression
+    return Item(
+        rule=finding.rule,
+        name=rule.name,
+        severity=finding.severity.value,
+        message=encodable(finding.message),
+        path=encodable(site.path),
+        line=site.line,
+        column=site.column,
+        end_line=site.end_line,
+        end_column=site.end_column,
+        scope=site.name,
+        observer=finding.observer,
+        evidence=finite_evidence(finding),
+        related=[_related(other.site, other.message) for other in finding.related],
+        fingerprint=finding.fingerprint,
+        suppression=Mark(mark.in_source, mark.justification) if mark is not None else None,
+        baselined=finding.baselined,
+        url=rule.url,
+    )
+
+
+def _related(site: Site, message: str) -> Place:
+    return Place(
+        encodable(site.path), site.line, site.column, site.end_line, site.end_column, encodable(message)
+    )

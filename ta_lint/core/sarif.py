@@ -1,0 +1,239 @@
+"""Findings as a SARIF 2.1.0 log, as GitHub code scanning and the SARIF viewers read it.
+
+Import this module only when SARIF is asked for: the object model behind it takes a while to load.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import attrs
+import msgspec
+import sarif_om as om
+
+from ta_lint.core.catalogue import PAGES_URL, Rule
+from ta_lint.core.files import encodable
+from ta_lint.core.finding import Finding, Severity, Site, Suppression
+from ta_lint.core.report import finite_evidence
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+PROJECT_URL = "https://github.com/ta-lint/ta-lint"
+
+# What code scanning accepts; it rejects an upload that holds more.
+MAX_RESULTS = 25_000
+MAX_TAGS = 20
+MAX_DESCRIPTION = 1024
+
+_ROOT = "%SRCROOT%"
+_MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+
+
+def sarif_log(
+    findings: Iterable[Finding],
+    rules: Mapping[str, Rule],
+    *,
+    version: str,
+    root: Path | None = None,
+    category: str = "ta-lint/",
+    baseline: bool = False,
+) -> str:
+    """The findings as the JSON text of a log with one run; the same input gives the same bytes.
+
+    `rules` are all that the tool knows, by id, and must hold the rule of every finding. `root` is the folder that
+    relative paths start from; without it the log names no place on this machine. `category` keeps uploads of one
+    commit apart and ends in `/`. `baseline` says that findings were compared with one, so that each result
+    is marked new or unchanged. Of more than 25,000 findings the worst stay, and a notification says how many went.
+    """
+    assert category.endswith("/"), category  # code scanning ignores a category without it
+    kept, dropped = _worst(list(findings))
+    index = {rule_id: position for position, rule_id in enumerate(rules)}
+    run = om.Run(
+        tool=om.Tool(driver=_driver(rules, version)),
+        invocations=[_overflow(dropped)] if dropped else None,
+        automation_details=om.RunAutomationDetails(id=category),
+        column_kind="unicodeCodePoints",
+        original_uri_base_ids={_ROOT: _root_location(root)},
+        results=[_result(finding, index[finding.rule], baseline) for finding in kept],
+    )
+    # readers sniff at the start of a file for what it is
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_plain(run)]}
+    return msgspec.json.format(json.dumps(log), indent=2) + "\n"
+
+
+def _worst(findings: list[Finding]) -> tuple[list[Finding], int]:
+    if len(findings) <= MAX_RESULTS:
+        return findings, 0
+    ordered = sorted(findings, key=lambda finding: (finding.counts, finding.severity.rank), reverse=True)
+    return ordered[:MAX_RESULTS], len(findings) - MAX_RESULTS
+
+
+def _overflow(dropped: int) -> Any:
+    text = (
+        f"Findings left out: {dropped}, the least severe, "
+        f"as code scanning rejects a run of more than {MAX_RESULTS} results."
+    )
+    notification = om.Notification(
+        message=om.Message(text=text),
+        level="warning",
+        descriptor=om.ReportingDescriptorReference(id="too-many-results"),
+    )
+    return om.Invocation(execution_successful=True, tool_execution_notifications=[notification])
+
+
+def _driver(rules: Mapping[str, Rule], version: str) -> Any:
+    return om.ToolComponent(
+        name="ta-lint",
+        version=version,
+        semantic_version=version if re.fullmatch(r"\d+\.\d+\.\d+", version) else None,
+        information_uri=PROJECT_URL,
+        rules=[_descriptor(rule) for rule in rules.values()],
+    )
+
+
+def _descriptor(rule: Rule) -> Any:
+    summary = _MARKDOWN_LINK.sub(r"\1", rule.summary)
+    return om.ReportingDescriptor(
+        id=rule.id,
+        name="".join(word.capitalize() for word in rule.name.split("-")),
+        short_description=om.MultiformatMessageString(text=_clipped(_SENTENCE_END.split(summary)[0])),
+        full_description=om.MultiformatMessageString(text=_clipped(summary)),
+        help=om.MultiformatMessageString(text=f"{summary}\n\n{rule.url}", markdown=_help(rule)),
+        help_uri=rule.url,
+        default_configuration=om.ReportingConfiguration(level=rule.severity.value, enabled=rule.default),
+        properties=_rule_properties(rule),
+    )
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_DESCRIPTION else text[: MAX_DESCRIPTION - 1] + "…"
+
+
+def _help(rule: Rule) -> str:
+    """The page, its links to other pages made absolute, as it is shown far from them."""
+    return re.sub(r"\]\((?=TA\d{3}-)", f"]({PAGES_URL}/", rule.page)
+
+
+def _rule_properties(rule: Rule) -> dict[str, Any]:
+    """What code scanning reads; a `security-severity` makes a security alert of every result."""
+    security = rule.security_severity is not None
+    weaknesses = [f"external/cwe/{number.lower()}" for number in rule.cwe]
+    tags = dict.fromkeys([*["security"] * security, *weaknesses, *rule.tags])
+    recommendation = rule.severity is Severity.NOTE
+    properties = {
+        "tags": list(tags)[:MAX_TAGS],
+        "precision": rule.precision,
+        "problem.severity": "recommendation" if recommendation else rule.severity.value,
+    }
+    if security:
+        properties["security-severity"] = str(rule.security_severity)
+    return properties
+
+
+def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
+    related = [_location(other.site, _sentence(other.message)) for other in finding.related]
+    return om.Result(
+        rule_id=finding.rule,
+        rule_index=rule_index,
+        level=finding.severity.value,
+        message=om.Message(text=_sentence(finding.message)),
+        locations=[_location(finding.site)],
+        related_locations=related or None,
+        partial_fingerprints={"taLint/v1": finding.fingerprint} if finding.fingerprint else None,
+        suppressions=[_suppression(finding.suppression)] if finding.suppression is not None else None,
+        baseline_state=("unchanged" if finding.baselined else "new") if baseline else None,
+        properties=_result_properties(finding),
+    )
+
+
+def _sentence(message: str) -> str:
+    """With a capital, unless the first word is code, and a full stop; brackets that would make a link are escaped."""
+    if re.match(r"[a-z][a-z'-]*(?=[\s,;:]|$)", message):
+        message = message[0].upper() + message[1:]
+    message = re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", message)
+    return message if message.endswith((".", "?", "!")) else message + "."
+
+
+def _location(site: Site, message: str | None = None) -> Any:
+    name = site.name
+    return om.Location(
+        physical_location=om.PhysicalLocation(
+            artifact_location=_artifact(site.path),
+            region=_region(site),
+        ),
+        logical_locations=[om.LogicalLocation(name=name.rpartition(".")[2], fully_qualified_name=name)]
+        if name
+        else None,
+        message=om.Message(text=message) if message is not None else None,
+    )
+
+
+def _artifact(path: str) -> Any:
+    if Path(path).is_absolute():
+        return om.ArtifactLocation(uri=Path(path).as_uri())
+    return om.ArtifactLocation(uri=quote(path, errors="surrogateescape"), uri_base_id=_ROOT)
+
+
+def _region(site: Site) -> Any:
+    """One line: a pull request shows an alert only if all its lines are in the diff.
+
+    Without an end column, a region ends with its line.
+    """
+    end_column = site.end_column if site.end_line == site.line else None
+    return om.Region(
+        start_line=site.line, start_column=site.column, end_line=site.line, end_column=end_column
+    )
+
+
+def _suppression(suppression: Suppression) -> Any:
+    kind = "inSource" if suppression.in_source else "external"
+    return om.Suppression(kind=kind, justification=suppression.justification)
+
+
+def _result_properties(finding: Finding) -> dict[str, Any]:
+    properties: dict[str, Any] = {"observer": finding.observer}
+    if finding.evidence:
+        properties["evidence"] = finite_evidence(finding)
+    return properties
+
+
+def _root_location(root: Path | None) -> Any:
+    if root is None:
+        description = om.Message(text="The root of the project that was checked.")
+        return om.ArtifactLocation(description=description)
+    return om.ArtifactLocation(uri=root.resolve().as_uri().removesuffix("/") + "/")
+
+
+def _plain(node: Any) -> Any:
+    """The object model as dicts and lists; what is None or the schema's own default is left out.
+
+    `level` always stays: where a result has none, a viewer takes the rule's and not the schema's.
+    """
+    if isinstance(node, str):
+        return encodable(node)
+    if isinstance(node, list):
+        return [_plain(value) for value in node]
+    if isinstance(node, dict):
+        return {key: _plain(value) for key, value in node.items()}
+    model: Any = type(node)
+    if not attrs.has(model):
+        return node
+    return {
+        name: _plain(value)
+        for field, name, default in _schema(model)
+        if (value := getattr(node, field)) is not None and (value != default or name == "level")
+    }
+
+
+@cache
+def _schema(model: type[Any]) -> Sequence[tuple[str, str, Any]]:
+    """Of each field of a class of the model: its Python name, its SARIF name and its default."""
+    blank = model(**{field.name: None for field in attrs.fields(model) if field.default is attrs.NOTHING})
+    return [
+        (field.name, field.metadata["schema_property_name"], getattr(blank, field.name))
+        for field in attrs.fields(model)
+    ]

@@ -1,0 +1,378 @@
+"""Reports are for people first: handsome, aligned, honest about what they leave out, and safe to print."""
+
+import inspect
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+import unicodedata
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+
+from ta_lint.core import report
+from ta_lint.core.catalogue import parse_page
+from ta_lint.core.finding import Finding, Related, Severity, Site, Suppression
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def make_rule(rule_id, name, severity):
+    page = f"""# {rule_id}: {name}
+```toml
+severity = "{severity}"
+observers = ["static"]
+default = true
+precision = "high"
+fix = "none"
+tags = ["loop"]
+since = "0.1"
+```
+Gradients add up.
+"""
+    return parse_page(f"{rule_id}-{name}.md", page)
+
+
+RULES = {
+    "TA600": make_rule("TA600", "missing-zero-grad", "error"),
+    "TA601": make_rule("TA601", "step-before-backward", "warning"),
+    "TA700": make_rule("TA700", "small-matter", "note"),
+}
+SOURCE = [
+    "def fit():",
+    "    for batch in loader:",
+    "\toptimizer.step()  # go",
+    "",
+    "    x = 模型('é') + ｗide(b)",
+]
+SITE = Site("train.py", 3, 2, 3, 18, "fit")
+FINDING = Finding(
+    "TA600", "gradients are never cleared", Severity.ERROR, SITE, fingerprint="0123456789abcdef:1"
+)
+WARNING = replace(FINDING, rule="TA601", severity=Severity.WARNING, message="the step comes first")
+NOTE = replace(FINDING, rule="TA700", severity=Severity.NOTE, message="it is slow")
+SUPPRESSED = replace(FINDING, suppression=Suppression(True, "# noqa: TA600"))
+BASELINED = replace(FINDING, baselined=True)
+
+
+def at(**place):
+    return replace(FINDING, site=replace(SITE, **place))
+
+
+def text_of(*findings, lines=SOURCE, color=False):
+    return report.text(findings, read_lines=lambda path: lines, display=lambda path: path, color=color)
+
+
+def concise_of(*findings, color=False):
+    return report.concise(findings, display=lambda path: path, color=color)
+
+
+def snapshot(expected):
+    return dedent(expected).lstrip("\n")
+
+
+def excerpt_of(finding, lines=SOURCE):
+    """The source line as shown and the line of carets, without their gutters."""
+    shown, carets = text_of(finding, lines=lines).splitlines()[3:5]
+    return shown.partition("| ")[2], carets.partition("| ")[2]
+
+
+def cells_before(text, part):
+    before = text[: text.index(part)]
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in before)
+    return len(before) + wide
+
+
+def test_text_shows_each_finding_on_its_line():
+    elsewhere = replace(WARNING, site=Site("lib/loop.py", 2, 5, 2, 24))
+    assert text_of(FINDING, elsewhere) == snapshot("""
+        TA600 error: gradients are never cleared
+         --> train.py:3:2 in fit
+          |
+        3 |     optimizer.step()  # go
+          |     ^^^^^^^^^^^^^^^^
+          |
+          = help: ta-lint rule TA600
+
+        TA601 warning: the step comes first
+         --> lib/loop.py:2:5
+          |
+        2 |     for batch in loader:
+          |     ^^^^^^^^^^^^^^^^^^^
+          |
+          = help: ta-lint rule TA601
+
+        """)
+
+
+def test_text_tells_what_explains_a_finding_and_what_was_measured():
+    related = (Related(Site("model.py", 7, 1, 7, 9), "the optimizer is built here"),)
+    evidence = {"step": 120, "norm": 31234.5678, "peak": math.nan, "module": "encoder.fc"}
+    told = replace(FINDING, related=related, evidence=evidence, site=replace(SITE, line=12, end_line=12))
+    assert text_of(told, lines=["step()"] * 12) == snapshot("""
+        TA600 error: gradients are never cleared
+          --> train.py:12:2 in fit
+           |
+        12 | step()
+           |  ^^^^^
+           |
+           = note: model.py:7:1: the optimizer is built here
+           = measured: step = 120, norm = 3.123e+04, peak = nan, module = encoder.fc
+           = help: ta-lint rule TA600
+
+        """)
+
+
+@pytest.mark.parametrize("lines", [[], SOURCE[:2]])
+def test_a_file_that_vanished_or_shrank_still_has_its_place(lines):
+    assert text_of(FINDING, lines=lines) == snapshot("""
+        TA600 error: gradients are never cleared
+         --> train.py:3:2 in fit
+          = help: ta-lint rule TA600
+
+        """)
+
+
+def test_each_file_is_read_once_for_findings_in_a_row():
+    asked = []
+    report.text(
+        [FINDING, WARNING, at(path="b.py"), at(path="b.py")],
+        read_lines=lambda path: asked.append(path) or SOURCE,
+        display=lambda path: path,
+        color=False,
+    )
+    assert asked == ["train.py", "b.py"]
+
+
+def test_paths_are_shown_as_the_caller_wishes():
+    shown = report.concise([FINDING], display=lambda path: f"../{path}", color=False)
+    assert shown == "../train.py:3:2: TA600 error: gradients are never cleared\n"
+    shown = report.text([FINDING], read_lines=lambda path: [], display=lambda path: f"../{path}", color=False)
+    assert "--> ../train.py:3:2" in shown
+
+
+def test_carets_stand_under_wide_characters_and_after_tabs():
+    shown, carets = excerpt_of(at(line=5, column=9, end_line=5, end_column=11))
+    assert (cells_before(shown, "模型"), carets) == (8, " " * 8 + "^^^^")
+    shown, carets = excerpt_of(at(line=5, column=19, end_line=5, end_column=26))
+    assert carets == " " * cells_before(shown, "ｗide(b)") + "^" * 8
+    shown, carets = excerpt_of(at(line=1, column=4, end_line=1, end_column=6), ["a\tb\tcd"])
+    assert (shown, carets) == ("a   b   cd", "     ^^^^")
+
+
+def test_a_combining_accent_takes_no_cell():
+    shown, carets = excerpt_of(at(line=1, column=4, end_line=1, end_column=5), ["e\u0301 x"])
+    assert (shown, carets) == ("e\u0301 x", "  ^")
+
+
+@pytest.mark.parametrize(
+    ("place", "carets"),
+    [
+        ({"line": 2, "column": 5, "end_line": 4, "end_column": 2}, "    " + "^" * 20),
+        ({"line": 2, "column": 25, "end_line": 2, "end_column": 25}, " " * 24 + "^"),
+        ({"line": 2, "column": 90, "end_line": 2, "end_column": 99}, " " * 24 + "^"),
+        ({"line": 4, "column": 1, "end_line": 4, "end_column": 1}, "^"),
+    ],
+    ids=["several lines", "an empty span at the end", "past the end", "an empty line"],
+)
+def test_every_span_has_a_caret_and_none_leaves_its_line(place, carets):
+    assert excerpt_of(at(**place))[1] == carets
+
+
+@pytest.mark.parametrize("column", [1, 30, 95, 250, 490, 500])
+@pytest.mark.parametrize("length", [1, 5, 300])
+def test_a_long_line_is_clipped_around_the_span(column, length):
+    line = "".join(chr(ord("a") + position % 26) for position in range(500))
+    end = min(column + length, 501)
+    shown, carets = excerpt_of(at(line=1, column=column, end_line=1, end_column=end), [line])
+    assert len(shown) <= report.WIDTH + 2
+    assert len(carets) <= len(shown)
+    start = carets.index("^")
+    assert shown[start] == line[column - 1]
+    assert start >= min(column - 1, 20), "some of what precedes the span is shown"
+    visible = shown.strip("…")
+    assert visible in line
+    assert shown.startswith("…") == (not line.startswith(visible))
+    assert shown.endswith("…") == (not line.endswith(visible))
+    assert carets.count("^") == min(end - column, len(shown.rstrip("…")) - start)
+
+
+def test_a_line_of_megabytes_costs_nothing():
+    finding = at(line=1, column=5_000_000, end_line=1, end_column=9_000_000)
+    lines = ["x" * 10_000_000]
+    start = time.process_time()
+    shown, _ = excerpt_of(finding, lines)
+    assert time.process_time() - start < 0.5
+    assert len(shown) == report.WIDTH + 2
+
+
+def test_a_hostile_file_cannot_drive_the_terminal():
+    evil = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e \u2028 \x00 \x7f \r \udce9"
+    finding = replace(
+        at(path=f"{evil}\n.py", line=1, end_line=1, name=evil),
+        message=evil,
+        related=(Related(Site(evil, 1, 1, 1, 1), evil),),
+        evidence={evil: evil},
+    )
+    for shown in (text_of(finding, lines=[evil]), concise_of(finding), report.github([finding], RULES)):
+        assert {character for character in shown if not character.isprintable()} == {"\n"}
+        shown.encode("utf-8")
+    assert len(concise_of(finding).splitlines()) == 1
+    assert "␛[2J" in concise_of(finding)
+
+
+def test_ordinary_text_in_any_script_is_left_alone():
+    line = "naïve = 'ñ模型 👩\u200d💻\u00a0نمی\u200cخواهم'"
+    assert excerpt_of(at(line=1, column=1, end_line=1, end_column=2), [line])[0] == line
+
+
+def test_colour_adds_nothing_but_colour():
+    findings = [FINDING, WARNING, replace(NOTE, related=(Related(SITE, "here"),)), SUPPRESSED]
+    assert ANSI.sub("", text_of(*findings, color=True)) == text_of(*findings)
+    assert ANSI.sub("", concise_of(*findings, color=True)) == concise_of(*findings)
+    table = report.statistics(findings, RULES, color=True)
+    assert ANSI.sub("", table) == report.statistics(findings, RULES, color=False)
+    for colored in (text_of(*findings, color=True), concise_of(*findings, color=True), table):
+        assert "\x1b[1;31m" in colored
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_rich_is_loaded_only_for_colour(color):
+    script = (
+        "import sys; from ta_lint.core import report; "
+        f"report.concise([], display=str, color={color}); print('rich' in sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(color)
+
+
+def test_concise_is_one_line_for_each_finding():
+    assert concise_of(FINDING, NOTE) == snapshot("""
+        train.py:3:2: TA600 error: gradients are never cleared
+        train.py:3:2: TA700 note: it is slow
+        """)
+
+
+def test_findings_that_do_not_count_are_only_mentioned():
+    assert report.summary([SUPPRESSED, BASELINED]) == "All checks passed (1 in the baseline, 1 suppressed).\n"
+    assert text_of(SUPPRESSED, BASELINED) == ""
+    assert concise_of(SUPPRESSED, BASELINED) == ""
+    assert report.github([SUPPRESSED, BASELINED], RULES) == ""
+    assert report.statistics([SUPPRESSED, BASELINED], RULES, color=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("findings", "line"),
+    [
+        ([], "All checks passed."),
+        ([FINDING], "Found 1 error in 1 file."),
+        ([NOTE, FINDING, FINDING], "Found 2 errors and 1 note in 1 file."),
+        ([NOTE, WARNING, FINDING, at(path="b.py")], "Found 2 errors, 1 warning and 1 note in 2 files."),
+        ([FINDING, BASELINED], "Found 1 error in 1 file (1 in the baseline)."),
+        ([WARNING, SUPPRESSED], "Found 1 warning in 1 file (1 suppressed)."),
+        ([replace(BASELINED, suppression=SUPPRESSED.suppression)], "All checks passed (1 suppressed)."),
+    ],
+)
+def test_the_summary_counts_each_finding_once(findings, line):
+    assert report.summary(findings) == line + "\n"
+
+
+def test_json_holds_every_finding_whole():
+    related = (Related(Site("model.py", 7, 1, 8, 9), "the optimizer is built here"),)
+    known = replace(SUPPRESSED, related=related, evidence={"step": 3, "norm": math.inf}, baselined=True)
+    assert json.loads(report.as_json([known], RULES)) == [
+        {
+            "rule": "TA600",
+            "name": "missing-zero-grad",
+            "severity": "error",
+            "message": "gradients are never cleared",
+            "path": "train.py",
+            "line": 3,
+            "column": 2,
+            "end_line": 3,
+            "end_column": 18,
+            "scope": "fit",
+            "observer": "static",
+            "evidence": {"step": 3, "norm": "inf"},
+            "related": [
+                {
+                    "path": "model.py",
+                    "line": 7,
+                    "column": 1,
+                    "end_line": 8,
+                    "end_column": 9,
+                    "message": "the optimizer is built here",
+                }
+            ],
+            "fingerprint": "0123456789abcdef:1",
+            "suppression": {"in_source": True, "justification": "# noqa: TA600"},
+            "baselined": True,
+            "url": "https://github.com/ta-lint/ta-lint/blob/main/rules/TA600-missing-zero-grad.md",
+        }
+    ]
+
+
+def test_json_of_an_ordinary_finding_has_no_suppression():
+    (item,) = json.loads(report.as_json([FINDING], RULES))
+    assert item["suppression"] is None
+    assert item["baselined"] is False
+
+
+def test_json_of_nothing_is_an_empty_list():
+    assert report.as_json([], RULES) == "[]\n"
+
+
+def test_json_survives_any_terminal_and_any_file_name():
+    odd = replace(at(path="caf\udce9/模型.py"), message="`\udce9`")
+    written = report.as_json([odd], RULES)
+    assert written.isascii()
+    assert json.loads(written)[0]["path"] == r"caf\udce9/模型.py"
+
+
+def test_github_annotates_the_exact_span():
+    assert report.github([FINDING, NOTE], RULES) == snapshot("""
+        ::error file=train.py,line=3,endLine=3,col=2,endColumn=18,title=TA600 missing-zero-grad::gradients are never cleared
+        ::notice file=train.py,line=3,endLine=3,col=2,endColumn=18,title=TA700 small-matter::it is slow
+        """)
+
+
+def test_github_clips_a_site_of_several_lines_to_its_first():
+    assert "line=3,endLine=3,col=2,title=" in report.github([at(end_line=9, end_column=1)], RULES)
+
+
+def test_github_commands_cannot_be_broken_out_of():
+    finding = replace(at(path="a,b:100%\r\n::set-env.py"), message="100%: a, b\r\n::error::mine")
+    command, nothing = report.github([finding], RULES).split("\n")
+    assert nothing == ""
+    assert command.startswith("::error file=a%2Cb%3A100%25%0D%0A%3A%3Aset-env.py,line=3,")
+    assert command.endswith("::100%25: a, b%0D%0A::error::mine")
+
+
+def test_github_gets_the_worst_first_and_learns_what_it_will_not_show():
+    lines = report.github([NOTE, *[WARNING] * 11, FINDING], RULES).splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == ["::error", *["::warning"] * 11, "::notice"]
+    assert lines[-1] == (
+        "1 error, 11 warnings and 1 note: GitHub annotates the first 10 of each kind, this log has all"
+    )
+    assert report.github([WARNING] * 10, RULES).splitlines()[-1].startswith("::warning")
+
+
+def test_statistics_put_the_most_frequent_first():
+    findings = [FINDING, NOTE, *[WARNING] * 12]
+    assert report.statistics(findings, RULES, color=False) == snapshot("""
+        12  TA601  warning  step-before-backward
+         1  TA600  error    missing-zero-grad
+         1  TA700  note     small-matter
+        """)
+
+
+def test_every_field_of_the_json_is_in_the_class_that_documents_it():
+    (item,) = json.loads(report.as_json([FINDING], RULES))
+    assert list(item) == list(inspect.get_annotations(report.Item))
