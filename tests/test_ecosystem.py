@@ -1,0 +1,82 @@
+"""The linter on real code: every default finding in the corpora is judged, and the judgements are held.
+
+`tests/ecosystem/findings.toml` lists each finding with a verdict and its reason. After a change,
+`python tests/test_ecosystem.py` prints what appeared and what went.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CORPORA = ROOT / "benchmarks" / "corpora"
+JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
+NAMES = ("accelerate-1.15.0", "lightning-2.6.6", "timm-1.0.31", "torchvision-0.29.2", "transformers-5.23.0")
+
+
+class Place(NamedTuple):
+    corpus: str
+    path: str
+    line: int
+    rule: str
+
+
+def judged() -> dict[Place, dict[str, str]]:
+    table = tomllib.loads(JUDGEMENTS.read_text(encoding="utf-8"))
+    return {Place(item["corpus"], item["path"], item["line"], item["rule"]): item for item in table["finding"]}
+
+
+def run(corpus: str) -> list[Place]:
+    """What the default rules find in one corpus."""
+    folder = CORPORA / corpus
+    command = [sys.executable, "-m", "ta_lint", "check", "--isolated", "--format=json", str(folder)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode in (0, 1), ran.stderr
+    assert ran.stderr == ""
+    marker = f"benchmarks/corpora/{corpus}/"
+    findings = [item for item in json.loads(ran.stdout) if item["suppression"] is None]
+    return [Place(corpus, item["path"].rpartition(marker)[2], item["line"], item["rule"]) for item in findings]
+
+
+@pytest.mark.parametrize("corpus", NAMES)
+def test_every_finding_in_a_corpus_is_judged_and_every_judged_one_is_found(corpus: str) -> None:
+    if not (CORPORA / corpus).is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail("python benchmarks/corpus.py has not been run")
+        pytest.skip("python benchmarks/corpus.py brings the corpora")
+    found = Counter(run(corpus))
+    expected = Counter(place for place in judged() if place.corpus == corpus)
+    assert not [place for place in found if place.rule == "TA000"]
+    assert sorted((found - expected).elements()) == []
+    assert sorted((expected - found).elements()) == []
+
+
+def test_every_judgement_has_a_verdict_and_a_reason() -> None:
+    for place, item in judged().items():
+        assert item["verdict"] in ("true", "false"), place
+        assert len(item["reason"]) > 20, place
+
+
+def test_at_most_one_finding_in_ten_is_false() -> None:
+    verdicts: dict[str, Counter[str]] = {}
+    for place, item in judged().items():
+        for key in (place.rule, "all"):
+            verdicts.setdefault(key, Counter())[item["verdict"]] += 1
+    for rule, counts in verdicts.items():
+        assert counts["false"] <= 0.1 * counts.total(), f"{rule}: {dict(counts)}"
+
+
+if __name__ == "__main__":
+    known = judged() if JUDGEMENTS.exists() else {}
+    present = {place for name in NAMES for place in run(name)}
+    for place in sorted(present - known.keys()):
+        print("new ", *place)
+    for place in sorted(known.keys() - present):
+        print("gone", *place)

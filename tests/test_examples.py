@@ -1,0 +1,56 @@
+"""The example scripts run to their end, and the linter finds exactly what they mark."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+_MARK = re.compile(r"#\s*(?P<observer>static|opt-in): (?P<rules>TA\d{3}(?: TA\d{3})*)")
+
+
+def marked(*observers: str) -> set[tuple[str, int, str]]:
+    return {
+        (path.name, number, rule)
+        for path in EXAMPLES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for mark in _MARK.finditer(line)
+        if mark["observer"] in observers
+        for rule in mark["rules"].split()
+    }
+
+
+def found(*arguments: str) -> set[tuple[str, int, str]]:
+    command = [sys.executable, "-m", "ta_lint", "check", "--isolated", "--format=json", *arguments, "examples"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return {(Path(item["path"]).name, item["line"], item["rule"]) for item in json.loads(ran.stdout)}
+
+
+def test_the_default_rules_find_what_the_examples_mark() -> None:
+    assert found() == marked("static")
+
+
+def test_the_opt_in_rule_finds_the_rest() -> None:
+    assert found("--extend-select=TA204") == marked("static", "opt-in")
+
+
+def test_the_examples_show_every_rule_about_code() -> None:
+    from ta_lint import checks
+
+    assert {rule for _, _, rule in marked("static", "opt-in")} == set(checks.stems())
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_to_its_end(path: Path, tmp_path: Path) -> None:
+    """Silently wrong is the point: not one of them raises."""
+    pytest.importorskip("torch")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "error", str(path)]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout
