@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from corpus import FOLDER as CORPORA
+from corpus import VERSIONS
 
 ROOT = Path(__file__).parents[1]
-CORPORA = ROOT / "benchmarks" / "corpora"
 JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
-NAMES = ("accelerate-1.15.0", "lightning-2.6.6", "timm-1.0.31", "torchvision-0.29.2", "transformers-5.23.0")
+NAMES = [f"{name}-{version}" for name, version in VERSIONS.items()]
 
 
 class Place(NamedTuple):

@@ -20,12 +20,12 @@ BACKWARD = frozenset({"backward", "manual_backward"})
 _CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
 
 # Whatever its receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
-_CLEARS = re.compile(
-    r"zero_?(\w+_)?grad|(clear|reset|clean|delete|del|null|none)_?(\w+_)?grad|grad\w*_to_(zero|none)|_foreach_zero",
-    re.IGNORECASE,
-)
+_CLEARS = re.compile(r"(zero|clear|reset|clean|delete|del|erase|flush|wipe)_?(\w+_)?grad|_foreach_zero", re.I)
 _GRADS = frozenset({"grad", "_grad", "main_grad"})
-_OVERWRITES = frozenset({"copy_", "detach_", "fill_", "mul_", "set_", "zero_"})
+_OVERWRITES = frozenset({"copy_", "detach_", "fill_", "set_", "zero_"})
+
+# A condition on one of these chooses a kind of run, not some of its steps.
+_MODE = re.compile(r"train|phase|mode|amp|fp16|bf16|half|mixed|scaler|cuda|distributed", re.IGNORECASE)
 
 # These take an optimizer or its owner and never clear gradients.
 _HARMLESS = frozenset(
@@ -41,6 +41,12 @@ _OPTIMIZER_METHODS = frozenset(
     "skip_synchronize state_dict step synchronize train".split()
 )
 
+# Methods that a base class in another file may well define, and that compute or report and no more.
+_QUIET = re.compile(
+    r"_?(\w+_)?(loss(es)?(_fn|_func|_function)?|criterion|forward|log(ger|s)?|accuracy|metrics?|device)|"
+    r"_?(model|net|network|backbone|encoder|decoder|actor|critic|policy|generator|discriminator)(_?\w{1,6})?|log_\w+"
+)
+
 # What runs somebody else's code at each step.
 _CALLBACK = re.compile(r"callback|hook", re.IGNORECASE)
 
@@ -50,6 +56,8 @@ _GATED_TEXT = re.compile(
     r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
     r"_apply_optimizer_in_backward"
 )
+
+_ORDERINGS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual}
 
 Loop = cst.For | cst.While
 Region = cst.For | cst.While | cst.FunctionDef
@@ -136,6 +144,14 @@ class Loops:
         """The calls of `backward` in a region's own body."""
         return [call for call in self._tree.own(region, cst.Call) if _is_backward(call)]
 
+    def trains(self, region: Node) -> bool:
+        """Whether a region runs `backward` or an optimizer step, itself or in the functions of this file it mentions."""
+        return any(
+            _is_backward(call) or self.step(call) is not None
+            for node in self._reach(region)
+            for call in self._tree.within(node, cst.Call)
+        )
+
     def _training_loops(self) -> list[TrainingLoop]:
         steps = [step for call in self._tree.all(cst.Call) if (step := self.step(call)) is not None]
         found: dict[Region, list[Step]] = {}
@@ -153,7 +169,7 @@ class Loops:
             if self.backwards(loop.body):
                 return loop
         function = self._tree.home(step)
-        if not isinstance(function, cst.FunctionDef) or function.name.value in ("closure", "forward"):
+        if not isinstance(function, cst.FunctionDef) or function.name.value == "closure":
             return None
         return function if self.backwards(function) and self._callers(function) else None
 
@@ -171,6 +187,11 @@ class Loops:
             call for call in self._tree.all(cst.Call) if method(call) == name and self._is_call_of(function, call)
         ]
 
+    def callee(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function of this file that a call runs, None where several may, or none is known."""
+        found = [f for f in self._functions.get(method(call) or "", []) if self._is_call_of(f, call)]
+        return found[0] if len(found) == 1 else None
+
     def _is_call_of(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         owner = self._tree.home(function)
         if isinstance(call.func, cst.Name):
@@ -180,8 +201,8 @@ class Loops:
         receiver = call.func.value
         if isinstance(receiver, cst.Name) and receiver.value in ("self", "trainer", "agent"):
             return True
-        origin = self._kinds.origin(receiver)
-        return isinstance(origin, cst.Call) and self._classes.local(origin.func) is owner
+        made = self._kinds.construction(receiver)
+        return made is not None and self._classes.local(made.func) is owner
 
     # -- clearing of gradients --------------------------------------------------------------------------------
 
@@ -208,8 +229,8 @@ class Loops:
         for name in tree.within(region, cst.Name):
             if _CLEARS.search(name.value):
                 yield name
-        for statement in tree.within(region, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del):
-            if any(self._has_grad(target) for target in _targets(statement)):
+        for statement in tree.within(region, cst.Assign, cst.AnnAssign, cst.Del):
+            if any(self._has_grad(target) and not self._rescales(target, statement) for target in _targets(statement)):
                 yield statement
         for call in tree.within(region, cst.Call):
             called = method(call)
@@ -219,8 +240,6 @@ class Loops:
             elif called in ("setattr", "getattr"):
                 if any("grad" in string.value for string in tree.within(call, cst.SimpleString)):
                     yield call
-            elif self._names.qualified(call.func) == "torch.autograd.grad":
-                yield call
 
     def _clears(self, region: Node) -> bool:
         return any(True for _ in self.clearings(region))
@@ -228,6 +247,12 @@ class Loops:
     def _has_grad(self, node: Node) -> bool:
         """Whether an expression goes through `.grad`: `p.grad`, `p.grad.data`, `p.grad[mask]`."""
         return any(found.attr.value in _GRADS for found in self._tree.within(node, cst.Attribute))
+
+    def _rescales(self, target: Node, statement: cst.Assign | cst.AnnAssign | cst.Del) -> bool:
+        """`p.grad = p.grad / count` keeps what was there."""
+        value = None if isinstance(statement, cst.Del) else statement.value
+        parts = self._tree.within(value, cst.Attribute) if value is not None else []
+        return dotted(target) in {dotted(part) for part in parts}
 
     def _reach(self, region: Node) -> list[Node]:
         """A region, and the functions of this file that it mentions, two calls deep: what may run in it."""
@@ -255,13 +280,15 @@ class Loops:
         if all(self._is_occasional(step, loop.region, steps) for step in steps):
             return True
         if isinstance(loop.region, LOOPS):
-            return all(self._is_last_pass(step, loop.region) for step in steps)
-        calls = [(call, caller) for call in self._calls(loop.region) for caller in self._tree.loops(call)[:1]]
+            return all(self.is_last_pass(step, loop.region) for step in steps)
+        calls = self._calls(loop.region)
         return all(
-            self._is_last_pass(call, caller) or self._is_occasional(call, caller, [call]) for call, caller in calls
+            self.is_last_pass(call, caller) or self._is_occasional(call, caller, calls)
+            for call in calls
+            for caller in self._tree.loops(call)[:1]
         )
 
-    def _is_last_pass(self, node: Node, loop: Loop) -> bool:
+    def is_last_pass(self, node: Node, loop: Loop) -> bool:
         """Whether a pass that comes to `node` is the last one: a block around it ends by leaving the loop."""
         if isinstance(loop, cst.For) and _is_range_of_one(loop.iter):
             return True
@@ -279,8 +306,8 @@ class Loops:
     def _is_occasional(self, node: Node, region: Region, steps: list[cst.Call]) -> bool:
         """Whether `node` stands under a condition that may hold once, such as `if index == last:`.
 
-        A modulus holds again and again, a check for NaN almost always, and what the region does not change holds
-        always or never; and where both branches step, the condition does not matter.
+        A modulus or a threshold holds again and again, a check for NaN fails again and again, and what the region
+        does not change holds always or never; and where both branches step, the condition does not matter.
         """
         tree = self._tree
         for above in tree.ancestors(node):
@@ -297,8 +324,11 @@ class Loops:
 
     def _recurs(self, test: Node) -> bool:
         tree = self._tree
+        operators = {type(operation.operator) for operation in tree.within(test, cst.BinaryOperation)}
+        comparisons = {type(target.operator) for target in tree.within(test, cst.ComparisonTarget)}
+        threshold = comparisons & _ORDERINGS and cst.Subtract not in operators  # `index >= count - 1` holds once
         calls = {method(call) for call in tree.within(test, cst.Call)}
-        return bool(tree.within(test, cst.Modulo)) or bool(calls & {"isnan", "isfinite", "isinf"})
+        return cst.Modulo in operators or bool(threshold) or bool(calls & {"isnan", "isfinite", "isinf"})
 
     def _changes(self, test: Node, region: Region) -> bool:
         """Whether a region binds a name, or sets an attribute, that a condition depends on."""
@@ -311,7 +341,7 @@ class Loops:
         return any(dotted(attribute) in assigned for attribute in tree.within(test, cst.Attribute)) or any(
             tree.contains(region, binding.node)
             for name in tree.within(test, cst.Name)
-            if name.value != "self"
+            if name.value != "self" and not _MODE.search(name.value)
             for binding in self._names.bindings(name)
         )
 
@@ -366,6 +396,8 @@ class Loops:
         is_super = isinstance(receiver, cst.Call) and method(receiver) == "super"
         is_self = isinstance(receiver, cst.Name) and receiver.value == "self"
         if not (is_super or is_self) or name in _HARMLESS or (is_self and name in self._functions):
+            return False
+        if _QUIET.fullmatch(name):
             return False
         foreign = any(not isinstance(base, cst.ClassDef) for base in self._classes.bases(klass))
         known = self._classes.derives(klass, "torch.nn.Module") or self._classes.attribute(klass, name)

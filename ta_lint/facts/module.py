@@ -10,6 +10,7 @@ from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activations
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.containers import Containers
+from ta_lint.facts.graphs import Graphs
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.layers import Layers
 from ta_lint.facts.loops import Loops, TrainingLoop
@@ -67,6 +68,10 @@ class Module:
     def loops(self) -> Loops:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
 
+    @cached_property
+    def graphs(self) -> Graphs:
+        return Graphs(self.tree, self.names, self.loops)
+
     @property
     def training_loops(self) -> list[TrainingLoop]:
         return self.loops.training
@@ -112,6 +117,13 @@ class Module:
         if not isinstance(literal, (cst.Integer, cst.Float)):
             return None
         return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+
+    def boolean(self, node: Node) -> bool | None:
+        """`True` or `False` behind an expression, literal or through names; None for anything else."""
+        literal = self.kinds.origin(node)
+        if isinstance(literal, cst.Name) and literal.value in ("True", "False"):
+            return literal.value == "True"
+        return None
 
     def targets_before(self, major: int, minor: int) -> bool:
         """Whether the code must also run on a torch older than this release."""

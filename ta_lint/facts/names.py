@@ -94,11 +94,8 @@ class Names:
         for klass in tree.all(cst.ClassDef):
             self._bind(klass.name.value, Binding("class", klass))
         for param in tree.all(cst.Param):
-            home = tree.enclosing(param, cst.FunctionDef, cst.Lambda)
-            assert home is not None
-            self._bindings.setdefault(home, {}).setdefault(param.name.value, []).append(
-                Binding("param", param, param.default)
-            )
+            owned = self._bindings.setdefault(self.scope(param.name), {})
+            owned.setdefault(param.name.value, []).append(Binding("param", param, param.default))
         for deleted in tree.all(cst.Del):
             for name in _target_names(deleted.target):
                 self._bind(name, Binding("other", deleted))
@@ -142,6 +139,8 @@ class Names:
     def scope(self, node: Node) -> Node:
         """The scope that a name at `node` belongs to."""
         below, child, above = None, node, self._tree.parent.get(node)
+        if isinstance(above, cst.Param) and node is above.name:
+            return self._tree.parent[self._tree.parent[above]]
         while above is not None:
             if isinstance(above, _COMPREHENSIONS):
                 first_iterable = isinstance(child, cst.CompFor) and child.iter is below
@@ -176,6 +175,31 @@ class Names:
             if scope is self._tree.root:
                 break
         return []
+
+    def mentions(self, name: cst.Name) -> list[cst.Name]:
+        """Every mention in the file of the variable that a name stands for, bindings included, in source order."""
+        found = self.bindings(name)
+        return [
+            other
+            for other in self._tree.all(cst.Name)
+            if other.value == name.value
+            and not self._is_label(other)
+            and found
+            and self.bindings(other) is found
+        ]
+
+    def _is_label(self, name: cst.Name) -> bool:
+        """Whether a name is no variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""
+        above = self._tree.parent.get(name)
+        if isinstance(above, cst.Attribute):
+            return name is above.attr
+        if isinstance(above, cst.Arg):
+            return name is above.keyword
+        if isinstance(above, cst.MatchKeywordElement):
+            return name is above.key
+        return isinstance(above, cst.ImportFrom) or (
+            isinstance(above, cst.ImportAlias) and above.asname is not None
+        )
 
     def definition(self, name: cst.Name) -> Binding | None:
         """The one binding that reaches a use of a name; None where several may, or none is known.

@@ -1,0 +1,184 @@
+"""Which activation an expression is the output of: softmax, sigmoid, their logarithms, or unknown."""
+
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ta_lint.facts.classes import Classes
+from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.names import Names
+from ta_lint.facts.tree import Node, Tree, argument, dotted
+
+_DEPTH = 8
+
+_FUNCTION = re.compile(
+    r"torch\.(?:nn\.functional\.|special\.)?(softmax|log_softmax|sigmoid|logsigmoid|expit)"
+)
+_LAYER = {
+    "torch.nn.Softmax": "softmax",
+    "torch.nn.Softmax2d": "softmax",
+    "torch.nn.LogSoftmax": "log_softmax",
+    "torch.nn.Sigmoid": "sigmoid",
+    "torch.nn.LogSigmoid": "logsigmoid",
+}
+
+# Tensor methods that change the shape, the place or the precision of values, and no value.
+_SAME_VALUES = frozenset(
+    "clone contiguous cpu cuda detach double expand flatten float half movedim permute requires_grad_ reshape squeeze "
+    "swapaxes to transpose unflatten unsqueeze view view_as".split()
+)
+
+# Methods that change what a container of layers holds.
+_CHANGES = frozenset("add_module append extend insert pop register_module".split())
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """An activation by its functional name, and the expression that applies it or makes its layer."""
+
+    name: str
+    node: Node
+
+
+class Activations:
+    """Activations through assignments, views of a tensor, layers, `nn.Sequential` and `forward` of this file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+
+    def of(self, node: Node, depth: int = _DEPTH) -> Activation | None:
+        """The activation whose output an expression certainly is."""
+        origin = self._values(node)
+        if depth == 0 or not isinstance(origin, cst.Call):
+            return None
+        called = self._names.qualified(origin.func)
+        if called is not None:
+            function = _FUNCTION.fullmatch(called)
+            return Activation(function[1].replace("expit", "sigmoid"), origin) if function else None
+        if (name := self._tensor_method(origin)) is not None:
+            return Activation(name, origin)
+        return self._of_module(origin.func, depth - 1)
+
+    def _values(self, node: Node) -> Node:
+        """Where the values of a tensor come from, whatever view of them is taken."""
+        for _ in range(_DEPTH):
+            node = self._kinds.origin(node)
+            if isinstance(node, cst.Subscript):
+                node = node.value
+            elif (receiver := _receiver(node, _SAME_VALUES)) is not None:
+                node = receiver
+            else:
+                return node
+        return node
+
+    def _tensor_method(self, call: cst.Call) -> str | None:
+        """`softmax` for `x.softmax(-1)`; a layer or helper of that name takes a tensor first."""
+        if not isinstance(call.func, cst.Attribute) or _is_self(call.func.value):
+            return None
+        name = call.func.attr.value
+        if name in ("softmax", "log_softmax") and argument(call, "dim", 0) is not None:
+            first = call.args[0]
+            own = first.keyword is not None or isinstance(first.value, (cst.Integer, cst.UnaryOperation))
+        else:
+            own = name in ("sigmoid", "logsigmoid") and not call.args
+        return name if own and self._kinds.kind(call.func.value) is None else None
+
+    def _of_module(self, module: Node, depth: int) -> Activation | None:
+        """The activation that a module, called, ends with; `module` is what is called."""
+        if isinstance(module, cst.Attribute) and module.attr.value == "forward":
+            module = module.value
+        if _is_self(module):
+            klass = self._tree.enclosing(module, cst.ClassDef)
+            final = klass is not None and not self._overridden(klass)
+            return self._of_class(klass, depth) if klass is not None and final else None
+        construction = self._kinds.construction(module)
+        if construction is None or self._changed(module):
+            return None
+        return self._of_construction(construction, depth)
+
+    def _of_construction(self, made: cst.Call, depth: int) -> Activation | None:
+        if depth == 0:
+            return None
+        called = self._names.qualified(made.func)
+        if called in _LAYER:
+            return Activation(_LAYER[called], made)
+        if called == "torch.nn.Sequential":
+            last = self._last_layer(made)
+            inner = self._kinds.construction(last) if last is not None else None
+            return self._of_construction(inner, depth - 1) if inner is not None else None
+        klass = self._classes.local(made.func)
+        return self._of_class(klass, depth - 1) if klass is not None else None
+
+    def _last_layer(self, sequential: cst.Call) -> Node | None:
+        if not sequential.args or any(arg.star or arg.keyword is not None for arg in sequential.args):
+            return None
+        last = sequential.args[-1].value
+        if isinstance(last, cst.Call) and self._names.qualified(last.func) == "collections.OrderedDict":
+            pairs = last.args[0].value if last.args else None
+            if not isinstance(pairs, cst.List) or not pairs.elements:
+                return None
+            pair = pairs.elements[-1].value
+            return pair.elements[1].value if isinstance(pair, cst.Tuple) and len(pair.elements) == 2 else None
+        return last
+
+    def _of_class(self, klass: cst.ClassDef, depth: int) -> Activation | None:
+        """The activation that every `return` of a class's `forward` returns."""
+        if not self._classes.derives(klass, "torch.nn.Module") or self._classes.method(klass, "__call__"):
+            return None
+        forward = self._classes.method(klass, "forward")
+        returned = (
+            [leave.value for leave in self._tree.own(forward, cst.Return)] if forward is not None else []
+        )
+        found = [self.of(value, depth) if value is not None else None for value in returned]
+        same = len({activation.name if activation is not None else None for activation in found}) == 1
+        return found[0] if same else None
+
+    def _overridden(self, klass: cst.ClassDef) -> bool:
+        """Whether a class of this file that derives from `klass` has a `forward` of its own."""
+        return any(
+            self._classes.inherits(other, klass) and "forward" in self._classes.methods(other)
+            for other in self._classes.all()
+        )
+
+    def _changed(self, module: Node) -> bool:
+        """Whether a part of a module is replaced after it was made: `model.softmax = nn.Identity()`."""
+        name = dotted(module)
+        if name is None:
+            return False
+        for call in self._tree.all(cst.Call):
+            receiver = _receiver(call, _CHANGES)
+            if receiver is not None and f"{_path(receiver)}.".startswith(f"{name}."):
+                return True
+        targets: list[Node] = [
+            item.target for assign in self._tree.all(cst.Assign) for item in assign.targets
+        ]
+        targets += [deleted.target for deleted in self._tree.all(cst.Del)]
+        return any(_path(target).startswith(f"{name}.") for target in targets)
+
+
+def _is_self(node: Node) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
+def _receiver(node: Node, methods: frozenset[str]) -> Node | None:
+    """`x` for `x.view(-1)` if `view` is one of the methods."""
+    if (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value in methods
+    ):
+        return node.func.value
+    return None
+
+
+def _path(node: Node) -> str:
+    """As `dotted`, with `model.net.[]` for `model.net[0]`; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        parts.append(node.attr.value if isinstance(node, cst.Attribute) else "[]")
+        node = node.value
+    return ".".join([node.value, *reversed(parts)]) if isinstance(node, cst.Name) else ""
