@@ -20,7 +20,10 @@ BACKWARD = frozenset({"backward", "manual_backward"})
 _CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
 
 # Whatever its receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
-_CLEARS = re.compile(r"(zero|clear|reset|clean|delete|del|erase|flush|wipe)_?(\w+_)?grad|_foreach_zero", re.I)
+_CLEARS = re.compile(
+    r"zero_?(\w+_)?grad|(^|_)(clear|clean|reset|delete|del|erase|flush|wipe)_?(\w+_)?grad|_foreach_zero",
+    re.IGNORECASE,
+)
 _GRADS = frozenset({"grad", "_grad", "main_grad"})
 _OVERWRITES = frozenset({"copy_", "detach_", "fill_", "set_", "zero_"})
 
@@ -121,6 +124,7 @@ class Loops:
         self.gated = _GATED_TEXT.search(text) is not None or any(
             name.partition(".")[0] in _GATED_IMPORTS for name in names.imported
         )
+        self.steps = [step for call in tree.all(cst.Call) if (step := self.step(call)) is not None]
         self.training = self._training_loops()
 
     # -- finding the loops ------------------------------------------------------------------------------------
@@ -145,7 +149,7 @@ class Loops:
         return [call for call in self._tree.own(region, cst.Call) if _is_backward(call)]
 
     def trains(self, region: Node) -> bool:
-        """Whether a region runs `backward` or an optimizer step, itself or in the functions of this file it mentions."""
+        """Whether a region runs `backward` or a step, itself or in functions of this file that it mentions."""
         return any(
             _is_backward(call) or self.step(call) is not None
             for node in self._reach(region)
@@ -153,9 +157,8 @@ class Loops:
         )
 
     def _training_loops(self) -> list[TrainingLoop]:
-        steps = [step for call in self._tree.all(cst.Call) if (step := self.step(call)) is not None]
         found: dict[Region, list[Step]] = {}
-        for step in steps:
+        for step in self.steps:
             region = self._region(step.call)
             if region is not None:
                 found.setdefault(region, []).append(step)
@@ -184,7 +187,9 @@ class Loops:
         """The calls of a function in this file: `step()`, `self.step()`, `trainer.step()` of a known trainer."""
         name = function.name.value
         return [
-            call for call in self._tree.all(cst.Call) if method(call) == name and self._is_call_of(function, call)
+            call
+            for call in self._tree.all(cst.Call)
+            if method(call) == name and self._is_call_of(function, call)
         ]
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
@@ -225,24 +230,29 @@ class Loops:
 
     def clearings(self, region: Node) -> Iterator[Node]:
         """The nodes at or below `region` that clear gradients, or hand on something that does."""
-        tree = self._tree
-        for name in tree.within(region, cst.Name):
-            if _CLEARS.search(name.value):
-                yield name
-        for statement in tree.within(region, cst.Assign, cst.AnnAssign, cst.Del):
-            if any(self._has_grad(target) and not self._rescales(target, statement) for target in _targets(statement)):
+        yield from (name for name in self._tree.within(region, cst.Name) if _CLEARS.search(name.value))
+        yield from self.gradient_writes(region)
+
+    def gradient_writes(self, region: Node) -> Iterator[Node]:
+        """The statements and calls at or below `region` that put something in the place of a `.grad`."""
+        for statement in self._tree.within(region, cst.Assign, cst.AnnAssign, cst.Del):
+            targets = [target for target in _targets(statement) if self._has_grad(target)]
+            if any(not self._rescales(target, statement) for target in targets):
                 yield statement
-        for call in tree.within(region, cst.Call):
-            called = method(call)
-            if called in _OVERWRITES and isinstance(call.func, cst.Attribute):
-                if self._has_grad(call.func.value):
-                    yield call
-            elif called in ("setattr", "getattr"):
-                if any("grad" in string.value for string in tree.within(call, cst.SimpleString)):
-                    yield call
+        yield from (call for call in self._tree.within(region, cst.Call) if self._overwrites(call))
 
     def _clears(self, region: Node) -> bool:
         return any(True for _ in self.clearings(region))
+
+    def _overwrites(self, call: cst.Call) -> bool:
+        """`p.grad.zero_()` and the like, and `setattr(p, "grad", None)`, `getattr(optimizer, "zero_grad")()`."""
+        if method(call) in ("setattr", "getattr"):
+            return any("grad" in string.value for string in self._tree.within(call, cst.SimpleString))
+        return (
+            method(call) in _OVERWRITES
+            and isinstance(call.func, cst.Attribute)
+            and self._has_grad(call.func.value)
+        )
 
     def _has_grad(self, node: Node) -> bool:
         """Whether an expression goes through `.grad`: `p.grad`, `p.grad.data`, `p.grad[mask]`."""
@@ -326,9 +336,10 @@ class Loops:
         tree = self._tree
         operators = {type(operation.operator) for operation in tree.within(test, cst.BinaryOperation)}
         comparisons = {type(target.operator) for target in tree.within(test, cst.ComparisonTarget)}
-        threshold = comparisons & _ORDERINGS and cst.Subtract not in operators  # `index >= count - 1` holds once
+        # `index >= start` holds again and again, `index >= count - 1` once
+        threshold = bool(comparisons & _ORDERINGS) and cst.Subtract not in operators
         calls = {method(call) for call in tree.within(test, cst.Call)}
-        return cst.Modulo in operators or bool(threshold) or bool(calls & {"isnan", "isfinite", "isinf"})
+        return cst.Modulo in operators or threshold or bool(calls & {"isnan", "isfinite", "isinf"})
 
     def _changes(self, test: Node, region: Region) -> bool:
         """Whether a region binds a name, or sets an attribute, that a condition depends on."""
@@ -371,7 +382,9 @@ class Loops:
                 if isinstance(call.func, cst.Attribute) and dotted(call.func.value) in optimizers:
                     if called not in _OPTIMIZER_METHODS:
                         return True
-                elif called not in _HARMLESS and called not in self._functions and self._hands_over(call, held):
+                elif (
+                    called not in _HARMLESS and called not in self._functions and self._hands_over(call, held)
+                ):
                     return True
                 if "self" in held and self._is_inherited(call):
                     return True
@@ -410,9 +423,12 @@ class Loops:
     def _builds_optimizer(self, region: Node, loop: TrainingLoop) -> bool:
         """A fresh optimizer in every pass has fresh gradients: sweeps and tests."""
         calls = self._tree.within(region, cst.Call)
-        if any(self._kinds.kind(call) is Kind.OPTIMIZER or method(call) == "configure_optimizers" for call in calls):
+        if any(
+            self._kinds.kind(call) is Kind.OPTIMIZER or method(call) == "configure_optimizers"
+            for call in calls
+        ):
             return True
-        roots = (self._tree.within(step.optimizer, cst.Name)[0] for step in loop.steps)
+        roots = (name for step in loop.steps for name in self._tree.within(step.optimizer, cst.Name)[:1])
         return any(
             binding.how in ("assign", "unpack")
             and isinstance(binding.value, cst.Call)
@@ -424,18 +440,22 @@ class Loops:
     def _has_own_backward(self) -> bool:
         """Whether this file defines a `backward` that is not autograd's: it may overwrite gradients."""
         return any(
-            not self.backwards(function) and not any(_is_static(decorator) for decorator in function.decorators)
+            not self.backwards(function)
+            and not any(_is_static(decorator) for decorator in function.decorators)
             for function in self._functions.get("backward", [])
         )
 
     def _is_cleared_by_base(self, region: Node) -> bool:
-        """Whether a method of the same class clears and nobody in this file calls it: a base class does."""
+        """Whether a method of the same class clears and nobody in this file calls it: a base class does.
+
+        A method that trains by itself clears for itself.
+        """
         klass = self._tree.enclosing(region, cst.ClassDef)
         if klass is None:
             return False
         mentioned = {node.attr.value for node in self._tree.all(cst.Attribute)}
         return any(
-            name not in mentioned and self._clears(function)
+            name not in mentioned and self._clears(function) and not self.trains(function)
             for name, function in self._classes.methods(klass).items()
         )
 
@@ -454,7 +474,8 @@ class Loops:
         """Whether the function that holds `place` clears gradients, other than in a training loop beside it."""
         tree = self._tree
         home = tree.home(place)
-        evidence = [*self.clearings(home), *(name for name, function in self._mentions(home) if self._clears(function))]
+        helpers = (name for name, function in self._mentions(home) if self._clears(function))
+        evidence = [*self.clearings(home), *helpers]
         around = tree.loops(place)
         return any(
             tree.home(node) is home

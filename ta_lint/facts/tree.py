@@ -180,6 +180,29 @@ class Tree:
                 return above
         return self.root
 
+    def preceding(self, node: Node) -> Iterator[Node]:
+        """What runs before the statement of `node`, whenever that runs, in the same pass: the nearest first.
+
+        The statements before it in its list, and in the lists around it up to a loop or function. A `with` is opened:
+        its statements are always run. Other compound statements come whole. On the way out come the conditions and
+        contexts that were passed.
+        """
+        child = self.statement(node)
+        above = self.parent.get(child)
+        while above is not None:
+            if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
+                for earlier in reversed(above.body[: above.body.index(child)]):
+                    yield from _opened(earlier)
+            elif isinstance(above, cst.With):
+                yield from reversed(above.items)
+            elif isinstance(above, cst.If):
+                yield above.test
+            elif not (isinstance(above, cst.Else) and isinstance(self.parent[above], cst.If)) and not (
+                isinstance(above, cst.Try) and child is above.body
+            ):
+                return
+            child, above = above, self.parent.get(above)
+
     def loops(self, node: Node) -> list[cst.For | cst.While]:
         """The loops around `node` within its own function, the innermost first.
 
@@ -194,6 +217,18 @@ class Tree:
                 found.append(above)
             child = above
         return found
+
+
+def _opened(statement: Node) -> Iterator[Node]:
+    """The small statements of a line and those in a `with`, the last first; another statement is itself."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        yield from reversed(statement.body)
+    elif isinstance(statement, cst.With):
+        for inner in reversed(statement.body.body):
+            yield from _opened(inner)
+        yield from reversed(statement.items)
+    else:
+        yield statement
 
 
 def dotted(node: Node) -> str | None:

@@ -1,0 +1,228 @@
+"""TA206: a sum or a list that outlives the pass takes in the loss with its graph, so every step's graph stays alive."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import Region, method
+from ta_lint.facts.tree import Node, argument, dotted
+
+NEEDS = (r"backward\s*\(", r"\+=|\.append\(|(\b\w[\w.]{0,80})\s*=\s*(?:\1\s*\+|.{0,200}\+\s*\1\b)")
+
+_WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
+_EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})
+_MAPPINGS = ("builtins.dict", "collections.Counter", "collections.OrderedDict", "collections.defaultdict")
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """`target += value`, `target = target + value` or `target.append(value)` in a statement that runs once per pass."""
+
+    statement: cst.BaseSmallStatement
+    target: Node
+    value: Node
+    region: Region
+
+    @property
+    def owner(self) -> Node:
+        """The variable that the target is, or an entry of: `history` of `history["loss"]`."""
+        owner = self.target
+        while isinstance(owner, cst.Subscript):
+            owner = owner.value
+        return owner
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.statement, cst.Expr) or isinstance(self.value, cst.List)
+
+    @property
+    def taken(self) -> list[Node]:
+        """The value, or the parts of a tuple or list."""
+        if isinstance(self.value, (cst.Tuple, cst.List)):
+            return [element.value for element in self.value.elements]
+        return [self.value]
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or not any(name.partition(".")[0] == "torch" for name in module.names.imported):
+        return  # a test is short, and another library's `backward` is not ours
+    regions = dict.fromkeys(_regions(module))
+    for region in regions:
+        for found in _accumulations(module, region):
+            held = next((part for value in found.taken if (part := module.graphs.held(value, region))), None)
+            if (
+                held is not None
+                and _repeats(module, found)
+                and _is_live(module, found)
+                and _lives_on(module, found)
+            ):
+                taken = "appended" if found.is_list else "added"
+                target, loss = module.code(found.target), module.code(held)
+                message = f"`{target}` keeps the graph of every `{loss}` {taken} to it"
+                yield Suspicion(found.statement, message)
+
+
+def _regions(module: Module) -> Iterator[Region]:
+    """The loops, and the functions that loops call, in which each pass goes back through a loss."""
+    called = {loop.region for loop in module.training_loops}
+    for backward in module.graphs.backwards:
+        if not isinstance(backward.region, cst.FunctionDef) or backward.region in called:
+            yield backward.region
+    yield from module.tree.all(cst.For, cst.While)
+
+
+# -- what accumulates -----------------------------------------------------------------------------------------
+
+
+def _accumulations(module: Module, region: Region) -> Iterator[Accumulation]:
+    tree = module.tree
+    for statement in tree.own(region, cst.AugAssign, cst.Assign, cst.Expr):
+        loops = tree.loops(statement)
+        once = (
+            not loops and tree.home(statement) is region
+            if isinstance(region, cst.FunctionDef)
+            else loops[:1] == [region]
+        )
+        if once and (parts := _parts(statement)) is not None:
+            yield Accumulation(statement, *parts, region)
+
+
+def _parts(statement: cst.AugAssign | cst.Assign | cst.Expr) -> tuple[Node, Node] | None:
+    """The target and the value of a statement that accumulates."""
+    if isinstance(statement, cst.AugAssign):
+        return (statement.target, statement.value) if isinstance(statement.operator, cst.AddAssign) else None
+    if isinstance(statement, cst.Expr):
+        return _appended(statement.value)
+    total = statement.value
+    if (
+        len(statement.targets) == 1
+        and isinstance(total, cst.BinaryOperation)
+        and isinstance(total.operator, cst.Add)
+    ):
+        target = statement.targets[0].target
+        for old, new in ((total.left, total.right), (total.right, total.left)):
+            if dotted(target) is not None and dotted(old) == dotted(target):
+                return target, new
+    return None
+
+
+def _appended(call: Node) -> tuple[Node, Node] | None:
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    appends = call.func.attr.value == "append" and len(call.args) == 1
+    return (call.func.value, call.args[0].value) if appends else None
+
+
+def _repeats(module: Module, found: Accumulation) -> bool:
+    if isinstance(found.region, cst.FunctionDef):
+        return True
+    return not module.loops.is_last_pass(found.statement, found.region)
+
+
+# -- whether it keeps what it takes ---------------------------------------------------------------------------
+
+
+def _is_live(module: Module, found: Accumulation) -> bool:
+    """Whether a graph is recorded where a sum is formed; a list keeps what it gets in any case."""
+    return found.is_list or not any(
+        isinstance(item.item, cst.Call) and method(item.item) in _WITHOUT_GRADIENT
+        for block in module.tree.ancestors(found.statement)
+        if isinstance(block, cst.With)
+        for item in block.items
+    )
+
+
+def _lives_on(module: Module, found: Accumulation) -> bool:
+    """Whether the target starts outside the pass as a number, a tensor, a list or a dictionary, and is never emptied."""
+    owner = found.owner
+    if isinstance(owner, cst.Name):
+        starts = _starts_of_variable(module, owner, found)
+    elif isinstance(owner, cst.Attribute) and dotted(owner.value) == "self":
+        starts = _starts_of_attribute(module, owner.attr.value, found)
+    else:
+        return False
+    return (
+        bool(starts)
+        and all(_is_start(module, start, found) for start in starts)
+        and not _is_emptied(module, found)
+    )
+
+
+def _starts_of_variable(module: Module, owner: cst.Name, found: Accumulation) -> list[Node]:
+    """The value that a variable has before the passes, in a list; empty if a pass sets it, or nothing certain does."""
+    tree = module.tree
+    bindings = [
+        b for b in module.names.bindings(owner) if b.how != "augment" and b.node is not found.statement
+    ]
+    if any(tree.contains(found.region, binding.node) for binding in bindings):
+        return []
+    before = [binding for binding in bindings if tree.before(binding.node, found.region)]
+    if not before or before[-1].value is None:
+        return []
+    last = before[-1].value
+    if before[-1].how == "unpack":
+        return _unpacked(before[-1].node, owner.value)
+    return [last] if before[-1].how == "assign" else []
+
+
+def _unpacked(statement: Node, name: str) -> list[Node]:
+    """What `total, count = 0, 0` gives to one of the names."""
+    if not isinstance(statement, cst.Assign) or not isinstance(statement.value, cst.Tuple):
+        return []
+    targets = [item.target for item in statement.targets if isinstance(item.target, cst.Tuple)]
+    values = statement.value.elements
+    return [
+        value.value
+        for target in targets
+        if len(target.elements) == len(values)
+        for element, value in zip(target.elements, values, strict=True)
+        if dotted(element.value) == name
+    ]
+
+
+def _starts_of_attribute(module: Module, name: str, found: Accumulation) -> list[Node]:
+    """All that the class gives to an attribute; empty if a pass does so, itself or in a method it calls."""
+    tree = module.tree
+    klass = tree.enclosing(found.statement, cst.ClassDef)
+    values = module.classes.attribute(klass, name) if klass is not None else []
+    own = (found.statement, getattr(found.statement, "value", None))
+    starts = [value for value in values if value not in own and not isinstance(value, cst.AugAssign)]
+    called = {method(call) for call in tree.own(found.region, cst.Call)}
+    homes = [tree.home(start) for start in starts]
+    in_pass = any(isinstance(home, cst.FunctionDef) and home.name.value in called for home in homes)
+    return [] if in_pass or any(tree.contains(found.region, start) for start in starts) else starts
+
+
+def _is_start(module: Module, start: Node, found: Accumulation) -> bool:
+    """Whether a value is a plain beginning of an accumulation, so that its `+=` and `append` are the usual ones."""
+    call = start if isinstance(start, cst.Call) else None
+    called = (module.qualified(call.func) or "") if call is not None else ""
+    if isinstance(found.target, cst.Subscript):
+        return (
+            isinstance(start, (cst.Dict, cst.DictComp, cst.List))
+            or called in _MAPPINGS
+            or called.startswith("torch.")
+        )
+    if found.is_list:
+        unbounded = call is not None and called == "collections.deque" and argument(call, "maxlen", 1) is None
+        return isinstance(start, cst.List) or called == "builtins.list" or unbounded
+    if call is not None and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
+        return _is_start(module, call.func.value, found)  # torch.zeros(1).to(device)
+    return module.number(start) is not None or called.startswith("torch.") or called == "builtins.float"
+
+
+def _is_emptied(module: Module, found: Accumulation) -> bool:
+    """Whether something in the pass empties, replaces or detaches the target or a part of it."""
+    tree, name = module.tree, dotted(found.owner)
+    for target in tree.own(found.region, cst.AssignTarget, cst.Del):
+        mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
+        if name in mentioned and tree.statement(target) is not found.statement:
+            return True
+    return any(
+        method(call) in _EMPTIES
+        and isinstance(call.func, cst.Attribute)
+        and any(dotted(part) == name for part in tree.within(call.func.value, cst.Name, cst.Attribute))
+        for call in tree.own(found.region, cst.Call)
+    )

@@ -1,0 +1,324 @@
+"""TA616: the best state that a loop keeps is a set of references, and training goes on changing what they refer to."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
+    r"\b(?:load_state_dict|save)\(|\breturn\b",
+)
+
+Target = cst.Name | cst.Attribute
+
+# Containers around the very same tensors.
+_SHALLOW = frozenset({"builtins.dict", "collections.OrderedDict", "copy.copy"})
+
+# These have a `state_dict` too, and copy, or hold nothing that training changes in place.
+_NO_MODEL = re.compile(
+    r"(^|[._])(ema|swa|average\w*|shadow|optim\w*|opt|sched\w*|scaler|loader|sampler)", re.IGNORECASE
+)
+_COPYING_STATE = (
+    "torch.distributed.fsdp",
+    "torch.distributed._composable",
+    "torch.distributed.checkpoint",
+    "deepspeed",
+)
+
+_BEST = re.compile(r"best|better|improv|lowest|highest", re.IGNORECASE)
+_TRAINS = re.compile(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`target`, or an entry of it, holds the live state of `model` after `statement`."""
+
+    statement: cst.Assign
+    target: Target
+    model: str
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if any(name.startswith(_COPYING_STATE) for name in module.names.imported):
+        return
+    if any(function.name.value == "state_dict" for function in module.tree.all(cst.FunctionDef)):
+        return  # it may return copies
+    for call in module.tree.all(cst.Call):
+        kept = _kept(module, call)
+        if kept is not None and (_outlives_training(module, kept) or _is_restored_by_its_class(module, kept)):
+            target = module.code(kept.target)
+            message = (
+                f"`{target}` refers to the live parameters of `{kept.model}`, which further training changes"
+            )
+            yield Suspicion(kept.statement, message)
+
+
+# -- what is kept ---------------------------------------------------------------------------------------------
+
+
+def _kept(module: Module, call: cst.Call) -> Kept | None:
+    """The assignment of `model.state_dict()`, bare, in a shallow copy, or in a dictionary."""
+    model = _model(module, call)
+    if model is None:
+        return None
+    value: Node = call
+    while (around := _around(module, value)) is not None:
+        value = around
+    assign, target = _assigned(module, value)
+    if assign is None or target is None:
+        return None
+    if isinstance(target, cst.Subscript):
+        target = target.value
+    of_self = (
+        isinstance(target, cst.Attribute)
+        and isinstance(target.value, cst.Name)
+        and target.value.value == "self"
+    )
+    if not (isinstance(target, cst.Name) or (isinstance(target, cst.Attribute) and of_self)):
+        return None
+    return Kept(assign, target, model)
+
+
+def _assigned(module: Module, value: Node) -> tuple[cst.Assign | None, Node | None]:
+    """The assignment of a value, alone or as one of several, and its target."""
+    above = module.tree.parent[value]
+    if isinstance(above, cst.Assign) and len(above.targets) == 1:
+        return above, above.targets[0].target
+    several = module.tree.parent[above] if isinstance(above, cst.Element) else None
+    assign = module.tree.parent[several] if isinstance(several, cst.Tuple) else None
+    if isinstance(assign, cst.Assign) and isinstance(several, cst.Tuple) and len(assign.targets) == 1:
+        targets = assign.targets[0].target
+        if isinstance(targets, cst.Tuple) and len(targets.elements) == len(several.elements):
+            return assign, targets.elements[several.elements.index(above)].value
+    return None, None
+
+
+def _model(module: Module, call: cst.Call) -> str | None:
+    if method(call) != "state_dict" or call.args or not isinstance(call.func, cst.Attribute):
+        return None
+    name = dotted(call.func.value)
+    is_module = module.kind(call.func.value) in (Kind.MODULE, None)
+    return name if name is not None and is_module and not _NO_MODEL.search(name) else None
+
+
+def _around(module: Module, value: Node) -> Node | None:
+    """A shallow copy of a value, or a dictionary with it."""
+    parents = module.tree.parent
+    above = parents[value]
+    if isinstance(above, cst.DictElement) and above.value is value:
+        return parents[above]
+    if isinstance(above, cst.Attribute) and above.attr.value == "copy":
+        call = parents[above]
+        return call if isinstance(call, cst.Call) and not call.args else None
+    if isinstance(above, cst.Arg) and above.keyword is None and not above.star:
+        call = parents[above]
+        return call if isinstance(call, cst.Call) and module.qualified(call.func) in _SHALLOW else None
+    return None
+
+
+# -- in a loop ------------------------------------------------------------------------------------------------
+
+
+def _outlives_training(module: Module, kept: Kept) -> bool:
+    """Whether it is kept for the best pass of a loop that goes on training, and used after that loop."""
+    region = _region(module, kept)
+    return (
+        region is not None
+        and _is_for_the_best(module, kept, region)
+        and not module.loops.is_last_pass(kept.statement, region)
+        and not _is_copied_later(module, kept, region)
+        and _trains(module, kept, region)
+        and any(_is_restored(module, kept, use, region) for use in _uses(module, kept))
+    )
+
+
+def _region(module: Module, kept: Kept) -> cst.For | cst.While | None:
+    """The outermost loop around the assignment through which model and target live on."""
+    region = None
+    for loop in module.tree.loops(kept.statement):
+        if _is_rebuilt(module, kept, loop) or _is_reset(module, kept, loop, region):
+            break
+        region = loop
+    return region
+
+
+def _is_rebuilt(module: Module, kept: Kept, loop: Node) -> bool:
+    """Whether each pass of a loop binds the model anew, as the folds of a cross-validation do."""
+    parts = kept.model.split(".")
+    owners = {".".join(parts[: length + 1]) for length in range(len(parts))}
+    return any(dotted(target) in owners for target in _bound(module, loop))
+
+
+def _is_reset(module: Module, kept: Kept, loop: Node, inner: Node | None) -> bool:
+    name = dotted(kept.target)
+    return any(
+        dotted(target) == name and not (inner is not None and module.tree.contains(inner, target))
+        for target in _bound(module, loop)
+        if module.tree.contains(module.tree.block(target), kept.statement)
+        and module.tree.statement(target) is not kept.statement
+    )
+
+
+def _bound(module: Module, region: Node) -> list[Node]:
+    """The targets of the assignments and loops in a region."""
+    assigned = [item.target for item in module.tree.own(region, cst.AssignTarget)]
+    looped = [loop.target for loop in module.tree.own(region, cst.For)]
+    targets: list[Node] = []
+    for target in [*assigned, *looped]:
+        elements = (
+            module.tree.within(target, cst.Element) if isinstance(target, (cst.Tuple, cst.List)) else []
+        )
+        targets += [element.value for element in elements] or [target]
+    return targets
+
+
+def _is_for_the_best(module: Module, kept: Kept, region: Node) -> bool:
+    """Whether a condition in the loop chooses the pass: `if loss < best_loss`, with a name or a record of its own."""
+    tree = module.tree
+    for above in tree.ancestors(kept.statement):
+        if above is region:
+            break
+        if isinstance(above, cst.If) and not tree.contains(above.test, kept.statement):
+            words = [name.value for name in tree.within(above.test, cst.Name)]
+            records = {dotted(target) for target in _bound(module, above)}
+            compared = {dotted(part) for part in tree.within(above.test, cst.Name, cst.Attribute)}
+            if compared & records or any(map(_BEST.search, [*words, module.code(kept.target)])):
+                return True
+    return False
+
+
+def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
+    """Whether what was kept is replaced before the pass ends, as by `best = {k: v.clone() for k, v in best.items()}`.
+
+    A model on another device than the one it trains on is a copy too.
+    """
+    tree = module.tree
+    name = dotted(kept.target)
+    for target in _bound(module, tree.block(kept.statement)):
+        inner = isinstance(target, cst.Subscript) and dotted(target.value) == name
+        later = tree.before(kept.statement, target) and not tree.contains(kept.statement, target)
+        if later and (inner or dotted(target) == name):
+            return True
+    return any(
+        method(call) in ("cpu", "cuda", "to")
+        and isinstance(call.func, cst.Attribute)
+        and dotted(call.func.value) == kept.model
+        for call in tree.own(region, cst.Call)
+    )
+
+
+def _trains(module: Module, kept: Kept, region: cst.For | cst.While) -> bool:
+    """Whether a loop trains in this file, or calls what by its name trains the model."""
+    return module.loops.trains(region.body) or any(
+        _TRAINS.match(method(call) or "") and _takes(call, kept.model)
+        for call in module.tree.own(region.body, cst.Call)
+    )
+
+
+def _takes(call: cst.Call, model: str) -> bool:
+    owner = model.partition(".")[0]
+    if any(dotted(arg.value) in (model, owner) for arg in call.args):
+        return True
+    receiver = dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None
+    return receiver in (model, owner) and method(call) != "train"  # `model.train()` sets the mode
+
+
+# -- what becomes of it ---------------------------------------------------------------------------------------
+
+
+def _uses(module: Module, kept: Kept) -> list[Target]:
+    if isinstance(kept.target, cst.Name):
+        return list(module.names.mentions(kept.target))
+    klass = module.tree.enclosing(kept.statement, cst.ClassDef) or module.tree.root
+    return [use for use in module.tree.within(klass, cst.Attribute) if dotted(use) == dotted(kept.target)]
+
+
+def _is_restored(module: Module, kept: Kept, use: Target, region: Node) -> bool:
+    """Whether a use loads what was kept into the same model, or, after the loop, loads, saves or returns it."""
+    tree = module.tree
+    if tree.home(use) is not tree.home(kept.statement):
+        return isinstance(use, cst.Attribute) and kept.model in _loaders(module, use)
+    if tree.contains(region, use):
+        return kept.model in _loaders(module, use) and _is_apart(module, kept, use)
+    if tree.before(use, region) or _is_replaced(module, kept, use, region):
+        return False
+    return bool(_loaders(module, use)) or _is_saved(module, use) or _is_returned(module, use)
+
+
+def _is_replaced(module: Module, kept: Kept, use: Target, region: Node) -> bool:
+    """Whether something else is bound to the target between the loop and a use."""
+    tree = module.tree
+    return any(
+        dotted(target) == dotted(kept.target)
+        and tree.before(region, target)
+        and not tree.contains(region, target)
+        and tree.before(target, use)
+        and tree.contains(tree.block(target), use)
+        for target in _bound(module, tree.home(use))
+    )
+
+
+def _loaders(module: Module, use: Node) -> list[str]:
+    """The models that load a state, or something made of it."""
+    calls = [call for call in _calls_around(module, use) if method(call) == "load_state_dict"]
+    receivers = (dotted(call.func.value) or "" for call in calls if isinstance(call.func, cst.Attribute))
+    return list(receivers)
+
+
+def _is_saved(module: Module, use: Node) -> bool:
+    return any(module.qualified(call.func) == "torch.save" for call in _calls_around(module, use))
+
+
+def _calls_around(module: Module, node: Node) -> Iterator[cst.Call]:
+    """The calls, in the same statement, that a node is an argument of."""
+    child = node
+    for above in module.tree.ancestors(node):
+        if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            return
+        if isinstance(above, cst.Call) and isinstance(child, cst.Arg):
+            yield above
+        child = above
+
+
+def _is_returned(module: Module, use: Node) -> bool:
+    """Whether a statement returns a node as it is, alone or among others."""
+    above = module.tree.parent[use]
+    while isinstance(above, (cst.Tuple, cst.Element, cst.Dict, cst.DictElement)):
+        above = module.tree.parent[above]
+    return isinstance(above, cst.Return)
+
+
+# -- in a class that keeps the best for others ----------------------------------------------------------------
+
+
+def _is_restored_by_its_class(module: Module, kept: Kept) -> bool:
+    """Whether an early stopper keeps a state in one method, and the same model loads it: that changes nothing."""
+    tree = module.tree
+    home = tree.home(kept.statement)
+    if not isinstance(kept.target, cst.Attribute) or not isinstance(tree.home(home), cst.ClassDef):
+        return False
+    if isinstance(home, cst.FunctionDef) and home.name.value == "__init__":
+        return False
+    if (
+        tree.loops(kept.statement)
+        or not _BEST.search(kept.target.attr.value)
+        or _is_copied_later(module, kept, home)
+    ):
+        return False
+    return any(
+        kept.model in _loaders(module, use) and _is_apart(module, kept, use) for use in _uses(module, kept)
+    )
+
+
+def _is_apart(module: Module, kept: Kept, use: Node) -> bool:
+    """Whether a call that loads a state is another than the one that kept it."""
+    tree = module.tree
+    return tree.home(use) is not tree.home(kept.statement) or not tree.contains(
+        tree.block(kept.statement), use
+    )
