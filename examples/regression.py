@@ -23,7 +23,7 @@ def make_data(n):
 
 x_train, y_train = make_data(4000)
 x_test, y_test = make_data(1000)
-loader = DataLoader(TensorDataset(x_train, y_train), batch_size=batch_size, shuffle=True)  # opt-in: TA204
+loader = DataLoader(TensorDataset(x_train, y_train), batch_size=batch_size, shuffle=True)
 
 
 class MLP(nn.Module):

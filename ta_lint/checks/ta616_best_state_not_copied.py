@@ -11,6 +11,7 @@ from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
+    r"\.state_dict\(\)",
     r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
     r"\b(?:load_state_dict|save)\(|\breturn\b",
 )

@@ -1,0 +1,206 @@
+"""TA910: a name that nothing defines raises `NameError` when the run gets there."""
+
+import ast
+import builtins
+import re
+import symtable
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ta_lint.checks import Report
+from ta_lint.core.source import Source
+
+NEEDS = ()
+
+# Defined by what runs the file: Jupyter, Databricks, Snakemake, a profiler, gettext. And a builtin of Python 3.13.
+_ELSEWHERE = frozenset(
+    "_ __IPYTHON__ dbutils display displayHTML get_ipython profile snakemake spark PythonFinalizationError".split()
+)
+_PYTHON_2 = frozenset(
+    "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
+)
+_ASKS_FOR_PYTHON_2 = re.compile(r"version_info|\bPY[23]\b|\bsix\b")
+
+# A file that does this may define names that nobody can see.
+_DEFINERS = frozenset({"exec", "globals", "locals"})
+_DEFINES_UNSEEN = re.compile(
+    r"sys\.modules\[__name__\]|\bbuiltins\.\w+ *=[^=]|\bsetattr\(\s*builtins\b"
+    r"|\b_init_api\("  # TVM and DGL: functions of a C library become names of the module
+    r"|\brun_cell_magic\(|magic\(\s*u?['\"](?:run|pylab|store)\b"  # an exported notebook
+)
+
+_AUGMENTS = r"[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)="  # to the symbol table, `count += 1` reads nothing
+
+_KNOWN = (frozenset(dir(builtins)) | {"__file__", "__path__"} | _ELSEWHERE) - _DEFINERS
+_COMPREHENSIONS = frozenset({"dictcomp", "genexpr", "listcomp", "setcomp"})  # they bind before they read
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+_Above = dict[ast.AST, ast.AST]
+
+
+def check_source(source: Source) -> Iterator[Report]:
+    symbols = source.symbols
+    if isinstance(symbols, SyntaxError) or _is_template(source):
+        return
+    unbound, hiding = _candidates(symbols, source.text)
+    if not (unbound or hiding) or unbound & _DEFINERS or _DEFINES_UNSEEN.search(source.text):
+        return
+    syntax = source.syntax
+    if isinstance(syntax, SyntaxError):
+        return
+    unbound -= _bound_elsewhere(source, syntax)
+    suspects = [
+        (name, local)
+        for name, local in _undefined(syntax, source.path)
+        if name.id in (hiding if local else unbound)
+    ]
+    if not suspects:
+        return
+    above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
+    postponed = _postpones_annotations(syntax)
+    for name, local in suspects:
+        if not _can_raise(name, above, postponed):
+            continue
+        if not local:
+            yield _report(name, "is not defined here: this raises `NameError`", source)
+        elif not _is_bound_in_a_loop_around(name, above):
+            yield _report(
+                name, "is read before this function assigns it: this raises `UnboundLocalError`", source
+            )
+
+
+def _is_template(source: Source) -> bool:
+    """`models/hubert/modular_hubert.py` of transformers, from which a model is generated: it is never run."""
+    path = PurePosixPath(source.path)
+    return path.stem.startswith(f"modular_{path.parent.name}")
+
+
+def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], set[str]]:
+    """The names that are global to some scope and bound in none; the names read in a function that hide others.
+
+    The symbol table rules out almost every file, for a quarter of what the tree and pyflakes cost. And where
+    pyflakes stumbles, over `del` or a name that one round of a loop leaves to the next, the table knows better.
+    """
+    known = _KNOWN | {symbol.get_name() for symbol in symbols.get_symbols() if _is_bound(symbol)}
+    unbound: set[str] = set()
+    hiding: set[str] = set()
+    pending = [(symbols, known)]
+    while pending:
+        table, outer = pending.pop()
+        if isinstance(table, symtable.Function):
+            unbound.update(name for name in table.get_globals() if name not in known)
+            if table.get_name() not in _COMPREHENSIONS:
+                own = set(table.get_locals())
+                shared = own & outer - set(table.get_parameters())
+                hiding.update(name for name in shared if _is_read(table.lookup(name), text))
+                outer = outer | own
+        else:
+            unbound.update(
+                name
+                for name in table.get_identifiers()
+                if name not in known and table.lookup(name).is_global()
+            )
+        pending += [(child, outer) for child in table.get_children()]
+    return unbound, hiding
+
+
+def _is_read(symbol: symtable.Symbol, text: str) -> bool:
+    return symbol.is_referenced() or re.search(rf"\b{symbol.get_name()}{_AUGMENTS}", text) is not None
+
+
+def _is_bound(symbol: symtable.Symbol) -> bool:
+    return (
+        symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace() or symbol.is_declared_global()
+    )
+
+
+def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
+    """Names that the file may use without binding them."""
+    names = set(_PYTHON_2) if _ASKS_FOR_PYTHON_2.search(source.text) else set()
+    if PurePosixPath(source.path).name == "__init__.py":  # an imported submodule is a name of its package
+        for node in ast.walk(syntax):
+            if isinstance(node, ast.ImportFrom):
+                names.update((node.module or "").split("."))
+            elif isinstance(node, ast.Import):
+                names.update(part for alias in node.names for part in alias.name.split("."))
+    return names
+
+
+def _undefined(syntax: ast.Module, path: str) -> Iterator[tuple[ast.Name, bool]]:
+    """The names that pyflakes holds for undefined, and whether as local ones.
+
+    It also reads annotations that are strings, which no run does: there its position is no name's.
+    """
+    from pyflakes.checker import Checker
+    from pyflakes.messages import UndefinedLocal, UndefinedName
+
+    names = {(node.lineno, node.col_offset): node for node in ast.walk(syntax) if isinstance(node, ast.Name)}
+    for message in Checker(syntax, path, withDoctest=False).messages:
+        if isinstance(message, (UndefinedName, UndefinedLocal)) and (message.lineno, message.col) in names:
+            yield names[message.lineno, message.col], isinstance(message, UndefinedLocal)
+
+
+def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:
+    """Whether a run evaluates a name, and nothing expects it to fail."""
+    child = name
+    while (node := above.get(child)) is not None:
+        annotation = child is getattr(node, "annotation", None) or child is getattr(node, "returns", None)
+        if annotation and (postponed or (isinstance(node, ast.AnnAssign) and _is_in_function(node, above))):
+            return False
+        if isinstance(node, ast.If) and child in node.body and _is_false(node.test):
+            return False
+        if isinstance(node, ast.Try) and child in node.body and any(map(_catches, node.handlers)):
+            return False
+        child = node
+    return True
+
+
+def _postpones_annotations(syntax: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in syntax.body
+    )
+
+
+def _is_in_function(node: ast.AST, above: _Above) -> bool:
+    while not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
+        node = above[node]
+    return isinstance(node, _FUNCTIONS)
+
+
+def _is_false(test: ast.expr) -> bool:
+    """`TYPE_CHECKING`, `typing.TYPE_CHECKING`, `False`, `0`."""
+    name = getattr(test, "attr", getattr(test, "id", None))
+    return name == "TYPE_CHECKING" or (isinstance(test, ast.Constant) and not test.value)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    caught = ast.walk(handler.type) if handler.type is not None else ()
+    return any(getattr(node, "id", None) in ("NameError", "UnboundLocalError") for node in caught)
+
+
+def _is_bound_in_a_loop_around(name: ast.Name, above: _Above) -> bool:
+    """Whether an earlier round of a loop may have given a name its value."""
+    node: ast.AST = name
+    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+        if isinstance(node, _LOOPS) and any(_binds(inner, name.id) for inner in ast.walk(node)):
+            return True
+        node = above[node]
+    return False
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name.partition(".")[0]) == name
+    return getattr(node, "name", None) == name  # def, class, except, match
+
+
+def _report(name: ast.Name, what: str, source: Source) -> Report:
+    before = source.lines[name.lineno - 1].encode()[: name.col_offset]
+    column = len(before.decode(errors="replace")) + 1
+    return Report(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")

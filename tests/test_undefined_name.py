@@ -1,0 +1,43 @@
+"""TA910 where Markdown cannot say it: columns, unreadable syntax, and what the check costs."""
+
+import subprocess
+import sys
+
+from ta_lint.checks import Report
+from ta_lint.checks.ta910_undefined_name import check_source
+from ta_lint.core.source import Source
+
+
+def reports(text: str) -> list[Report]:
+    return list(check_source(Source("train.py", text)))
+
+
+def test_the_whole_name_is_marked_in_characters_not_bytes() -> None:
+    (report,) = reports('print("Größe: ½", größe)\n')
+    assert report[:4] == (1, 19, 1, 24)
+    assert "`größe`" in report.message
+
+
+def test_a_name_inside_an_f_string_has_its_own_place() -> None:
+    (report,) = reports('print(f"""loss\n  {loss:.3f}""")\n')
+    assert report[:4] == (2, 4, 2, 8)
+
+
+def test_every_use_is_reported() -> None:
+    assert [report.line for report in reports("first = time.time()\nlast = time.time()\n")] == [1, 2]
+
+
+def test_syntax_that_this_python_does_not_know_is_silent() -> None:
+    assert reports("def later(:\n    return missing\n") == []
+
+
+def test_a_file_without_a_suspect_costs_neither_a_tree_nor_pyflakes() -> None:
+    program = """
+import sys
+from ta_lint.checks.ta910_undefined_name import check_source
+from ta_lint.core.source import Source
+source = Source("train.py", "import torch\\nmodel = torch.nn.Linear(2, 1)\\nprint(model)\\n")
+assert list(check_source(source)) == []
+assert "syntax" not in vars(source) and "pyflakes.checker" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
