@@ -45,6 +45,12 @@ def test_the_examples_show_every_rule_about_code() -> None:
     assert {rule for _, _, rule in marked("static", "opt-in")} == set(checks.stems())
 
 
+def test_the_readme_shows_what_the_command_prints() -> None:
+    shown = re.search(r"```console\n\$ ta-lint (.+)\n((?:.*\n)*?)```", (ROOT / "README.md").read_text())
+    command = [sys.executable, "-m", "ta_lint", *shown[1].split()]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == shown[2]
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_to_its_end(path: Path, tmp_path: Path) -> None:
     """Silently wrong is the point: not one of them raises."""
