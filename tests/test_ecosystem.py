@@ -31,7 +31,9 @@ class Place(NamedTuple):
 
 def judged() -> dict[Place, dict[str, str]]:
     table = tomllib.loads(JUDGEMENTS.read_text(encoding="utf-8"))
-    return {Place(item["corpus"], item["path"], item["line"], item["rule"]): item for item in table["finding"]}
+    return {
+        Place(item["corpus"], item["path"], item["line"], item["rule"]): item for item in table["finding"]
+    }
 
 
 def run(corpus: str) -> list[Place]:
@@ -43,7 +45,9 @@ def run(corpus: str) -> list[Place]:
     assert ran.stderr == ""
     marker = f"benchmarks/corpora/{corpus}/"
     findings = [item for item in json.loads(ran.stdout) if item["suppression"] is None]
-    return [Place(corpus, item["path"].rpartition(marker)[2], item["line"], item["rule"]) for item in findings]
+    return [
+        Place(corpus, item["path"].rpartition(marker)[2], item["line"], item["rule"]) for item in findings
+    ]
 
 
 @pytest.mark.parametrize("corpus", NAMES)

@@ -26,7 +26,16 @@ def marked(*observers: str) -> set[tuple[str, int, str]]:
 
 
 def found(*arguments: str) -> set[tuple[str, int, str]]:
-    command = [sys.executable, "-m", "ta_lint", "check", "--isolated", "--format=json", *arguments, "examples"]
+    command = [
+        sys.executable,
+        "-m",
+        "ta_lint",
+        "check",
+        "--isolated",
+        "--format=json",
+        *arguments,
+        "examples",
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return {(Path(item["path"]).name, item["line"], item["rule"]) for item in json.loads(ran.stdout)}
 

@@ -46,7 +46,9 @@ class Check:
 @cache
 def stems() -> dict[str, str]:
     """The module name of each rule that has a check here."""
-    names = (entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py"))
+    names = (
+        entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py")
+    )
     return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import argument, spreads
 
-NEEDS = (r"\bAdam\b", r"weight_decay|Adam\(")
+NEEDS = (r"\bAdam(?: ?\(|\s+as\b|[ \t]*$)",)  # called, imported or given another name
 
 _WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
 

@@ -28,7 +28,9 @@ _GRADS = frozenset({"grad", "_grad", "main_grad"})
 _OVERWRITES = frozenset({"copy_", "detach_", "fill_", "set_", "zero_"})
 
 # A condition on one of these chooses a kind of run, not some of its steps.
-_MODE = re.compile(r"train|phase|mode|amp|fp16|bf16|half|mixed|scaler|cuda|distributed", re.IGNORECASE)
+_MODE = re.compile(
+    r"(^|_)(train|training|phase|mode|amp|fp16|bf16|half|mixed|cuda|distributed|scaler)(_|$)", re.IGNORECASE
+)
 
 # These take an optimizer or its owner and never clear gradients.
 _HARMLESS = frozenset(

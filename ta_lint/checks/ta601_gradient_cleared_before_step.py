@@ -1,0 +1,113 @@
+"""TA601: gradients are cleared after `backward()` and before `step()`, so that the step has nothing to go by."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Step, Suspicion
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, argument, dotted
+
+# A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
+NEEDS = (
+    r"backward\s*\(",
+    r"zero_grad\s*\((?:[^\n]*\n(?:(?![^#\n]*backward\s*\()[^\n]*\n)*?)?[^\n]*\.step\s*\(",
+)
+
+# Calls that leave gradients as they are, whatever they are called on.
+_KEEP_GRADIENTS = frozenset(
+    "add_scalar append clip_grad_norm_ clip_grad_value_ cpu debug detach flush format get_last_lr info item log "
+    "log_metrics mean named_parameters parameters perf_counter set_description set_postfix state_dict sum synchronize time unscale_ warning "
+    "write zero_grad".split()
+)
+_COMPUTES_GRADIENTS = re.compile(
+    r"torch\.(autograd|func|utils\.checkpoint|optim|distributed)\..*|builtins\.(exec|eval)"
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for step in module.loops.steps:
+        clear = _clear_before(step, module)
+        backward = _backward_before(clear, step, module) if clear is not None else None
+        if clear is not None and backward is not None:
+            message = (
+                f"`{module.code(clear)}` clears what `{module.code(backward)}` computed, "
+                f"before `{module.code(step.call)}` can use it"
+            )
+            related = ((backward, "the gradients are computed here"), (step.call, "the step that has none"))
+            yield Suspicion(clear, message, related=related)
+
+
+def _clear_before(step: Step, module: Module) -> cst.Call | None:
+    """The `zero_grad()` that certainly runs before a step, with nothing in between that could bring gradients."""
+    for statement in module.tree.preceding(step.call):
+        clear = next(
+            (c for c in module.tree.within(statement, cst.Call) if _clears_for(step, c, module)), None
+        )
+        if clear is not None:
+            return clear if isinstance(statement, cst.Expr) and statement.value is clear else None
+        if not _keeps_gradients(statement, step, module):
+            return None
+    return None
+
+
+def _backward_before(clear: cst.Call, step: Step, module: Module) -> cst.Call | None:
+    """The last `backward()` before a `zero_grad()`, if no step or other clearing has come since."""
+    for statement in module.tree.preceding(clear):
+        if backwards := module.loops.backwards(statement):
+            return backwards[-1]
+        calls = module.tree.within(statement, cst.Call)
+        if any(_clears_for(step, call, module) or module.loops.step(call) is not None for call in calls):
+            return None
+    return None
+
+
+def _clears_for(step: Step, call: cst.Call, module: Module) -> bool:
+    """Whether a call clears all gradients that a step would use."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
+        return False
+    receiver = call.func.value
+    return receiver.deep_equals(step.optimizer) or _is_what_is_optimized(receiver, step, module)
+
+
+def _is_what_is_optimized(model: cst.BaseExpression, step: Step, module: Module) -> bool:
+    """Whether the optimizer was built in this file from exactly `model.parameters()`."""
+    made = module.kinds.construction(step.optimizer)
+    if made is None or module.kind(made) is not Kind.OPTIMIZER:
+        return False
+    params = argument(made, "params", 0)
+    if not isinstance(params, cst.Call) or params.args or not isinstance(params.func, cst.Attribute):
+        return False
+    return params.func.attr.value == "parameters" and _is_same_variable(params.func.value, model, module)
+
+
+def _is_same_variable(first: Node, second: Node, module: Module) -> bool:
+    """Two uses of one name in one scope; `self` is the same in all methods."""
+    if dotted(first) is None or dotted(first) != dotted(second):
+        return False
+    one, other = module.tree.within(first, cst.Name)[0], module.tree.within(second, cst.Name)[0]
+    return one.value == "self" or module.names.bindings(one) == module.names.bindings(other)
+
+
+def _keeps_gradients(statement: Node, step: Step, module: Module) -> bool:
+    """Whether a statement certainly brings no gradients, and leaves the optimizer's name alone."""
+    tree = module.tree
+    bindings = [b for name in tree.within(step.optimizer, cst.Name)[:1] for b in module.names.bindings(name)]
+    return (
+        not any(True for _ in module.loops.gradient_writes(statement))
+        and not tree.within(statement, cst.Yield, cst.Await)
+        and not any(tree.contains(statement, binding.node) for binding in bindings)
+        and all(_is_known(call, module) for call in tree.within(statement, cst.Call))
+    )
+
+
+def _is_known(call: cst.Call, module: Module) -> bool:
+    qualified = module.qualified(call.func)
+    if qualified is not None and qualified.startswith(("torch.", "builtins.")):
+        return _COMPUTES_GRADIENTS.fullmatch(qualified) is None
+    if (
+        method(call) == "step"
+    ):  # of another optimizer or a scheduler: an agent's or a trainer's may be anything
+        return module.loops.step(call) is not None or "sched" in module.code(call.func)
+    return method(call) in _KEEP_GRADIENTS

@@ -1,0 +1,74 @@
+"""TA603: `optimizer.step`, `loss.backward`, `model.eval`: a statement that names a method and does not call it."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.tree import Node, dotted
+
+# A line, or what stands between semicolons, that ends with one of the names.
+_METHODS = (
+    r"backward|barrier|cpu|cuda|destroy_process_group|empty_cache|eval|ipc_collect|manual_backward|"
+    r"reset_peak_memory_stats|step|synchronize|train|unscale_|update|zero_grad"
+)
+NEEDS = (rf"(?:^|[;:])[ \t]*[^\s=#]+\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",)
+
+_FUNCTIONS = frozenset(
+    "torch.cuda.empty_cache torch.cuda.ipc_collect torch.cuda.reset_peak_memory_stats torch.cuda.synchronize "
+    "torch.distributed.barrier torch.distributed.destroy_process_group torch.mps.empty_cache torch.mps.synchronize "
+    "torch.xpu.empty_cache torch.xpu.synchronize".split()
+)
+
+# By these names nobody has a property to read for its effect.
+_ALWAYS_METHODS = frozenset({"backward", "manual_backward", "zero_grad"})
+
+_MODULE_NAME = re.compile(
+    r"(model|net|network|module|(^|_)(backbone|encoder|decoder|transformer|vae|classifier|generator|discriminator|"
+    r"critic|actor|policy|student|teacher|net[dg]))\d*$",
+    re.IGNORECASE,
+)
+_SCHEDULER_NAME = re.compile(r"sched", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.source.path.endswith(".pyi"):
+        return
+    for statement in module.tree.all(cst.Expr):
+        value = statement.value
+        if (
+            isinstance(value, cst.Attribute)
+            and _does_something(value, module)
+            and not _is_probe(statement, module)
+        ):
+            yield Suspicion(value, f"`{module.code(value)}` is not called, so the statement does nothing")
+
+
+def _does_something(attribute: cst.Attribute, module: Module) -> bool:
+    """Whether the attribute is a method or function whose call would have an effect."""
+    receiver, name = attribute.value, attribute.attr.value
+    if module.qualified(attribute) in _FUNCTIONS or name in _ALWAYS_METHODS:
+        return True
+    if name in ("cpu", "cuda", "eval", "train"):
+        return _is(receiver, Kind.MODULE, _MODULE_NAME, module)
+    if name == "step":
+        is_scheduler = _is(receiver, Kind.SCHEDULER, _SCHEDULER_NAME, module)
+        return is_scheduler or module.kinds.is_optimizer(receiver) or module.kinds.is_scaler(receiver)
+    return name in ("update", "unscale_") and module.kinds.is_scaler(receiver)
+
+
+def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: Module) -> bool:
+    known = module.kind(receiver)
+    last = (dotted(receiver) or "").rpartition(".")[2]
+    return known is kind or (known is None and name.search(last) is not None)
+
+
+def _is_probe(statement: cst.Expr, module: Module) -> bool:
+    """Whether the attribute is read to see if it is there: in a `try`, or in a block that expects an error."""
+    for above in module.tree.ancestors(statement):
+        if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, statement):
+            return module.tree.block(statement) is above.body
+        if isinstance(above, cst.With) and any("aises" in module.code(item.item) for item in above.items):
+            return True
+    return False
