@@ -106,8 +106,6 @@ def _is_known(call: cst.Call, module: Module) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None and qualified.startswith(("torch.", "builtins.")):
         return _COMPUTES_GRADIENTS.fullmatch(qualified) is None
-    if (
-        method(call) == "step"
-    ):  # of another optimizer or a scheduler: an agent's or a trainer's may be anything
+    if method(call) == "step":  # an agent's or a trainer's may be anything
         return module.loops.step(call) is not None or "sched" in module.code(call.func)
     return method(call) in _KEEP_GRADIENTS
