@@ -14,6 +14,9 @@ NEEDS = (
     r"\.state_dict\(\)",
     r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
     r"\b(?:load_state_dict|save)\(|\breturn\b",
+    # what trains in a loop, or a class that keeps the best
+    r"backward\(|\.step\(|\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))|"
+    r"\bself\.\w*(?i:best|better|improv|lowest|highest)",
 )
 
 Target = cst.Name | cst.Attribute

@@ -37,6 +37,8 @@ _SOURCE_ORDER: dict[type[Node], str] = {
     cst.TypeAlias: "name type_parameters value",
 }
 
+_NO_NODE = frozenset({str, bool, type(None), cst.MaybeSentinel})  # what else a field may hold
+
 
 @cache
 def _child_fields(kind: type[Node]) -> tuple[str, ...]:
@@ -51,10 +53,11 @@ def children(node: Node) -> list[Node]:
     found: list[Node] = []
     for name in _child_fields(type(node)):
         value: Any = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
+        kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
+        if kind is list or kind is tuple:
+            found += value
+        elif kind not in _NO_NODE:
             found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found.extend(item for item in value if isinstance(item, cst.CSTNode))
     return found
 
 
