@@ -15,8 +15,10 @@ NEEDS = (
     r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
     r"\b(?:load_state_dict|save)\(|\breturn\b",
     # what trains in a loop, or a class that keeps the best
-    r"backward\(|\.step\(|\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))|"
-    r"\bself\.\w*(?i:best|better|improv|lowest|highest)",
+    (
+        r"backward\(|\.step\(|\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))|"
+        r"\bself\.\w*(?i:best|better|improv|lowest|highest)"
+    ),
 )
 
 Target = cst.Name | cst.Attribute
