@@ -45,7 +45,8 @@ def lint_file(file: File) -> list[Finding]:
         findings = list(_check(source, wanted, file.config.target_torch))
     except Unreadable as error:
         site = Site(file.name, error.line, error.column, error.line, error.column)
-        findings = [_finding("TA001", error.reason, site)] if "TA001" in enabled else []
+        findings = [_finding("TA001", error.reason, site)]
+    findings = [finding for finding in findings if finding.rule in enabled]
     return suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
 
 
@@ -76,9 +77,7 @@ def _check_facts(
     for check in wanted:
         assert check.over_facts is not None
         try:
-            suspicions += [
-                (suspicion.rule or check.rule, suspicion) for suspicion in check.over_facts(module)
-            ]
+            suspicions += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
         except Exception as error:  # noqa: BLE001
             yield _crash(check.rule, error, source)
     if suspicions:

@@ -92,16 +92,27 @@ class Config:
     def excluded(self) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(self.exclude)
 
+    @cached_property
+    def _ignores(self) -> list[tuple[str, GitIgnoreSpec, list[str]]]:
+        """Each pattern of `per-file-ignores`, and the ids of the rules it turns off."""
+        rules = catalogue().values()
+        return [
+            (
+                pattern,
+                GitIgnoreSpec.from_lines([pattern]),
+                [rule.id for rule in rules if any(specificity(selector, rule) for selector in selectors)],
+            )
+            for pattern, selectors in self.per_file_ignores
+        ]
+
     def ignored_rules(self, path: Path) -> dict[str, str]:
         """The rules that `per-file-ignores` turns off for a file, each with the pattern that did."""
         found: dict[str, str] = {}
-        for pattern, selectors in self.per_file_ignores:
-            if self.directory in path.parents and GitIgnoreSpec.from_lines([pattern]).match_file(
-                path.relative_to(self.directory).as_posix()
-            ):
-                for rule in catalogue().values():
-                    if any(specificity(selector, rule) for selector in selectors):
-                        found.setdefault(rule.id, pattern)
+        if path.is_relative_to(self.directory):
+            name = path.relative_to(self.directory).as_posix()
+            for pattern, spec, rules in self._ignores:
+                if spec.match_file(name):
+                    found.update((rule, pattern) for rule in rules if rule not in found)
         return found
 
 

@@ -22,13 +22,11 @@ from ta_lint.facts.tree import Node, Tree
 class Suspicion:
     """What a check returns: the node to point at, and what is wrong with it.
 
-    `rule` is for a module that serves several rules; by default it is the one in the module's name. `related` are
-    further nodes, each with what it explains.
+    `related` are further nodes, each with what it explains.
     """
 
     node: Node
     message: str
-    rule: str | None = None
     related: tuple[tuple[Node, str], ...] = ()
 
 
