@@ -37,6 +37,8 @@ _SELECTOR = (
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     arguments = _parser().parse_args(argv)
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):  # source text must not stop a terminal of a lesser encoding
         sys.stdout.reconfigure(errors="backslashreplace")
     from ta_lint.core.errors import UsageError
@@ -51,8 +53,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ta-lint: interrupted, nothing was written", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, such as `head`, has gone
+    except OSError as error:  # standard output: what concerns a file is a UsageError or a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # a reader such as `head` may go when it likes
+            print(f"ta-lint: error: cannot write the report: {error.strerror}", file=sys.stderr)
         return ERROR
 
 
@@ -69,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="lint files and folders", epilog=_EPILOG, formatter_class=raw)
     check.set_defaults(run=_check)
-    check.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders (default: .)")
+    check.add_argument("paths", nargs="*", type=_path, metavar="PATH", help="files and folders (default: .)")
     rules = check.add_argument_group(
         "rules", f"A rule is named by {_SELECTOR}; several are separated by commas."
     )
@@ -124,7 +128,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _listed(text: str) -> list[str]:
-    return [item for item in text.replace(",", " ").split() if item]
+    names = text.replace(",", " ").split()
+    if not names:
+        raise argparse.ArgumentTypeError("no rule is named")
+    return names
+
+
+def _path(text: str) -> Path:
+    if not text:  # an empty variable of a script: the whole folder is not what it meant
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
 
 
 def _positive(text: str) -> int:
@@ -162,10 +175,14 @@ def _check(arguments: argparse.Namespace) -> int:
 
     findings, stale = baseline.marked(findings, accepted)
     linted = {file.name for file in files}
-    judged = [entry for entry in stale if entry.path in linted and entry.rule in config.rules]
+    judged = [
+        entry
+        for entry in stale
+        if (entry.path in linted and entry.rule in config.rules) or not (root / entry.path).exists()
+    ]
     if arguments.update_baseline:
         assert config.baseline is not None
-        kept = [entry for entry in stale if entry not in judged and (root / entry.path).exists()]
+        kept = [entry for entry in stale if entry not in judged]
         count = baseline.save(config.baseline, findings, kept)
         print(f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}.")
         return CLEAN

@@ -245,6 +245,29 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     assert ran.stderr == ""
 
 
+def test_a_full_disk_behind_standard_output_is_one_line(folder: Path) -> None:
+    command = f'"{sys.executable}" -m ta_lint check --select=TA401 > /dev/full'
+    ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert ran.stderr == "ta-lint: error: cannot write the report: No space left on device\n"
+
+
+def test_a_closed_standard_output_is_no_error(folder: Path) -> None:
+    command = f'"{sys.executable}" -m ta_lint check --select=TA401 >&-'
+    ran = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("argument", ["--select=", "--ignore=,", ""])
+def test_an_empty_argument_is_refused(folder: Path, argument: str) -> None:
+    """An unset variable in a script must not come to mean no rules, or the whole folder."""
+    command = [sys.executable, "-m", "ta_lint", "check", argument]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1].endswith(("no rule is named", "the path is empty"))
+
+
 def test_findings_are_the_same_from_one_process_and_several(tmp_path: Path) -> None:
     for number in range(60):
         (tmp_path / f"train_{number}.py").write_text(BUGGY * (number % 3))

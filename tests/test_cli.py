@@ -302,6 +302,16 @@ def test_stale_entries_are_told_and_dropped_by_an_update(project: Path, ta_lint:
     ]
 
 
+def test_entries_of_a_deleted_file_are_stale_wherever_the_run_looks(project: Path, ta_lint: Command) -> None:
+    for name in ("a.py", "b.py"):
+        (project / name).write_text(BUGGY)
+    settings(project, "select = ['TA401']\nbaseline = 'known.json'")
+    ta_lint("check", "--update-baseline")
+    (project / "a.py").unlink()
+    ta_lint("check", "b.py")
+    assert "1 entry of known.json matches nothing" in ta_lint.err
+
+
 def test_paths_and_fingerprints_do_not_depend_on_the_working_folder(
     project: Path, ta_lint: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
