@@ -156,7 +156,7 @@ USAGE = {
     ),
     "a name nearly right": (["--select=adam-with-weight-decey"], {}, "did you mean adam-with-weight-decay?"),
     "an unknown key": ([], {"selct": ["TA401"]}, "[tool.ta] has no key 'selct'; the keys are select,"),
-    "a wrong type": ([], {"exclude": "build"}, "[tool.ta] exclude: expected `array | null`, got `str`"),
+    "a wrong type": ([], {"exclude": "build"}, "[tool.ta] exclude: expected `array`, got `str`"),
     "a wrong item": ([], {"select": [1]}, "[tool.ta] select[0]: expected `str`, got `int`"),
     "an unknown rule in the settings": ([], {"ignore": ["TA999"]}, "called 'TA999'"),
     "a wrong level": ([], {"fail-level": "fatal"}, "[tool.ta] fail-level: invalid enum value 'fatal'"),
@@ -192,6 +192,27 @@ def test_a_corrupt_pyproject_is_named(folder: Path) -> None:
     ran = check(folder)
     assert ran.returncode == 2
     assert "pyproject.toml: not readable as TOML" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool = 3",
+        "project = 3",
+        "[project]\ndependencies = 'torch'\noptional-dependencies = 3",
+        "[tool]\npoetry = 1",
+    ],
+)
+def test_what_other_tools_may_have_written_is_not_our_error(folder: Path, text: str) -> None:
+    (folder / "pyproject.toml").write_text(text)
+    assert check(folder).returncode == 1
+
+
+def test_a_settings_table_that_is_none_is_named(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text("[tool]\nta = 3\n")
+    ran = check(folder)
+    assert ran.returncode == 2
+    assert "pyproject.toml: [tool.ta]: expected `table`, got `int`" in ran.stderr
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": 2, "findings": []}', "\xff"])

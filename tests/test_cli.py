@@ -170,6 +170,12 @@ def test_each_folder_has_the_settings_nearest_to_it(project: Path, ta_lint: Comm
     assert len(ta_lint.check("--config=one.toml")) == 3
 
 
+def test_poetry_dependencies_count_too(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text("import torch\n\nstate = torch.load('weights.pt')\n")
+    (project / "pyproject.toml").write_text("[tool.poetry.dependencies]\ntorch = '^2.1'\n")
+    assert ta_lint.check("--select=TA700") == ["train.py:3 TA700"]
+
+
 def test_per_file_ignores_suppress_and_are_told_in_sarif(project: Path, ta_lint: Command) -> None:
     (project / "legacy").mkdir()
     (project / "legacy" / "train.py").write_text(BUGGY)

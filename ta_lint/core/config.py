@@ -146,12 +146,12 @@ class Configs:
         if options.config is not None:
             path = options.config
             tables = self._parse(path)
-            table = tables.get("tool", {}).get("ta", tables if path.name != "pyproject.toml" else {})
-            raw = _decode(table, path)
+            tool = _table(tables, "tool")
+            raw = _decode(tool.get("ta", {} if path.name == "pyproject.toml" or tool else tables), path)
             return _resolve(options, raw, path.resolve().parent, str(path), _dependency_target(tables, path))
         path = directory / "pyproject.toml"
         tables = self._parse(path) if path.is_file() else {}
-        if "ta" in tables.get("tool", {}):
+        if "ta" in _table(tables, "tool"):
             raw = _decode(tables["tool"]["ta"], path)
             return _resolve(options, raw, directory, str(path), _dependency_target(tables, path))
         parent = directory.parent
@@ -181,7 +181,8 @@ def _decode(table: object, path: Path) -> RawConfig:
         if (unknown := re.search(r"unknown field `(.+)`", reason)) is not None:
             known = ", ".join(field.encode_name for field in msgspec.structs.fields(RawConfig))
             raise UsageError(f"{path}: [tool.ta] has no key {unknown[1]!r}; the keys are {known}") from error
-        raise UsageError(f"{path}: [tool.ta] {key}: {reason[0].lower()}{reason[1:]}") from error
+        reason = f"{reason[0].lower()}{reason[1:]}".replace(" | null", "").replace("`object", "`table")
+        raise UsageError(f"{path}: {f'[tool.ta] {key}'.strip()}: {reason}") from error
 
 
 def _resolve(
@@ -225,21 +226,30 @@ def _dependency_target(tables: Mapping[str, Any], path: Path) -> Version | None:
 
     Main dependencies count before extras and groups.
     """
-    project = tables.get("project", {})
-    extras = project.get("optional-dependencies", {}).values()
-    groups = tables.get("dependency-groups", {}).values()
-    for requirements in (project.get("dependencies", []), *extras, *groups):
-        bounds = [bound for text in requirements if isinstance(text, str) and (bound := _lower_bound(text))]
-        if bounds:
+    project = _table(tables, "project")
+    extras = _table(project, "optional-dependencies").values()
+    groups = _table(tables, "dependency-groups").values()
+    for requirements in (project.get("dependencies"), *extras, *groups):
+        texts = (
+            [item for item in requirements if isinstance(item, str)] if isinstance(requirements, list) else []
+        )
+        if bounds := [bound for text in texts if (bound := _lower_bound(text)) is not None]:
             return min(bounds)
-    poetry = tables.get("tool", {}).get("poetry", {}).get("dependencies", {}).get("torch")
+    poetry = _table(tables, "tool", "poetry", "dependencies").get("torch")
     if isinstance(poetry, dict):
         poetry = poetry.get("version")
-    return (
-        _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
-        if isinstance(poetry, str)
-        else None
-    )
+    if not isinstance(poetry, str):
+        return None
+    return _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
+
+
+def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """A table within tables; empty where there is none, or another tool's file holds something else there."""
+    for key in keys:
+        tables = tables.get(key, {})
+        if not isinstance(tables, dict):
+            return {}
+    return tables
 
 
 def _lower_bound(text: str) -> Version | None:
