@@ -170,6 +170,19 @@ def test_each_folder_has_the_settings_nearest_to_it(project: Path, ta_lint: Comm
     assert len(ta_lint.check("--config=one.toml")) == 3
 
 
+def test_the_nearest_project_sets_the_target_under_settings_from_above(
+    project: Path, ta_lint: Command
+) -> None:
+    for name in ("old", "new"):
+        (project / name).mkdir()
+        (project / name / "train.py").write_text("import torch\n\nstate = torch.load('weights.pt')\n")
+    (project / "old" / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = ['torch>=2.3']\n")
+    settings(project, "select = ['TA700']")
+    assert ta_lint.check() == ["old/train.py:3 TA700"]
+    settings(project, "select = ['TA700']\ntarget-torch = '2.7'")
+    assert ta_lint.check() == []
+
+
 def test_poetry_dependencies_count_too(project: Path, ta_lint: Command) -> None:
     (project / "train.py").write_text("import torch\n\nstate = torch.load('weights.pt')\n")
     (project / "pyproject.toml").write_text("[tool.poetry.dependencies]\ntorch = '^2.1'\n")

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,8 @@ class Config:
     respect_gitignore: bool
     force_exclude: bool
     target_torch: tuple[int, int] | None
+    target_named: bool
+    """Whether somebody named the target; otherwise it is from the dependencies, and a nearer project's hold."""
     fail_level: Severity
     baseline: Path | None
     source: str
@@ -159,9 +161,9 @@ class Configs:
             return _resolve(options, RawConfig(), self._cwd, "defaults", None)
         inherited = self.of_directory(parent)
         target = _dependency_target(tables, path)
-        if target is None or options.target_torch or inherited.source != "defaults":
+        if target is None or inherited.target_named:
             return inherited
-        return _resolve(options, RawConfig(), directory, "defaults", target)
+        return replace(inherited, target_torch=(target.major, target.minor))
 
     def _parse(self, path: Path) -> Mapping[str, Any]:
         if path not in self._parsed:
@@ -215,6 +217,7 @@ def _resolve(
         respect_gitignore=raw.respect_gitignore,
         force_exclude=options.force_exclude or raw.force_exclude,
         target_torch=(target.major, target.minor) if target is not None else None,
+        target_named=named is not None,
         fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
         baseline=baseline,
         source=source,
