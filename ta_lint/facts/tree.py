@@ -15,7 +15,8 @@ FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 LOOPS = (cst.For, cst.While)
 BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
 
-# Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about.
+# Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about. Operators are among them:
+# read `node.operator`.
 _LAYOUT = frozenset(
     "asynchronous colon comma default_indent default_newline dot encoding equal footer header indent lbrace "
     "lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket rpar semicolon star "
