@@ -56,7 +56,15 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:  # standard output: what concerns a file is a UsageError or a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a reader such as `head` may go when it likes
-            print(f"ta-lint: error: cannot write the report: {error.strerror}", file=sys.stderr)
+            what = error.filename or "cannot write the report"
+            print(f"ta-lint: error: {what}: {error.strerror}", file=sys.stderr)
+        return ERROR
+    except Exception as error:  # noqa: BLE001 - status 1 would say that there are findings
+        import traceback
+
+        traceback.print_exc()
+        kind = type(error).__name__
+        print(f"ta-lint: error: {kind}, a defect of ta-lint: please report what is above", file=sys.stderr)
         return ERROR
 
 
@@ -153,10 +161,14 @@ def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.core import baseline
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
+    from ta_lint.core.files import encodable
     from ta_lint.discovery import discover
     from ta_lint.runner import lint_files
 
-    cwd = Path.cwd()
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working folder does not exist any more") from error
     configs = Configs(_options(arguments), cwd)
     config = configs.root_config
     if arguments.show_settings:
@@ -174,11 +186,11 @@ def _check(arguments: argparse.Namespace) -> int:
     findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
 
     findings, stale = baseline.marked(findings, accepted)
-    linted = {file.name for file in files}
+    enabled = {encodable(file.name): file.config.rules for file in files}
     judged = [
         entry
         for entry in stale
-        if (entry.path in linted and entry.rule in config.rules) or not (root / entry.path).exists()
+        if entry.rule in enabled.get(entry.path, ()) or not (root / entry.path).exists()
     ]
     if arguments.update_baseline:
         assert config.baseline is not None
@@ -245,7 +257,8 @@ def _with_progress(results: "Iterator[Result]", total: int) -> "Iterator[Result]
 def _report(arguments: argparse.Namespace, config: "Config", findings: "list[Finding]", root: Path) -> None:
     from ta_lint.core.files import write_atomically
 
-    color = arguments.output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    color = arguments.output is None and sys.stdout.isatty() and not plain
     text = _rendered(arguments, config, findings, root, color)
     if arguments.output is not None:
         write_atomically(arguments.output, text)
@@ -291,18 +304,29 @@ def _settings(config: "Config") -> str:
     """The resolved settings as TOML, so that they can be copied."""
     import json
 
-    target = ".".join(map(str, config.target_torch)) if config.target_torch else "newest"
-    lines = {
-        "rules": sorted(config.rules),
-        "per-file-ignores": {pattern: list(rules) for pattern, rules in config.per_file_ignores},
+    from ta_lint.core.files import encodable
+
+    settings: dict[str, object] = {
+        "select": sorted(config.rules),
         "exclude": list(config.exclude),
         "respect-gitignore": config.respect_gitignore,
         "force-exclude": config.force_exclude,
-        "target-torch": target,
         "fail-level": config.fail_level.value,
-        "baseline": str(config.baseline or ""),
     }
-    return f"# {config.source}\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items())
+    if config.target_torch is not None:
+        settings["target-torch"] = ".".join(map(str, config.target_torch))
+    if config.baseline is not None:
+        settings["baseline"] = str(config.baseline)
+    unset = [key for key in ("target-torch", "baseline") if key not in settings]
+    lines = [f"# {config.source}", "[tool.ta]"]
+    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
+    lines += [f"# {key} is not set" for key in unset]
+    lines += ["", "[tool.ta.per-file-ignores]"] * bool(config.per_file_ignores)
+    lines += [
+        f"{json.dumps(pattern, ensure_ascii=False)} = {json.dumps(rules)}"
+        for pattern, rules in config.per_file_ignores
+    ]
+    return encodable("\n".join(lines) + "\n")
 
 
 # -- rule, rules ----------------------------------------------------------------------------------------------

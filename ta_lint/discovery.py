@@ -1,12 +1,13 @@
 """Which files a command line means."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from ta_lint.core.config import Config, Configs
+from ta_lint.core.config import Config, Configs, is_pattern
 from ta_lint.core.errors import UsageError
 from ta_lint.engine import File
 
@@ -105,4 +106,9 @@ def _ignore_file(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
         text = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    return [(folder, GitIgnoreSpec.from_lines(text.splitlines()))]
+    lines = text.splitlines()
+    try:
+        spec = GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):  # git passes over a line that is no pattern
+        spec = GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+    return [(folder, spec)]

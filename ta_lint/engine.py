@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ta_lint.facts import Module, Suspicion
 
-_OWN_SUPPRESSION = re.compile(rb"noqa.*\bTA\d", re.IGNORECASE)
+_OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -128,7 +127,7 @@ def test_a_file_without_permission_is_a_finding(folder: Path) -> None:
 
 
 def test_a_file_that_vanishes_is_a_finding(folder: Path) -> None:
-    """A fifo stands for the race: it is there when the folder is listed and gone when its turn comes."""
+    """It is there when the folder is listed and gone when its turn comes."""
     from ta_lint.core.config import Configs, Options
     from ta_lint.discovery import discover
     from ta_lint.runner import lint_files
@@ -215,6 +214,31 @@ def test_a_settings_table_that_is_none_is_named(folder: Path) -> None:
     assert "pyproject.toml: [tool.ta]: expected `table`, got `int`" in ran.stderr
 
 
+def test_a_line_of_gitignore_that_is_no_pattern_is_passed_over(folder: Path) -> None:
+    (folder / "bad.py").write_text(BUGGY)
+    (folder / ".gitignore").write_text("!\n[z-a]\nbad.py\n")
+    ran = check(folder)
+    assert [line.split(":")[0] for line in ran.stdout.splitlines()[:-1]] == ["good.py"]
+
+
+def test_a_path_that_is_too_long_is_named(folder: Path) -> None:
+    ran = check(folder, "a" * 300)
+    assert ran.returncode == 2
+    assert ran.stderr == f"ta-lint: error: {folder.resolve() / ('a' * 300)}: File name too long\n"
+
+
+def test_a_working_folder_that_is_gone_is_said_so(folder: Path) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    command = f'rmdir "{gone}"; exec "{sys.executable}" -m ta_lint check'
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    ran = subprocess.run(
+        ["bash", "-c", command], cwd=gone, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 2
+    assert ran.stderr == "ta-lint: error: the working folder does not exist any more\n"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": 2, "findings": []}', "\xff"])
 def test_a_corrupt_baseline_is_named_with_the_remedy(folder: Path, text: str) -> None:
     (folder / "known.json").write_bytes(text.encode("latin-1"))
@@ -295,4 +319,3 @@ def test_findings_are_the_same_from_one_process_and_several(tmp_path: Path) -> N
     one = check(tmp_path, "--jobs=1").stdout
     assert one.count("TA401") == 60
     assert check(tmp_path, "--jobs=2").stdout == one
-    assert threading.stack_size() == 0

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -331,6 +332,16 @@ def test_entries_of_a_deleted_file_are_stale_wherever_the_run_looks(project: Pat
     assert "1 entry of known.json matches nothing" in ta_lint.err
 
 
+def test_the_settings_of_its_folder_say_whether_an_entry_is_stale(project: Path, ta_lint: Command) -> None:
+    settings(project, "select = ['TA700']\nbaseline = 'known.json'")
+    settings(project / "sub", "select = ['TA401']")
+    (project / "sub" / "train.py").write_text(BUGGY)
+    ta_lint("check", "--update-baseline")
+    (project / "sub" / "train.py").write_text("import torch\n")
+    ta_lint("check")
+    assert "1 entry of known.json matches nothing" in ta_lint.err
+
+
 def test_paths_and_fingerprints_do_not_depend_on_the_working_folder(
     project: Path, ta_lint: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +410,22 @@ def test_show_settings_prints_what_holds_here(project: Path, ta_lint: Command) -
     assert '"TA700"' not in ta_lint.out
 
 
+def test_settings_as_printed_can_be_copied(project: Path, ta_lint: Command) -> None:
+    settings(
+        project,
+        "select = ['TA4']\ntarget-torch = '2.3'\nbaseline = 'known.json'\n"
+        "[tool.ta.per-file-ignores]\n'tést/**' = ['TA401', 'loop']",
+    )
+    ta_lint("check", "--show-settings")
+    first = ta_lint.out
+    (project / "pyproject.toml").write_text(first)
+    assert ta_lint("check", "--show-settings") == 0
+    assert ta_lint.out == first
+    ta_lint("check", "--show-settings", "--isolated")
+    (project / "pyproject.toml").write_text(ta_lint.out)
+    assert ta_lint("check", "--show-settings") == 0
+
+
 @pytest.mark.parametrize("name", ["TA600", "ta600", "missing-zero-grad"])
 def test_a_rule_is_explained_by_its_page(ta_lint: Command, name: str) -> None:
     page = (Path(__file__).parents[1] / "rules" / "TA600-missing-zero-grad.md").read_text()
@@ -423,13 +450,21 @@ def test_colour_and_progress_only_on_a_terminal(project: Path) -> None:
     """A real pseudo-terminal, through util-linux's `script`."""
     for number in range(60):
         (project / f"train_{number}.py").write_text(BUGGY)
-    command = "python3 -m ta_lint check --select=TA401"
-    import sys
-
-    command = command.replace("python3", sys.executable)
+    command = f"{sys.executable} -m ta_lint check --select=TA401"
     piped = subprocess.run(command.split(), capture_output=True, text=True)
     assert "\x1b" not in piped.stdout + piped.stderr
     assert piped.stderr == ""
     terminal = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, text=True)
     assert "\x1b[" in terminal.stdout
     assert "Linting" in terminal.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "coloured"), [("NO_COLOR=1", False), ("NO_COLOR=", True), ("TERM=dumb", False)]
+)
+def test_a_terminal_without_colour_is_respected(project: Path, variable: str, coloured: bool) -> None:
+    (project / "train.py").write_text(BUGGY)
+    command = f"TERM=xterm {variable} {sys.executable} -m ta_lint check --select=TA401"
+    terminal = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, text=True)
+    assert "TA401" in terminal.stdout
+    assert ("\x1b[" in terminal.stdout) == coloured

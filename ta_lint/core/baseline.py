@@ -38,7 +38,7 @@ def load(path: Path) -> list[Entry]:
     except OSError as error:
         raise UsageError(f"baseline {path}: {error.strerror}") from error
     except msgspec.DecodeError as error:
-        remedy = "restore it from version control, or write it anew with --update-baseline"
+        remedy = "restore it from version control, or delete it and write it anew with --update-baseline"
         raise UsageError(f"baseline {path} is corrupt ({oneline(error)}); {remedy}") from error
     if file.version != 1:
         raise UsageError(f"baseline {path} has version {file.version}; this ta-lint reads version 1")

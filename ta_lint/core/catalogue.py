@@ -128,11 +128,12 @@ def parse_page(filename: str, page: str) -> Rule:
 def specificity(selector: str, rule: Rule) -> int:
     """How exactly a selector names a rule: 3 for an id, a name or an alias, 2 for a prefix, 1 for a tag or ALL, 0 not at all."""
     upper = selector.upper()
-    if upper == rule.id or selector == rule.name or upper in rule.also:
+    lower = selector.lower()
+    if upper == rule.id or lower == rule.name or upper in rule.also:
         return 3
     if re.fullmatch(r"TA\d{0,2}", upper) and rule.id.startswith(upper):
         return 2
-    return 1 if upper == "ALL" or selector in rule.tags else 0
+    return 1 if upper == "ALL" or lower in rule.tags else 0
 
 
 def selected(select: list[str] | None, extend: list[str], ignore: list[str], where: str) -> frozenset[str]:
@@ -160,9 +161,9 @@ def selected(select: list[str] | None, extend: list[str], ignore: list[str], whe
 
 def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the nearest names, if a selector names no rule."""
-    if any(specificity(selector, rule) for rule in catalogue().values()) or selector.upper() == "TA":
+    if any(specificity(selector, rule) for rule in catalogue().values()):
         return
-    near = difflib.get_close_matches(selector, sorted(selectors()), n=3)
+    near = difflib.get_close_matches(selector, sorted(set(selectors())), n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `ta-lint rules` lists them all"
     raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{hint}")
 

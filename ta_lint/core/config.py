@@ -206,6 +206,9 @@ def _resolve(
         except InvalidVersion as error:
             raise UsageError(f"{where}: {named!r} is not a version such as 2.6") from error
     exclude = raw.exclude if raw.exclude is not None else list(DEFAULT_EXCLUDE)
+    for pattern in (*(raw.exclude or []), *raw.extend_exclude, *raw.per_file_ignores):
+        if not is_pattern(pattern):
+            raise UsageError(f"{source}: [tool.ta] {pattern!r} is not a pattern as in .gitignore")
     baseline = options.baseline
     if baseline is None and raw.baseline is not None:
         baseline = directory / raw.baseline
@@ -222,6 +225,15 @@ def _resolve(
         baseline=baseline,
         source=source,
     )
+
+
+def is_pattern(text: str) -> bool:
+    """Whether it is a line that `.gitignore` may hold."""
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def _dependency_target(tables: Mapping[str, Any], path: Path) -> Version | None:

@@ -10,19 +10,25 @@ from ta_lint.core.errors import UsageError, oneline
 def write_atomically(path: Path, text: str) -> None:
     """Write UTF-8 text beside `path` and move it there; a full disk or Ctrl-C leaves the old file as it was.
 
+    A link keeps pointing where it does. A device or a pipe cannot be replaced, so it is written to as it is.
+
     Raises:
         UsageError: the folder is missing or cannot be written.
     """
     temporary = None
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        target = path.resolve()
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
+        Path(temporary).replace(target)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or oneline(error)}") from error
     finally:

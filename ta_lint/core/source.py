@@ -211,6 +211,11 @@ def decode(data: bytes) -> str:
         byte = data[error.start]
         reason = f"byte 0x{byte:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
         raise Unreadable(reason, *_position(data, error.start)) from error
+    except (
+        LookupError,
+        UnicodeError,
+    ) as error:  # a codec that is not for text, or that refuses in its own way
+        raise Unreadable(f"the declared encoding does not read it: {oneline(error)}") from error
     except SyntaxError as error:  # detect_encoding: an unknown declaration, or a first line that is not UTF-8
         try:
             data.decode("utf-8")

@@ -9,10 +9,14 @@ from ta_lint.core.finding import Finding, Site, Suppression
 from ta_lint.core.source import Comment, Source
 
 # The form of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
+# Rule names stand among the codes; after the first, a name has a hyphen and follows a comma, unlike a reason. Without
+# the colon, `noqa TA401` would silence every rule: it is taken for what it says.
 _NOQA = re.compile(
-    r"#\s*(?P<ours>ta:\s*)?noqa(?::\s?(?P<codes>[a-z][a-z0-9-]*(?:[,\s]+[a-z]+[0-9]+)*|[a-z-]+))?",
-    re.IGNORECASE,
+    r"""\#\s* (?P<ours>ta:\s*)? noqa\b (?: (?:\s*:\s* | \s+(?=TA\d))
+        (?P<codes> [a-z][a-z0-9-]* (?: [,\s]+[a-z]+[0-9]+\b(?!-) | \s*,\s*[a-z0-9]+(?:-[a-z0-9]+)+ )* ) )?""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_OURS = re.compile(r"TA\d", re.IGNORECASE)
 
 
 @dataclass
@@ -85,7 +89,7 @@ def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str
     for directive in directives:
         for code in directive.codes:
             named = [other for other in catalogue().values() if specificity(code, other) >= 2]
-            ours = code.upper().startswith("TA") or any(code == other.name for other in named)
+            ours = _OURS.match(code) is not None or any(code.lower() == other.name for other in named)
             judged = not named or any(other.id in enabled for other in named)
             if (
                 not ours
