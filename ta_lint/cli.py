@@ -196,7 +196,10 @@ def _check(arguments: argparse.Namespace) -> int:
         assert config.baseline is not None
         kept = [entry for entry in stale if entry not in judged]
         count = baseline.save(config.baseline, findings, kept)
-        print(f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}.")
+        if not arguments.quiet:
+            print(
+                f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}."
+            )
         return CLEAN
     _report(arguments, config, findings, root)
     if judged and config.baseline is not None and not arguments.quiet:

@@ -160,6 +160,24 @@ def test_the_command_line_replaces_the_selection_of_the_settings(project: Path, 
     assert ta_lint.check("--isolated", "--ignore=TA910") == ["train.py:2 TA401"]
 
 
+def test_the_command_line_wins_over_the_settings(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY)
+    settings(project, "ignore = ['TA401']")
+    assert ta_lint.check("--extend-select=TA4") == ["train.py:2 TA401"]
+    settings(project, "select = ['TA401']")
+    assert ta_lint.check("--ignore=TA4") == []
+
+
+def test_patterns_of_a_named_configuration_are_relative_to_where_it_is_used(
+    project: Path, ta_lint: Command
+) -> None:
+    (project / "legacy").mkdir()
+    (project / "legacy" / "train.py").write_text(BUGGY)
+    (project / "shared").mkdir()
+    (project / "shared" / "ta.toml").write_text("[tool.ta.per-file-ignores]\n'legacy/**' = ['TA401']\n")
+    assert ta_lint.check("--config=shared/ta.toml") == []
+
+
 def test_each_folder_has_the_settings_nearest_to_it(project: Path, ta_lint: Command) -> None:
     for name in ("train.py", "sub/train.py", "sub/deep/train.py"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)

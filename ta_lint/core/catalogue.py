@@ -137,25 +137,34 @@ def specificity(selector: str, rule: Rule) -> int:
 
 
 def selected(select: list[str] | None, extend: list[str], ignore: list[str], where: str) -> frozenset[str]:
-    """The ids of the enabled rules.
-
-    The more exact selector wins (`select = ["TA600"]` over `ignore = ["TA6"]`), and of two alike `ignore` wins.
-    Without `select` the default rules are on. TA000 and TA001 report on the check itself and leave only when
-    ignored by name.
+    """The ids of the enabled rules: those selected, or without `select` the default ones, adjusted.
 
     Raises:
         UsageError: a selector names nothing; `where` says whose it is.
     """
-    for selector in [*(select or []), *extend, *ignore]:
+    base = _ALWAYS if select is not None else [rule.id for rule in catalogue().values() if rule.default]
+    return adjusted(frozenset(base), [*(select or []), *extend], ignore, where)
+
+
+def adjusted(rules: frozenset[str], extend: list[str], ignore: list[str], where: str) -> frozenset[str]:
+    """The enabled rules after a later word, which wins over what was enabled before.
+
+    Within it the more exact selector wins (`select = ["TA600"]` over `ignore = ["TA6"]`), and of two alike `ignore`.
+    TA000 and TA001 report on the check itself and leave only when ignored by name.
+
+    Raises:
+        UsageError: a selector names nothing; `where` says whose it is.
+    """
+    for selector in [*extend, *ignore]:
         check_selector(selector, where)
-    chosen = set()
+    chosen = set(rules)
     for rule in catalogue().values():
-        on = max((specificity(selector, rule) for selector in [*(select or []), *extend]), default=0)
+        on = max((specificity(selector, rule) for selector in extend), default=0)
         off = max((specificity(selector, rule) for selector in ignore), default=0)
-        if select is None and rule.default:
-            on = max(on, 1)
-        if on > off or (rule.id in _ALWAYS and off < 3):
+        if on > off:
             chosen.add(rule.id)
+        elif off > (2 if rule.id in _ALWAYS else 0):
+            chosen.discard(rule.id)
     return frozenset(chosen)
 
 

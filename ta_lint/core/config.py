@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
 from pathspec import GitIgnoreSpec
 
-from ta_lint.core.catalogue import catalogue, check_selector, selected, specificity
+from ta_lint.core.catalogue import adjusted, catalogue, check_selector, selected, specificity
 from ta_lint.core.errors import UsageError, oneline
 from ta_lint.core.finding import Severity
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -150,7 +151,7 @@ class Configs:
             tables = self._parse(path)
             tool = _table(tables, "tool")
             raw = _decode(tool.get("ta", {} if path.name == "pyproject.toml" or tool else tables), path)
-            return _resolve(options, raw, path.resolve().parent, str(path), _dependency_target(tables, path))
+            return _resolve(options, raw, self._cwd, str(path), _dependency_target(tables, path))
         path = directory / "pyproject.toml"
         tables = self._parse(path) if path.is_file() else {}
         if "ta" in _table(tables, "tool"):
@@ -188,18 +189,20 @@ def _decode(table: object, path: Path) -> RawConfig:
 
 
 def _resolve(
-    options: Options, raw: RawConfig, directory: Path, source: str, target: Version | None
+    options: Options, raw: RawConfig, directory: Path, source: str, target: "Version | None"
 ) -> Config:
     if options.select is not None:
         rules = selected(options.select, options.extend_select, options.ignore, "command line")
     else:
-        extend = [*raw.extend_select, *options.extend_select]
-        rules = selected(raw.select, extend, [*raw.ignore, *options.ignore], source)
+        rules = selected(raw.select, raw.extend_select, raw.ignore, source)
+        rules = adjusted(rules, options.extend_select, options.ignore, "command line")
     for pattern, selectors in raw.per_file_ignores.items():
         for selector in selectors:
             check_selector(selector, f"{source}: [tool.ta] per-file-ignores {pattern!r}")
     named = options.target_torch or raw.target_torch
     if named is not None:
+        from packaging.version import InvalidVersion, Version
+
         where = "--target-torch" if options.target_torch else f"{source}: [tool.ta] target-torch"
         try:
             target = Version(named)
@@ -236,7 +239,7 @@ def is_pattern(text: str) -> bool:
     return True
 
 
-def _dependency_target(tables: Mapping[str, Any], path: Path) -> Version | None:
+def _dependency_target(tables: Mapping[str, Any], path: Path) -> "Version | None":
     """The lowest torch that a project's own dependencies admit; None if they do not say.
 
     Main dependencies count before extras and groups.
@@ -267,7 +270,12 @@ def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return tables
 
 
-def _lower_bound(text: str) -> Version | None:
+def _lower_bound(text: str) -> "Version | None":
+    if not text.startswith("torch"):  # most do not: spare them the parser, and its import
+        return None
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import Version
+
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
