@@ -54,7 +54,10 @@ def _matches(spec: GitIgnoreSpec, path: Path, base: Path, folder: bool = False) 
 
 
 def _walk(top: Path, configs: Configs, root: Path) -> Iterator[Path]:
-    """The Python files below a folder, less what is excluded. Links to folders are not followed."""
+    """The Python files below a folder, less what is excluded, and folders that cannot be listed.
+
+    Links to folders are not followed.
+    """
     config = configs.of_directory(top)
     excluded_itself = _matches(config.excluded, top, config.directory, folder=True)
     if excluded_itself and config.force_exclude:
@@ -67,8 +70,9 @@ def _walk(top: Path, configs: Configs, root: Path) -> Iterator[Path]:
         ignores = [*above, *_ignore_file(folder)] if config.respect_gitignore else []
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            raise UsageError(f"{folder}: cannot list the folder: {error.strerror}") from error
+        except OSError:
+            yield folder  # reading it says why nothing in it is checked
+            continue
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)

@@ -139,6 +139,29 @@ def test_a_file_that_vanishes_is_a_finding(folder: Path) -> None:
     assert found == {"gone.py": "TA001", "good.py": "TA401"}
 
 
+def test_a_folder_that_cannot_be_listed_is_a_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may list every folder, so the refusal is the operating system's in name only."""
+    from ta_lint.core.config import Configs, Options
+    from ta_lint.discovery import discover
+    from ta_lint.runner import lint_files
+
+    (folder / "secret").mkdir()
+    scandir = os.scandir
+
+    def refuse(path: Path) -> object:
+        if Path(path).name == "secret":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    files = discover([folder], Configs(Options(select=["TA401"]), folder), folder)
+    found = {
+        finding.site.path: finding.message for _, findings in lint_files(files, 1) for finding in findings
+    }
+    assert found["secret"] == "the folder cannot be listed"
+    assert found["good.py"].startswith("`Adam`")
+
+
 def test_a_named_pipe_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe.py")
     ran = check(folder)

@@ -187,8 +187,9 @@ def read(path: Path) -> bytes:
             would wait for ever).
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise Unreadable("not a regular file")
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise Unreadable("the folder cannot be listed" if stat.S_ISDIR(mode) else "not a regular file")
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
@@ -211,10 +212,7 @@ def decode(data: bytes) -> str:
         byte = data[error.start]
         reason = f"byte 0x{byte:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
         raise Unreadable(reason, *_position(data, error.start)) from error
-    except (
-        LookupError,
-        UnicodeError,
-    ) as error:  # a codec that is not for text, or that refuses in its own way
+    except (LookupError, UnicodeError) as error:  # a codec that is not for text, or refuses in its own way
         raise Unreadable(f"the declared encoding does not read it: {oneline(error)}") from error
     except SyntaxError as error:  # detect_encoding: an unknown declaration, or a first line that is not UTF-8
         try:
