@@ -17,8 +17,8 @@ _SUFFIXES = (".py", ".pyi")
 def discover(paths: list[Path], configs: Configs, root: Path) -> list[File]:
     """The files to lint, sorted by name, each once.
 
-    A file given by name is linted whatever `exclude` and `.gitignore` say, unless `force-exclude`; so is a folder
-    given by name, though not what they exclude inside it.
+    A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, though not
+    what they exclude inside it. With `force-exclude`, `exclude` holds for both.
 
     Raises:
         UsageError: a path does not exist.

@@ -12,7 +12,6 @@ import libcst as cst
 from ta_lint.facts.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-_SCOPES = (cst.Module, cst.ClassDef, *FUNCTIONS, *_COMPREHENSIONS)
 _DEPTH = 8  # aliases of aliases are followed this far; further is a cycle or nobody's code
 
 How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "def", "class", "other"]
