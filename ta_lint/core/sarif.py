@@ -41,20 +41,22 @@ def sarif_log(
     root: Path | None = None,
     category: str = "ta-lint/",
     baseline: bool = False,
+    notes: Sequence[str] = (),
 ) -> str:
     """The findings as the JSON text of a log with one run; the same input gives the same bytes.
 
     `rules` are all that the tool knows, by id, and must hold the rule of every finding. `root` is the folder that
     relative paths start from; without it the log names no place on this machine. `category` keeps uploads of one
     commit apart and ends in `/`. `baseline` says that findings were compared with one, so that each result
-    is marked new or unchanged. Of more than 25,000 findings the worst stay, and a notification says how many went.
+    is marked new or unchanged. `notes` are sentences on what could not be looked at. Of more than 25,000 findings the
+    worst stay, and a notification says how many went.
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
     kept, dropped = _worst(list(findings))
     index = {rule_id: position for position, rule_id in enumerate(rules)}
     run = om.Run(
         tool=om.Tool(driver=_driver(rules, version)),
-        invocations=[_overflow(dropped)] if dropped else None,
+        invocations=_invocations(dropped, notes),
         automation_details=om.RunAutomationDetails(id=category),
         column_kind="unicodeCodePoints",
         original_uri_base_ids={_ROOT: _root_location(root)},
@@ -72,17 +74,23 @@ def _worst(findings: list[Finding]) -> tuple[list[Finding], int]:
     return ordered[:MAX_RESULTS], len(findings) - MAX_RESULTS
 
 
-def _overflow(dropped: int) -> Any:
-    text = (
-        f"Findings left out: {dropped}, the least severe, "
-        f"as code scanning rejects a run of more than {MAX_RESULTS} results."
-    )
-    notification = om.Notification(
-        message=om.Message(text=text),
-        level="warning",
-        descriptor=om.ReportingDescriptorReference(id="too-many-results"),
-    )
-    return om.Invocation(execution_successful=True, tool_execution_notifications=[notification])
+def _invocations(dropped: int, notes: Sequence[str]) -> list[Any] | None:
+    """What the reader should know of how the findings came about; None if nothing."""
+    notifications = [_notification("not-seen", "note", note) for note in notes]
+    if dropped:
+        text = (
+            f"Findings left out: {dropped}, the least severe, "
+            f"as code scanning rejects a run of more than {MAX_RESULTS} results."
+        )
+        notifications.insert(0, _notification("too-many-results", "warning", text))
+    if not notifications:
+        return None
+    return [om.Invocation(execution_successful=True, tool_execution_notifications=notifications)]
+
+
+def _notification(name: str, level: str, text: str) -> Any:
+    descriptor = om.ReportingDescriptorReference(id=name)
+    return om.Notification(message=om.Message(text=text), level=level, descriptor=descriptor)
 
 
 def _driver(rules: Mapping[str, Rule], version: str) -> Any:

@@ -84,13 +84,13 @@ def _directives(source: Source) -> Iterable[_Directive]:
 
 
 def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str]) -> Iterable[Finding]:
-    """Only our own codes are judged: a bare `noqa` and other tools' codes may serve other tools."""
+    """Only codes of rules that the linter sees are judged: others may serve the run, or other tools."""
     rule = catalogue()["TA002"]
     for directive in directives:
         for code in directive.codes:
             named = [other for other in catalogue().values() if specificity(code, other) >= 2]
             ours = _OURS.match(code) is not None or any(code.lower() == other.name for other in named)
-            judged = not named or any(other.id in enabled for other in named)
+            judged = not named or any(other.id in enabled and "static" in other.observers for other in named)
             if (
                 not ours
                 or code in directive.used

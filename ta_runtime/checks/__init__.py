@@ -1,0 +1,63 @@
+"""One module per rule, named as its page: `ta102_exploding_gradient` checks TA102.
+
+A module has one or more of these functions, each of one fact and giving suspicions:
+
+- `check_model(Model)`: once for each model, when it has been called, or by `Auditor.audit_static`;
+- `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
+- `check_gradients(Gradients)`: at every optimizer step that is looked at;
+- `check_step(Step)`: at every audited step;
+- `check_run(Run)`: at the end.
+
+Nothing lists the modules: the folder is the list.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from ta_runtime.facts import Suspicion
+
+FACTS = ("model", "optimizer", "gradients", "step", "run")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One function of a check module: for which rule, and the fact it asks for."""
+
+    rule: str
+    fact: str
+    function: Callable[[Any], Iterator[Suspicion]]
+
+
+@cache
+def stems() -> dict[str, str]:
+    """The module name of each rule that has a check here."""
+    names = (
+        entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py")
+    )
+    return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
+
+
+def enabled(rules: frozenset[str]) -> list[Check]:
+    """The checks of these rules, in order of id."""
+    return [check for rule in sorted(rules & stems().keys()) for check in load(rule)]
+
+
+@cache
+def load(rule: str) -> list[Check]:
+    """The checks of a rule.
+
+    Raises:
+        TypeError: its module has no function of those above.
+    """
+    module = import_module(f"{__name__}.{stems()[rule]}")
+    found = [
+        Check(rule, fact, getattr(module, f"check_{fact}")) for fact in FACTS if hasattr(module, f"check_{fact}")
+    ]
+    if not found:
+        raise TypeError(f"{module.__name__}: no check_model, check_optimizer, check_gradients, check_step or check_run")
+    return found

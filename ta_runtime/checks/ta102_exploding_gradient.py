@@ -1,0 +1,26 @@
+"""TA102: the global gradient norm is far above its own running median."""
+
+import math
+from collections.abc import Iterator
+
+from ta_runtime.facts import Gradients, Suspicion
+
+WARM_UP = 50
+"""Steps before a run's own norms say what is usual."""
+FACTOR = 30.0
+"""How many times the running median is a spike."""
+SPREADS = 12.0
+"""How many median absolute deviations of the logarithm it must be away as well, so that a noisy run is not accused."""
+
+
+def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
+    norm = gradients.before_clipping or gradients.total
+    usual = gradients.history.log_norms(gradients.optimizer.optimizer)
+    if norm is None or not math.isfinite(norm) or norm <= 0 or usual.count < WARM_UP:
+        return
+    middle, spread = usual.usual
+    distance = math.log(norm) - middle
+    if distance > math.log(FACTOR) and distance > SPREADS * spread:
+        message = "the gradient norm jumps far above what is usual in this run"
+        evidence = {"norm": norm, "usual norm": math.exp(middle)}
+        yield Suspicion(gradients.place, message, evidence)

@@ -1,0 +1,20 @@
+"""TA401: Adam with weight decay is L2 regularisation, not decoupled decay."""
+
+from collections.abc import Iterator
+
+import torch
+
+from ta_runtime.facts import Optimizer, Suspicion
+
+
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+    if type(optimizer.optimizer) is not torch.optim.Adam:
+        return
+    decays = [
+        float(group["weight_decay"])
+        for group in optimizer.groups
+        if group["weight_decay"] and not group.get("decoupled_weight_decay")
+    ]
+    if decays:
+        message = "`Adam` takes `weight_decay` as L2 regularisation; `AdamW` decays the weights themselves"
+        yield Suspicion(optimizer.place, message, {"weight_decay": max(decays)})

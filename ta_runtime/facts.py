@@ -1,0 +1,368 @@
+"""What was seen of a run, as plain values: the vocabulary that checks are written in.
+
+Observers fill these while the run goes on; the numbers among them arrive from the device a step later, and a check
+is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from ta_runtime.history import History
+    from ta_runtime.names import Names
+    from ta_runtime.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What a check says: a pitfall at a place.
+
+    `message` is lower case, present tense, without a full stop, and free of numbers that change from step to step:
+    those are `evidence`, each with its unit where it is not plain. One suspicion of a rule at one place and `subject`
+    (a layer's or parameter's name, when a place has several) is one incident, however often it comes back.
+    `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
+    step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
+    """
+
+    place: "Place"
+    message: str
+    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
+    subject: str = ""
+    cause: str = ""
+    order: int = 0
+    related: tuple[tuple["Place", str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module by its path in the model (`encoder.0.fc`, empty for the model itself), and the line that made it."""
+
+    name: str
+    module: nn.Module
+    place: "Place"
+
+    def __str__(self) -> str:
+        return f"`{self.name}`" if self.name else "the model"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or buffer by its full name. `layer` holds it; None where no model that holds it was seen."""
+
+    name: str
+    tensor: Tensor
+    layer: Layer | None
+    place: "Place"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hardware: `accelerator` is its device type, such as `cuda`, None without one; `capability` as CUDA counts it."""
+
+    accelerator: str | None
+    capability: tuple[int, int] | None = None
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Volta (7.0) and later have them: NVIDIA, CUDA C++ Programming Guide, compute capabilities."""
+        return self.accelerator == "cuda" and self.capability is not None and self.capability >= (7, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model as it is built, before or beside any step. `place` is the line that made it, else the one that called it."""
+
+    module: nn.Module
+    place: "Place"
+    names: "Names"
+    machine: Machine
+
+    @property
+    def layers(self) -> Iterator[Layer]:
+        """Every module, the model itself first; one that several names share comes once."""
+        for name, module in self.module.named_modules():
+            yield self.names.layer(self.module, name, module)
+
+    @property
+    def parameters(self) -> Iterator[Parameter]:
+        """Every parameter, once. A lazy one has no shape yet: `nn.parameter.is_lazy`."""
+        for name, tensor in self.module.named_parameters():
+            yield self.names.parameter_of(self.module, name, tensor)
+
+    @property
+    def buffers(self) -> Iterator[Parameter]:
+        for name, tensor in self.module.named_buffers():
+            yield self.names.parameter_of(self.module, name, tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An optimizer, and the line that built it. Its groups hold live parameters; read no values from them."""
+
+    optimizer: torch.optim.Optimizer
+    place: "Place"
+    names: "Names"
+
+    @property
+    def kind(self) -> str:
+        return type(self.optimizer).__name__
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return self.optimizer.param_groups
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        return [parameter for group in self.groups for parameter in group["params"]]
+
+
+@dataclass(slots=True)
+class Value:
+    """A tensor that passed by: what it is, and, where it was measured, what is in it.
+
+    `minimum` and `maximum` of integers and of float model inputs; `mean` and `std` (unbiased) of float model inputs;
+    `norm` is the L2 norm, not finite when an element is not (or when squares overflow, above about 1e19 in float32).
+    For a class-index target, `minimum` and `maximum` leave out its `ignore_index`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    requires_grad: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    norm: float | None = None
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor) -> "Value":
+        return cls(name, tuple(tensor.shape), tensor.dtype, tensor.device, tensor.requires_grad)
+
+    @property
+    def numel(self) -> int:
+        return int(torch.Size(self.shape).numel())
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of one module inside a forward pass, in order of completion.
+
+    `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included.
+    `dead` is, for an activation that outputs exact zeros (ReLU and its kin), the share of its units that are zero for
+    the whole batch; `saturated`, for sigmoid and tanh, the share of outputs within 0.01 of a limit. A unit is an entry
+    of dimension 1 (channels) of an input of 3 or more dimensions from a convolution layout, else of the last.
+    """
+
+    module: nn.Module
+    names: "Names"
+    model: nn.Module
+    training: bool
+    inputs: list[Value]
+    outputs: list[Value] = field(default_factory=list)
+    dead: float | None = None
+    saturated: float | None = None
+    units: int | None = None
+    rows: int | None = None
+    """How many times each unit was seen: the elements of the output over its units."""
+
+    @property
+    def layer(self) -> Layer:
+        return self.names.layer_of(self.model, self.module)
+
+
+@dataclass(slots=True)
+class Forward:
+    """An outermost call of a model by the training code. `place` is the line that called it.
+
+    `calls` are those of its modules, itself included and last; `complete` is False if it raised. Forwards in
+    evaluation mode or without gradients hold no calls and no numbers. `autocast` is the dtype of an active autocast of
+    the model's device type.
+    """
+
+    model: Model
+    place: "Place"
+    training: bool
+    grad_enabled: bool
+    autocast: torch.dtype | None
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    lookups: list[Call] = field(default_factory=list)
+    """Calls of embeddings as they began, with the range of the ids in `inputs[0]`; also the one that raised."""
+    complete: bool = False
+
+
+@dataclass(slots=True)
+class Loss:
+    """A call of a loss function of `torch.nn.functional`, also from inside its module (`nn.CrossEntropyLoss`).
+
+    `place` is the line of the training code that led to it, `options` its arguments besides input and target, with
+    defaults, `value` its result if that is a scalar.
+    """
+
+    function: str
+    place: "Place"
+    input: Value
+    target: Value
+    options: Mapping[str, Any]
+    value: float | None = None
+    training: bool = True
+
+
+@dataclass(slots=True)
+class Copy:
+    """A tensor moved by `.to()` or `.cuda()`."""
+
+    place: "Place"
+    source: torch.device
+    target: torch.device
+    non_blocking: bool
+    pinned: bool
+    from_loader: "Loader | None" = None
+
+
+@dataclass(slots=True)
+class Loader:
+    """A `DataLoader` that was iterated: `batches` in all, over `epochs` iterators."""
+
+    loader: Any
+    """A weak reference: call it for the `DataLoader`, or None when that is gone."""
+    place: "Place"
+    batches: int = 0
+    epochs: int = 0
+    trained: int = 0
+    """How many of its batches were followed by an optimizer step before the next batch."""
+    waited: float = 0.0
+    """Seconds spent in `next()` for those."""
+    stepping: float = 0.0
+    """Seconds from asking for each of those to asking for the one after it, waiting included."""
+    repeats: int = 0
+    """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes)."""
+    digests: list[str] = field(default_factory=list)
+    """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a loader handed out, before the training code touched it."""
+
+    loader: Loader
+    values: list[Value]
+
+
+@dataclass(slots=True)
+class Gradients:
+    """The gradients that one optimizer step uses: accumulated, reduced, unscaled and clipped, as the step sees them.
+
+    `tensors` are the parameters that require gradients, and of the others nothing is said. `norms` are the L2 norms of
+    their gradients in that order, None where there is none (or it is sparse and the step is not audited); `largest`
+    the largest magnitudes, on audited steps only. `before_clipping` is the norm that `clip_grad_norm_` returned in this
+    step. `loss` is the value that `backward` was called on last, without the scale of a GradScaler. Under FSDP2 norms
+    are of this rank's shard: `sharded`. `skipped` says that a GradScaler found an overflow and the step changes
+    nothing.
+    """
+
+    step: int
+    optimizer: Optimizer
+    place: "Place"
+    """The line that called `step()`."""
+    tensors: list[Tensor]
+    present: list[bool]
+    audited: bool
+    history: "History"
+    norms: list[float | None] = field(default_factory=list)
+    largest: list[float | None] = field(default_factory=list)
+    before_clipping: float | None = None
+    loss: float | None = None
+    loss_place: "Place | None" = None
+    backwards: int = 0
+    """How many backward passes ran since the last step, 0 if that was not seen."""
+    sharded: bool = False
+    skipped: bool = False
+    scale: float = 1.0
+
+    @property
+    def total(self) -> float | None:
+        """The global L2 norm at the step; None before the numbers are there, or if there are none."""
+        known = [norm for norm in self.norms if norm is not None]
+        return sum(norm * norm for norm in known) ** 0.5 if known else None
+
+    def parameter(self, index: int) -> Parameter:
+        return self.optimizer.names.parameter(self.tensors[index], self.optimizer)
+
+
+@dataclass(slots=True)
+class Update:
+    """What one audited optimizer step did to one parameter.
+
+    `change` and `weight` are L2 norms over the same elements: all, or an even sample of about 4096 where `exact` is
+    False. `largest` is the largest change of a single element.
+    """
+
+    tensor: Tensor
+    optimizer: Optimizer
+    exact: bool
+    had_gradient: bool
+    learning_rate: float
+    weight: float | None = None
+    change: float | None = None
+    largest: float | None = None
+    gradient: float | None = None
+    """The L2 norm of its gradient at the step."""
+    skipped: bool = False
+
+    @property
+    def parameter(self) -> Parameter:
+        return self.optimizer.names.parameter(self.tensor, self.optimizer)
+
+
+@dataclass(slots=True)
+class State:
+    """A parameter or float buffer of a model after an audited step, and its L2 norm."""
+
+    parameter: Parameter
+    is_buffer: bool
+    norm: float | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """One audited step: everything from the end of the step before to the end of `optimizer.step()`."""
+
+    index: int
+    place: "Place"
+    machine: Machine
+    forwards: list[Forward] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    gradients: list[Gradients] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    complete: bool = True
+    """False if the run ended, or raised, before the step did."""
+
+    @property
+    def training_forwards(self) -> list[Forward]:
+        return [forward for forward in self.forwards if forward.training and forward.grad_enabled]
+
+
+@dataclass(slots=True)
+class Run:
+    """The whole run, at its end. `seconds` is from the first to the last optimizer step."""
+
+    steps: int
+    machine: Machine
+    loaders: list[Loader]
+    history: "History"
+    seconds: float = 0.0
+    rank: int = 0
+    world_size: int = 1
+    peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
+    """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""

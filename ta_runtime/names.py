@@ -1,0 +1,92 @@
+"""What layers and parameters are called: their paths in the models that were seen, and where each was made.
+
+Nothing is remembered but weak references to models: names are looked up when a finding needs one, so that moved,
+replaced, wrapped and unfrozen parameters are always named as they are now.
+"""
+
+import weakref
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from ta_runtime.facts import Layer, Parameter
+from ta_runtime.places import BUILT, NOWHERE, Place, of_attribute, of_class
+
+if TYPE_CHECKING:
+    from ta_runtime.facts import Optimizer
+
+# What wrappers put in front of every name.
+_WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_forward_module.", "_checkpoint_wrapped_module.", "module.")
+
+
+class Names:
+    """The names of what belongs to the models of a session."""
+
+    def __init__(self) -> None:
+        self._models: list[weakref.ref[nn.Module]] = []
+
+    @property
+    def models(self) -> list[nn.Module]:
+        """The models that were seen and still live, the first seen first."""
+        return [model for reference in self._models if (model := reference()) is not None]
+
+    def add(self, model: nn.Module) -> bool:
+        """Remember a model; False if it is known."""
+        if any(model is known for known in self.models):
+            return False
+        self._models = [reference for reference in self._models if reference() is not None]
+        self._models.append(weakref.ref(model))
+        return True
+
+    def layer_of(self, model: nn.Module, module: nn.Module) -> Layer:
+        """The layer for a module of a model; for a stranger, its class name instead of a path."""
+        for name, candidate in model.named_modules():
+            if candidate is module:
+                return self.layer(model, name, module)
+        return Layer(type(module).__name__, module, self._place(model, "", module))
+
+    def layer(self, model: nn.Module, name: str, module: nn.Module) -> Layer:
+        return Layer(_unwrapped(model, name), module, self._place(model, name, module))
+
+    def parameter(self, tensor: Tensor, optimizer: "Optimizer | None" = None) -> Parameter:
+        """A parameter by its tensor. Without a model that holds it, it is named by its place in the optimizer."""
+        for model in self.models:
+            for name, candidate in model.named_parameters():
+                if candidate is tensor:
+                    return self.parameter_of(model, name, tensor)
+        place = optimizer.place if optimizer is not None else NOWHERE
+        if optimizer is not None:
+            for number, group in enumerate(optimizer.groups):
+                for position, candidate in enumerate(group["params"]):
+                    if candidate is tensor:
+                        return Parameter(f"parameter {position} of group {number}", tensor, None, place)
+        return Parameter("a parameter", tensor, None, place)
+
+    def parameter_of(self, model: nn.Module, name: str, tensor: Tensor) -> Parameter:
+        """A parameter or buffer by the name that `named_parameters` gives it."""
+        path, _, _ = name.rpartition(".")
+        layer = self.layer(model, path, model.get_submodule(path))
+        return Parameter(_unwrapped(model, name), tensor, layer, layer.place)
+
+    def _place(self, model: nn.Module, name: str, module: nn.Module) -> Place:
+        """The line that made a module, else the one that assigns it, else that of the module around it, else the class."""
+        if (place := BUILT.get(module)) is not None:
+            return place
+        path = name
+        while path:
+            path, _, attribute = path.rpartition(".")
+            parent = model.get_submodule(path)
+            if (place := of_attribute(type(parent), attribute)) is not None:
+                return place
+            if (place := BUILT.get(parent)) is not None:
+                return place
+        return of_class(type(module)) or of_class(type(model)) or NOWHERE
+
+
+def _unwrapped(model: nn.Module, name: str) -> str:
+    """A name without what `torch.compile`, DDP, FSDP and checkpointing put in front of it."""
+    padded = f"{name}."
+    for wrapper in _WRAPPERS:
+        if wrapper != "module." or type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
+            padded = padded.replace(wrapper, "")
+    return padded.removesuffix(".")

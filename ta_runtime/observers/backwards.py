@@ -1,0 +1,90 @@
+"""Sees `loss.backward()`, `clip_grad_norm_` and `GradScaler.scale`: the few numbers of a step that no hook gives.
+
+They are wrapped; each wrapper notes a reference or two and passes the call on.
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import here
+from ta_runtime.readings import local
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+
+
+class Backwards:
+    """Watches the backward passes of a session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._patches: list[Patch] = []
+        self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
+        self.running = False
+        """Whether a backward pass runs now, in which a forward is a recomputation."""
+
+    def attach(self) -> None:
+        self._patches = [
+            Patch(Tensor, "backward", self._backward),
+            Patch(torch.nn.utils, "clip_grad_norm_", self._clip),
+            Patch(torch.amp.GradScaler, "scale", self._scale),
+        ]
+
+    def detach(self) -> None:
+        while self._patches:
+            self._patches.pop().undo()
+        self._scaled = None
+
+    def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self._session.guarded(self._note_loss)
+
+        def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or not self._patches:
+                return original(loss, *args, **kwargs)
+            note(loss)
+            outer, self.running = self.running, True
+            try:
+                return original(loss, *args, **kwargs)
+            finally:
+                self.running = outer
+
+        return backward
+
+    def _note_loss(self, loss: Tensor) -> None:
+        window = self._session.window
+        window.backwards += 1
+        if not self._session.looks_at(window):
+            return
+        unscaled = loss
+        if self._scaled is not None and self._scaled[0]() is loss:
+            unscaled = self._scaled[1]
+        self._scaled = None
+        if unscaled.numel() == 1 and unscaled.is_floating_point() and not unscaled.is_meta:
+            window.losses.append(local(unscaled.data))  # without its graph, which would live on
+        if window.step is not None or window.loss_place is None:
+            window.loss_place = here()
+
+    def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def clip_grad_norm_(*args: Any, **kwargs: Any) -> Any:
+            norm = original(*args, **kwargs)
+            window = self._session.window
+            looked_at = self._patches and not torch.compiler.is_compiling() and self._session.looks_at(window)
+            if looked_at and type(norm) is Tensor and norm.dim() == 0:
+                window.clipped = norm
+            return norm
+
+        return clip_grad_norm_
+
+    def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            if isinstance(outputs, Tensor) and isinstance(result, Tensor) and self._patches:
+                self._scaled = (weakref.ref(result), outputs.data)
+            return result
+
+        return scale

@@ -1,0 +1,134 @@
+"""Sees the loss functions of `torch.nn.functional`, and tensors moved without blocking, on audited steps alone.
+
+Functions have no hooks, so they are replaced for the step; the criterion modules call them by name and are seen as
+well. What was imported by name (`from torch.nn.functional import cross_entropy`) is not.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from ta_runtime.facts import Copy, Loss, Value
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import here
+from ta_runtime.readings import local
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+
+LOSSES = (
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+    "smooth_l1_loss",
+)
+_BY_CLASS = ("cross_entropy", "nll_loss")
+
+
+class Losses:
+    """Watches functions for one audited window. `inside` gives the module that is running."""
+
+    def __init__(self, session: "Session", inside: Callable[[], nn.Module | None]) -> None:
+        self._session = session
+        self._inside = inside
+        self._patches: list[Patch] = []
+        self._record_guarded = session.guarded(self._record)
+        self._value_guarded = session.guarded(self._value)
+        self._copied_guarded = session.guarded(self._copied)
+
+    def attach(self) -> None:
+        self._patches = [Patch(nn.functional, name, self._loss(name)) for name in LOSSES]
+        self._patches += [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
+
+    def detach(self) -> None:
+        while self._patches:
+            self._patches.pop().undo()
+
+    # -- losses -----------------------------------------------------------------------------------------------
+
+    def _loss(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+            def observed(*args: Any, **kwargs: Any) -> Any:
+                if torch.compiler.is_compiling() or not self._patches or not torch.is_grad_enabled():
+                    return original(*args, **kwargs)
+                loss = self._record_guarded(name, original, args, kwargs)  # before it: it may raise
+                result = original(*args, **kwargs)
+                if loss is not None:
+                    self._value_guarded(loss, result)
+                return result
+
+            return observed
+
+        return wrapper
+
+    def _record(
+        self, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Loss | None:
+        window = self._session.window
+        if window.step is None or self._session.in_backward:
+            return None
+        bound = _signature(name, original).bind(*args, **kwargs)
+        bound.apply_defaults()
+        options = dict(bound.arguments)
+        given, target = options.pop("input"), options.pop("target")
+        if not isinstance(given, Tensor) or not isinstance(target, Tensor):
+            return None
+        loss = Loss(
+            name, here(), Value.of("input", given), Value.of("target", target), options, training=given.requires_grad
+        )
+        window.step.losses.append(loss)
+        with torch.no_grad():
+            self._measure_target(loss, local(target))
+        return loss
+
+    def _measure_target(self, loss: Loss, target: Tensor) -> None:
+        from ta_runtime.observers.forwards import measure_value
+
+        by_class = loss.function in _BY_CLASS and not target.is_floating_point()
+        if by_class and target.numel() and not target.is_meta and target.dtype is not torch.uint8:
+            ignored = loss.options["ignore_index"]
+            target = torch.where(target == ignored, target.new_zeros(()), target)
+        measure_value(self._session.window, loss.target, target, moments=False)
+
+    def _value(self, loss: Loss, result: Any) -> None:
+        if not isinstance(result, Tensor) or result.dim() or result.is_meta:
+            return
+
+        def deliver(values: list[float]) -> None:
+            loss.value = values[0]
+
+        with torch.no_grad():
+            self._session.window.readings.scalars([local(result.data)], deliver)
+
+    # -- copies -----------------------------------------------------------------------------------------------
+
+    def _to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            if kwargs.get("non_blocking") and self._patches and not torch.compiler.is_compiling():
+                self._copied_guarded(tensor, result)
+            return result
+
+        return observed
+
+    def _copied(self, source: Tensor, result: Tensor) -> None:
+        step = self._session.window.step
+        if step is None or source.device == result.device or source.device.type != "cpu":
+            return
+        pinned = torch.cuda.is_available() and source.is_pinned()
+        loader = self._session.loaders.origin(source)
+        step.copies.append(Copy(here(), source.device, result.device, True, pinned, loader))
+
+
+@cache
+def _signature(name: str, original: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(original)

@@ -1,0 +1,298 @@
+"""Sees every `optimizer.step()`: the gradients it uses, and on audited steps what it does to the parameters.
+
+By torch's global step hooks, the one instrument that is always on. It sees accumulated, reduced, unscaled and clipped
+gradients under plain loops, AMP, accumulation, DDP and FSDP2, needs no change of any object, and survives copies,
+pickling and schedulers.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from ta_runtime.facts import Gradients, Optimizer, Update
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import BUILT, Place, here
+from ta_runtime.readings import local, measurable
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+SAMPLE = 4096
+"""Elements of a parameter that are kept over an audited step, to see what it changed."""
+
+_STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
+_RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Elements of parameters before a step."""
+
+    updates: list[Update]
+    parameters: list[Tensor]
+    before: list[Tensor]
+
+
+class Optimizers:
+    """Watches the optimizers of a session."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._facts: dict[int, Optimizer] = {}
+        self._running: dict[int, _Sample | None] = {}
+        self._undo: list[Callable[[], None]] = []
+        self.exact: set[int] = set()
+        """Parameters, by id, of which a sample did not change: the next audited step keeps them whole."""
+
+    def attach(self) -> None:
+        # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
+        before = torch.compiler.disable(self._session.guarded(self._before))
+        after = torch.compiler.disable(self._session.guarded(self._after))
+        self._undo = [
+            register_optimizer_step_pre_hook(before).remove,
+            register_optimizer_step_post_hook(after).remove,
+            Patch(torch.amp.GradScaler, "step", self._scaler_step).undo,
+        ]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+        self._running.clear()
+
+    def facts(self, optimizer: torch.optim.Optimizer) -> Optimizer:
+        """The facts of an optimizer. Built before the session, it stands on the line that steps it."""
+        known = self._facts.get(id(optimizer))
+        if known is None or known.optimizer is not optimizer:
+            known = Optimizer(optimizer, BUILT.get(optimizer) or here(), self._session.names)
+            self._facts[id(optimizer)] = known
+        return known
+
+    def _before(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        session = self._session
+        if not session.watches(optimizer):
+            return
+        key = id(optimizer)
+        if key in self._running and _calls_itself(optimizer):
+            return
+        self._running[key] = None
+        window = session.window_for(optimizer)
+        if not session.looks_at(window):
+            return
+        if not _closure(args, kwargs):
+            self._measure(optimizer, window)
+        if window.step is not None:
+            self._running[key] = self._sampled(optimizer)
+
+    def _after(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        session = self._session
+        key = id(optimizer)
+        if key not in self._running or _calls_itself(optimizer):
+            return
+        sample = self._running.pop(key)
+        window = session.window
+        if session.looks_at(window):
+            if _closure(args, kwargs):  # forward and backward ran inside the step
+                self._measure(optimizer, window)
+            if sample is not None and window.step is not None:
+                with torch.no_grad():
+                    self._compare(sample, window)
+        session.stepped(optimizer)
+
+    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A scaler that finds an overflow does not call the optimizer: no hook would tell."""
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            count = self._session.step_count
+            result = original(scaler, optimizer, *args, **kwargs)
+            if self._undo and self._session.step_count == count:
+                self._session.skipped(optimizer)
+            return result
+
+        return step
+
+    # -- gradients --------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _measure(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        tensors: list[Tensor] = []
+        present: list[bool] = []
+        measured: list[Tensor] = []
+        indices: list[int] = []
+        audited = window.step is not None
+        plain = True
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if not parameter.requires_grad:
+                    continue
+                gradient = parameter.grad
+                tensors.append(parameter)
+                present.append(gradient is not None)
+                if gradient is None:
+                    continue
+                if type(gradient) is not Tensor or gradient.layout is not torch.strided or gradient.is_meta:
+                    plain = False
+                    gradient = _dense(gradient, audited)
+                    if gradient is None:
+                        continue
+                measured.append(gradient)
+                indices.append(len(tensors) - 1)
+        facts = Gradients(
+            step=window.index,
+            optimizer=self.facts(optimizer),
+            place=here(),
+            tensors=tensors,
+            present=present,
+            audited=audited,
+            history=self._session.history,
+            loss_place=window.loss_place,
+            backwards=window.backwards,
+            sharded=not plain and any(hasattr(parameter, "to_local") for parameter in tensors),
+        )
+        window.gradients.append(facts)
+        self._read(facts, optimizer, measured, indices, window)
+
+    def _read(
+        self,
+        facts: Gradients,
+        optimizer: torch.optim.Optimizer,
+        measured: list[Tensor],
+        indices: list[int],
+        window: "Window",
+    ) -> None:
+        """Send the numbers off: the norms, and beside them the few scalars that belong to the step."""
+        losses = window.losses[:_RIDERS]
+        scale = getattr(optimizer, "grad_scale", None)  # a fused optimizer unscales by itself
+        overflow = getattr(optimizer, "found_inf", None)
+        named = [("clipped", window.clipped), ("scale", scale), ("overflow", overflow)]
+        extras = [*(("loss", loss) for loss in losses), *((name, t) for name, t in named if t is not None)]
+        window.losses = []
+        window.clipped = None
+        window.backwards = 0
+        window.loss_place = None
+        count = len(facts.tensors)
+
+        def deliver(values: list[float]) -> None:
+            norms: list[float | None] = [None] * count
+            for index, value in zip(indices, values, strict=False):
+                norms[index] = value
+            facts.norms = norms
+            beside: dict[str, list[float]] = {}
+            for (name, _), value in zip(extras, values[len(indices) :], strict=True):
+                beside.setdefault(name, []).append(value)
+            if "loss" in beside:
+                facts.loss = sum(beside["loss"]) / len(beside["loss"])
+            if "clipped" in beside:
+                facts.before_clipping = beside["clipped"][0]
+            if beside.get("overflow", [0.0])[0]:
+                facts.skipped = True
+            if "scale" in beside:
+                facts.scale = beside["scale"][0]
+                facts.norms = [norm and norm / facts.scale for norm in norms]
+
+        window.readings.norms(measured, deliver, beside=[tensor for _, tensor in extras])
+        if facts.audited:
+
+            def deliver_largest(values: list[float]) -> None:
+                facts.largest = [None] * count
+                for index, value in zip(filled, values, strict=True):
+                    facts.largest[index] = value
+
+            filled = [index for index, tensor in zip(indices, measured, strict=True) if tensor.numel()]
+            window.readings.norms([t for t in measured if t.numel()], deliver_largest, order=math.inf)
+
+    # -- updates ----------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _sampled(self, optimizer: torch.optim.Optimizer) -> _Sample:
+        facts = self.facts(optimizer)
+        updates: list[Update] = []
+        parameters: list[Tensor] = []
+        views: list[Tensor] = []
+        for group in optimizer.param_groups:
+            rate = float(group["lr"]) if isinstance(group.get("lr"), (int, float)) else math.nan
+            for parameter in group["params"]:
+                values = local(parameter.detach()) if parameter.is_leaf else None
+                if values is None or not measurable(values):
+                    continue
+                exact = values.numel() <= SAMPLE or id(parameter) in self.exact
+                updates.append(Update(parameter, facts, exact, parameter.grad is not None, rate))
+                parameters.append(parameter)
+                views.append(_view(values, exact))
+        before = [view.clone() for view in views]
+        return _Sample(updates, parameters, before)
+
+    def _compare(self, sample: _Sample, window: "Window") -> None:
+        """The change of each parameter, by differences of its sample in the parameter's own dtype."""
+        assert window.step is not None
+        after = [
+            _view(local(parameter.detach()), update.exact)
+            for parameter, update in zip(sample.parameters, sample.updates, strict=True)
+        ]
+        same = [
+            index
+            for index, (now, then) in enumerate(zip(after, sample.before, strict=True))
+            if now.shape == then.shape and now.device == then.device and now.dtype == then.dtype
+        ]
+        updates = [sample.updates[index] for index in same]
+        befores = [sample.before[index] for index in same]
+        changes = [after[index] - sample.before[index] for index in same]
+
+        def put(name: str) -> Callable[[list[float]], None]:
+            def deliver(values: list[float]) -> None:
+                for update, value in zip(updates, values, strict=True):
+                    setattr(update, name, value)
+
+            return deliver
+
+        window.readings.norms(befores, put("weight"))
+        window.readings.norms(changes, put("change"))
+        window.readings.norms(changes, put("largest"), order=math.inf)
+        window.step.updates.extend(updates)
+
+
+def _view(values: Tensor, exact: bool) -> Tensor:
+    """All elements, or an even sample of about SAMPLE of them."""
+    if exact:
+        return values
+    flat = values.view(-1) if values.is_contiguous() else values.reshape(-1)
+    return flat[:: max(1, values.numel() // SAMPLE)]
+
+
+def _dense(gradient: Tensor, audited: bool) -> Tensor | None:
+    """What of a gradient can be measured; None for what cannot. Sparse ones are summed up, on audited steps alone."""
+    gradient = local(gradient)
+    if gradient.layout is torch.sparse_coo:
+        return gradient.coalesce().values() if audited else None
+    return gradient if measurable(gradient) else None
+
+
+def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return callable(kwargs.get("closure")) or any(callable(value) for value in args[1:2])
+
+
+def _calls_itself(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether `step` runs inside `step` of the same optimizer, as when a subclass calls `super().step()`.
+
+    Looks at the stack: a count would be off for ever after one step that raised.
+    """
+    depth = 0
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_qualname == _STEP and frame.f_locals.get("self") is optimizer:
+            depth += 1
+            if depth == 2:
+                return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def place_of_step(gradients: list[Gradients]) -> Place | None:
+    """The line that called `step()`, of the first optimizer that did."""
+    return gradients[0].place if gradients else None

@@ -1,0 +1,31 @@
+"""Wrapping a function for which torch has no hook, and putting it back."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+_ABSENT = object()
+
+
+class Patch:
+    """An attribute of a class or module replaced by a wrapper, until `undo`.
+
+    `wrapper(original)` gives the replacement. If somebody else has wrapped ours in the meantime, it stays below
+    theirs; so every wrapper passes calls straight on once its observer is detached.
+    """
+
+    def __init__(self, owner: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        self._owner = owner
+        self._name = name
+        self._own = vars(owner).get(name, _ABSENT)
+        original = getattr(owner, name)
+        self._replacement = wraps(original)(wrapper(original))
+        setattr(owner, name, self._replacement)
+
+    def undo(self) -> None:
+        if vars(self._owner).get(self._name) is not self._replacement:
+            return
+        if self._own is _ABSENT:
+            delattr(self._owner, self._name)
+        else:
+            setattr(self._owner, self._name, self._own)

@@ -1,0 +1,174 @@
+"""Where things happen: the user's line behind a call, and the line that built each object.
+
+Frames of libraries are passed over, so that a place is always in the user's own code; it is found by walking the stack
+and costs microseconds, so the observers ask only when something is built, or on a step that is looked at.
+"""
+
+import ast
+import inspect
+import sys
+import sysconfig
+import weakref
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from torch import nn
+
+_OWN = str(Path(__file__).parent)
+_LIBRARY_PARTS = ("site-packages", "dist-packages")
+_LIBRARY_ROOTS = tuple(
+    {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), _OWN, str(Path(nn.__file__).parents[2] / "torch")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, and, where the bytecode tells, the exact expression.
+
+    Lines count from 1. `column` and `end_column` are offsets in UTF-8 bytes from 0, as CPython's `co_positions` gives
+    them, None where unknown.
+    """
+
+    path: str
+    line: int
+    end_line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+
+
+NOWHERE = Place("", 1)
+"""Where nothing of the user's is on the stack; a report then names the script that runs."""
+
+
+@lru_cache(maxsize=4096)
+def is_library(filename: str) -> bool:
+    """Whether a code object's file belongs to Python, torch, an installed package or this tool."""
+    if filename.startswith("<") and not filename.startswith("<ipython"):
+        return True
+    path = str(Path(filename).absolute())
+    return any(part in path for part in _LIBRARY_PARTS) or path.startswith(_LIBRARY_ROOTS)
+
+
+def here() -> Place:
+    """The innermost line of the user's code on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_library(frame.f_code.co_filename):
+            return _place(frame.f_code, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    return NOWHERE
+
+
+def built(instance: object) -> Place:
+    """The user's line that is building an object: its own constructors, up the class hierarchy, are passed over."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename) and not _is_constructor_of(instance, frame):
+            return _place(code, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    return NOWHERE
+
+
+def _is_constructor_of(instance: object, frame: FrameType) -> bool:
+    code = frame.f_code
+    if code.co_argcount == 0 or code.co_name not in ("__init__", "__post_init__", "__new__"):
+        return False
+    return frame.f_locals.get(code.co_varnames[0]) is instance
+
+
+@lru_cache(maxsize=4096)
+def _place(code: CodeType, instruction: int, line: int) -> Place:
+    position = next(islice(code.co_positions(), instruction // 2, None), None)
+    if position is None or position[0] is None:
+        return Place(code.co_filename, line)
+    first, last, column, end_column = position
+    if column is None or end_column is None:
+        return Place(code.co_filename, first)
+    return Place(code.co_filename, first, last, column, end_column)
+
+
+class Register:
+    """Objects by identity, each with the place that built it; forgets what the run forgets."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[Any], Place]] = {}
+
+    def __contains__(self, instance: object) -> bool:
+        return self.get(instance) is not None
+
+    def get(self, instance: object) -> Place | None:
+        entry = self._entries.get(id(instance))
+        return entry[1] if entry is not None and entry[0]() is instance else None
+
+    def add(self, instance: object, place: Place) -> None:
+        key = id(instance)
+        entries = self._entries
+
+        def forget(reference: "weakref.ref[Any]") -> None:
+            if (entry := entries.get(key)) is not None and entry[0] is reference:
+                del entries[key]
+
+        entries[key] = (weakref.ref(instance, forget), place)
+
+
+BUILT = Register()
+"""Every module, optimizer, loader, scheduler and scaler built while a session was on. See `observers.construction`."""
+
+
+def of_class(kind: type) -> Place | None:
+    """The `class` line of a class of the user's, None for a library's."""
+    try:
+        filename = inspect.getfile(kind)
+    except (TypeError, OSError):
+        return None
+    if is_library(filename):
+        return None
+    definition = _classes(filename).get(kind.__qualname__)
+    return Place(filename, definition.lineno) if definition is not None else Place(filename, 1)
+
+
+def of_attribute(kind: type, attribute: str) -> Place | None:
+    """The line in the source of a user's class, or of one it derives from, that first assigns `self.<attribute>`."""
+    for base in kind.__mro__:
+        try:
+            filename = inspect.getfile(base)
+        except (TypeError, OSError):
+            continue
+        if is_library(filename) or (definition := _classes(filename).get(base.__qualname__)) is None:
+            continue
+        for node in ast.walk(definition):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets if isinstance(node, (ast.Assign, ast.AnnAssign)) else []:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and target.attr == attribute
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == "self"
+                ):
+                    return Place(filename, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _classes(filename: str) -> dict[str, ast.ClassDef]:
+    """The classes of a file by qualified name; none if it cannot be read or parsed."""
+    found: dict[str, ast.ClassDef] = {}
+
+    def collect(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found[prefix + node.name] = node
+                collect(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                collect(node.body, f"{prefix}{node.name}.<locals>.")
+
+    try:
+        collect(ast.parse(Path(filename).read_bytes()).body, "")
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    return found

@@ -1,0 +1,131 @@
+"""Numbers on their way from the device: computed in bulk, copied without waiting, read a step later.
+
+One `torch._foreach_norm` and one `torch.stack` give the norms of any number of tensors of one device and dtype: two
+operations. On an accelerator the vector then goes into pinned memory by a copy that does not block, and an event says
+when it has arrived. Nothing here ever waits for a device, draws random numbers or records a graph.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+
+Deliver = Callable[[list[float]], None]
+
+_foreach_norm = getattr(torch, "_foreach_norm", None)  # not public: with a fallback
+
+
+@dataclass(slots=True)
+class _Transfer:
+    vector: Tensor
+    arrived: "torch.Event | None"
+    deliver: Deliver
+
+
+class Readings:
+    """The numbers of one step. Fill it under `torch.no_grad()`; `deliver` hands each to whom it is for."""
+
+    def __init__(self) -> None:
+        self._transfers: list[_Transfer] = []
+
+    def norms(
+        self,
+        tensors: Sequence[Tensor],
+        deliver: Deliver,
+        order: float = 2.0,
+        beside: Sequence[Tensor] = (),
+    ) -> None:
+        """The norm of each tensor, in order: L2, or the largest magnitude for `order=math.inf`.
+
+        All must be `measurable`; for L2 they may be empty. Half precision is summed in float32. The tensors of one
+        element `beside` ride along where device and dtype allow, and their values follow the norms.
+        """
+        results = [0.0] * (len(tensors) + len(beside))
+        groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+        for index, tensor in enumerate(tensors):
+            groups.setdefault((tensor.device, tensor.dtype), []).append(index)
+        riders: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+        for index, tensor in enumerate(beside, len(tensors)):
+            riders.setdefault((tensor.device, tensor.dtype), []).append(index)
+        vectors: list[tuple[Tensor, list[int]]] = []
+        for (device, dtype), indices in groups.items():
+            norms = _norms([tensors[index] for index in indices], order)
+            joining = riders.pop((device, norms[0].dtype), [])
+            parts = [*norms, *(_scalar(beside[index - len(tensors)]) for index in joining)]
+            vectors.append((torch.stack(parts), [*indices, *joining]))
+        for indices in riders.values():
+            parts = [_scalar(beside[index - len(tensors)]) for index in indices]
+            vectors.append((torch.stack(parts), indices))
+        left = len(vectors)
+        if not left:
+            deliver(results)
+
+        for vector, indices in vectors:
+
+            def collect(values: list[float], indices: list[int] = indices) -> None:
+                nonlocal left
+                for index, value in zip(indices, values, strict=True):
+                    results[index] = value
+                left -= 1
+                if not left:
+                    deliver(results)
+
+            self.vector(vector, collect)
+
+    def scalars(self, tensors: Sequence[Tensor], deliver: Deliver) -> None:
+        """The values of tensors of one element, in order."""
+        self.norms((), deliver, beside=tensors)
+
+    def vector(self, vector: Tensor, deliver: Deliver) -> None:
+        """The values of a tensor of one dimension."""
+        if vector.device.type == "cpu":
+            self._transfers.append(_Transfer(vector, None, deliver))
+            return
+        pinned = torch.empty(vector.shape, dtype=vector.dtype, pin_memory=True)  # from torch's cache of such memory
+        pinned.copy_(vector, non_blocking=True)
+        arrived = torch.Event(vector.device.type)
+        arrived.record()
+        self._transfers.append(_Transfer(pinned, arrived, deliver))
+
+    @property
+    def arrived(self) -> bool:
+        """Whether every number is here; asks, and does not wait."""
+        return all(transfer.arrived is None or transfer.arrived.query() for transfer in self._transfers)
+
+    def deliver(self) -> None:
+        """Hand out the numbers, once."""
+        transfers, self._transfers = self._transfers, []
+        for transfer in transfers:
+            transfer.deliver(transfer.vector.tolist())
+
+
+def local(tensor: Tensor) -> Tensor:
+    """This rank's part of a distributed tensor, any other as it is. Call it under `torch.no_grad()`."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def measurable(tensor: Tensor) -> bool:
+    """Whether a norm of it can be taken as it is: dense, filled, with elements, real or complex floating point."""
+    return (
+        (tensor.is_floating_point() or tensor.is_complex())
+        and tensor.layout is torch.strided
+        and not tensor.is_meta
+        and not tensor.is_quantized
+        and tensor.dtype.itemsize > 1  # float8 has no norm
+        and type(tensor) in (Tensor, torch.nn.Parameter, torch.nn.Buffer)
+        and tensor.numel() > 0
+    )
+
+
+def _norms(tensors: list[Tensor], order: float) -> Sequence[Tensor]:
+    dtype = torch.float32 if tensors[0].dtype in (torch.float16, torch.bfloat16) else None
+    if _foreach_norm is not None:
+        norms: Sequence[Tensor] = _foreach_norm(tensors, order, dtype=dtype)
+        return norms
+    return [torch.linalg.vector_norm(tensor, order, dtype=dtype) for tensor in tensors]
+
+
+def _scalar(tensor: Tensor) -> Tensor:
+    return tensor.reshape(()) if tensor.dim() else tensor

@@ -1,0 +1,326 @@
+"""A session: watches the steps of a run, asks the checks, and keeps the incidents.
+
+The main path is `stepped`: a step has ended, its numbers are on their way, and those of an earlier one are here.
+Whatever goes wrong in here stays in here; the run goes on as it would have.
+"""
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+from ta_lint.core.errors import oneline
+from ta_runtime import checks
+from ta_runtime.facts import Machine, Model, Run, Step, Suspicion
+from ta_runtime.history import History
+from ta_runtime.incidents import Incident, Incidents
+from ta_runtime.names import Names
+from ta_runtime.observers import construction
+from ta_runtime.observers.backwards import Backwards
+from ta_runtime.observers.forwards import Forwards
+from ta_runtime.observers.loaders import Loaders
+from ta_runtime.observers.optimizers import Optimizers
+from ta_runtime.places import BUILT, NOWHERE, Place, of_class
+from ta_runtime.settings import Settings
+from ta_runtime.window import Window
+
+_ARMED = 2
+"""Steps that are audited after a new incident, to see it from close up."""
+_IN_FLIGHT = 4
+"""Steps whose numbers may be on their way at once; of more, the newest is not looked at."""
+_PATIENCE = 3
+"""How often an observer may raise before the session lets go of the run."""
+
+
+class AuditFailed(Exception):
+    """A finding at or above `fail_level`: raised out of `optimizer.step()`, after the step."""
+
+
+class Session:
+    """Watches every optimizer of the process, or those that are given. Not thread-safe: steps run in one thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        models: Iterable[nn.Module] = (),
+        optimizers: Iterable[torch.optim.Optimizer] | None = None,
+        on_incident: Callable[[Incident], object] = lambda incident: None,
+    ) -> None:
+        self.settings = settings
+        self.names = Names()
+        self.history = History()
+        self.incidents = Incidents()
+        self.machine = machine()
+        self.not_seen: dict[str, int] = {}
+        """What the session could not look at, and how often."""
+        self.step_count = 0
+        """Optimizer steps so far, of all optimizers together."""
+        self.started = False
+        self._on_incident = on_incident
+        self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
+        self._checks = checks.enabled(settings.rules)
+        self._off: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._judged: set[int] = set()
+        self._judged_models: list[nn.Module] = []
+        self._expected: set[int] = set()
+        self._armed = 0
+        self._pending: deque[Window] = deque()
+        self._first_step: float | None = None
+        self._last_step: float | None = None
+        self._thread = threading.get_ident()
+        self.optimizers = Optimizers(self)
+        self.forwards = Forwards(self)
+        self.backwards = Backwards(self)
+        self.loaders = Loaders(self)
+        self.wants_digests = "TA313" in settings.rules
+        self.window = self._next_window(settings.start_step)
+        for model in models:
+            self.names.add(model)
+
+    # -- from the start to the end ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Attach to torch."""
+        assert not self.started
+        self.started = True
+        construction.attach()
+        self.optimizers.attach()
+        self.backwards.attach()
+        self.loaders.attach()
+        self._follow_window()
+
+    def stop(self) -> None:
+        """Let go of torch, and judge what is still on its way. The incidents stay."""
+        if not self.started:
+            return
+        self.started = False
+        self.forwards.detach()
+        self._set_stance(None)
+        self.loaders.detach()
+        self.backwards.detach()
+        self.optimizers.detach()
+        construction.detach()
+        self.flush()
+
+    def conclude(self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None) -> None:
+        """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
+        seconds = (self._last_step or 0.0) - (self._first_step or 0.0)
+        found = self.loaders.found
+        run = Run(
+            self.step_count, self.machine, found, self.history, seconds, rank, world_size, dict(peers or {})
+        )
+        self._open(list(self._asked("run", run)), max(self.window.index - 1, 0))
+
+    def flush(self) -> None:
+        """Judge everything that was noted, waiting for its numbers; also of a step that did not end."""
+        if self.window.step is not None:
+            self.window.step.complete = False
+        if not self.window.empty:
+            self._pending.append(self.window)
+            self.window = Window(self.window.index, None)
+        while self._pending:
+            self._judge(self._pending.popleft())
+
+    # -- asked by the observers -------------------------------------------------------------------------------
+
+    @property
+    def in_backward(self) -> bool:
+        return self.backwards.running
+
+    def watches(self, optimizer: torch.optim.Optimizer) -> bool:
+        return self._only is None or id(optimizer) in self._only
+
+    def looks_at(self, window: Window) -> bool:
+        """Whether the gradients of a window are read."""
+        every = self.settings.gradients_every_n_steps
+        return window.step is not None or (every > 0 and window.index % every == 0)
+
+    def model(self, module: nn.Module, caller: Place) -> Model:
+        """The facts of a model that is called, or given."""
+        self.names.add(module)
+        place = BUILT.get(module) or of_class(type(module)) or caller
+        return Model(module, place, self.names, self.machine)
+
+    def compiled_away(self, module: nn.Module) -> bool:
+        """Whether the modules inside cannot be seen, as `torch.compile` runs them in its own code."""
+        compiled = type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None)
+        if not compiled or self.settings.compiled == "eager":
+            return False
+        self._miss("the layers inside a compiled model; `compiled='eager'` runs audited steps uncompiled")
+        return True
+
+    def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000."""
+
+        @wraps(method)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self._thread:
+                return None
+            try:
+                return method(*args, **kwargs)
+            except AuditFailed:
+                raise
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self._observer_failed(method.__qualname__, error)
+                return None
+
+        return run
+
+    def window_for(self, optimizer: torch.optim.Optimizer) -> Window:
+        """The window in which an optimizer steps now: a new one if it has stepped in the current one already."""
+        if id(optimizer) in self.window.stepped:
+            self._close()
+        return self.window
+
+    def stepped(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has stepped; with the last of those in use, the step of the run is over."""
+        self.step_count += 1
+        self._last_step = time.perf_counter()
+        if self._first_step is None:
+            self._first_step = self._last_step
+        self.loaders.stepped()
+        if id(optimizer) not in self._judged:
+            self._judged.add(id(optimizer))
+            self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
+        self.window.stepped.add(id(optimizer))
+        expected = self._expected or {id(other) for other in construction.OPTIMIZERS if self.watches(other)}
+        if expected <= self.window.stepped:
+            self._close()
+
+    def skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        """A GradScaler found an overflow and left the optimizer alone."""
+        if self.watches(optimizer):
+            self.window.losses.clear()
+            self.window.clipped = None
+            self._close()
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        """The step is over: send its numbers off, judge those that have arrived, and begin the next."""
+        window = self.window
+        self._expected = window.stepped or self._expected
+        if not window.empty:
+            if len(self._pending) < _IN_FLIGHT:
+                self._pending.append(window)
+            else:
+                self._miss("steps whose numbers had not arrived four steps later")
+        self.window = self._next_window(window.index + 1)
+        self._follow_window()
+        while self._pending and self._pending[0] is not window and self._pending[0].readings.arrived:
+            self._judge(self._pending.popleft())
+
+    def _next_window(self, index: int) -> Window:
+        every = self.settings.every_n_steps
+        audited = self._armed > 0 or (every > 0 and index % every == 0)
+        self._armed = max(self._armed - 1, 0)
+        return Window(index, Step(index, NOWHERE, self.machine) if audited else None)
+
+    def _follow_window(self) -> None:
+        """Attach what an audited step needs, or let go of it."""
+        audited = self.window.step is not None
+        if self.forwards.attached:
+            self.forwards.detach()
+        if audited:
+            self.forwards.attach()
+        if self.settings.compiled == "eager":
+            self._set_stance("force_eager" if audited else None)
+
+    _stance: Any = None
+
+    def _set_stance(self, stance: str | None) -> None:
+        if self._stance is not None:
+            torch.compiler.set_stance("default")
+            self._stance = None
+        if stance is not None:
+            torch.compiler.set_stance(stance)
+            self._stance = stance
+
+    def _judge(self, window: Window) -> None:
+        """Ask the checks about a step, now that its numbers are here."""
+        window.readings.deliver()
+        suspicions: list[tuple[str, Suspicion]] = []
+        for gradients in window.gradients:
+            suspicions += self._asked("gradients", gradients)
+        step = window.step
+        if step is not None:
+            step.gradients = window.gradients
+            if window.gradients:
+                step.place = window.gradients[0].place
+            for forward in step.forwards:
+                module = forward.model.module
+                if not any(module is judged for judged in self._judged_models):
+                    self._judged_models.append(module)
+                    suspicions += self._asked("model", forward.model)
+            suspicions += self._asked("step", step)
+            self._look_closer(step)
+        for gradients in window.gradients:
+            if not gradients.skipped:
+                key = gradients.optimizer.optimizer
+                self.history.add_norm(key, gradients.before_clipping or gradients.total)
+                self.history.add_loss(key, gradients.step, gradients.loss)
+        self._open(suspicions, window.index)
+
+    def _look_closer(self, step: Step) -> None:
+        """A sample that did not change says little: the next audited step keeps the whole parameter."""
+        for update in step.updates:
+            if update.largest == 0.0 and not update.exact:
+                self.optimizers.exact.add(id(update.tensor))
+
+    def _asked(self, fact: str, value: object) -> Iterable[tuple[str, Suspicion]]:
+        for check in self._checks:
+            if check.fact != fact or check.rule in self._off:
+                continue
+            try:
+                yield from [(check.rule, suspicion) for suspicion in check.function(value)]
+            except Exception as error:  # noqa: BLE001 - a check never stops the run
+                self._off.add(check.rule)
+                message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
+                yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
+
+    def _open(self, suspicions: list[tuple[str, Suspicion]], step: int) -> None:
+        if not suspicions:
+            return
+        for incident in self.incidents.add(suspicions, step):
+            if incident.suspicion.cause and self.settings.every_n_steps:
+                self._armed = _ARMED
+            self._on_incident(incident)
+
+    def audit(self, fact: str, value: object) -> None:
+        """Ask the checks of one fact now, as `Auditor.audit_static` does."""
+        self._open(list(self._asked(fact, value)), self.window.index)
+
+    # -- what goes wrong --------------------------------------------------------------------------------------
+
+    def _observer_failed(self, name: str, error: Exception) -> None:
+        self._failures[name] = self._failures.get(name, 0) + 1
+        message = f"the observer `{name}` raised {type(error).__name__}: {oneline(error)}"
+        self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
+        if self._failures[name] == _PATIENCE:
+            self._miss(f"anything from step {self.window.index} on: the observer `{name}` kept failing")
+            self.stop()
+
+    def _miss(self, what: str) -> None:
+        self.not_seen[what] = self.not_seen.get(what, 0) + 1
+
+
+def machine() -> Machine:
+    """The hardware of this process."""
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if accelerator is None:
+        return Machine(None)
+    capability = torch.cuda.get_device_capability() if accelerator.type == "cuda" else None
+    return Machine(accelerator.type, capability)
+
+
+def script() -> str:
+    """The file that Python runs, empty in an interactive session."""
+    return getattr(sys.modules.get("__main__"), "__file__", None) or ""

@@ -1,0 +1,100 @@
+"""What a session is asked to do: the arguments of `enable` and `Auditor` over `[tool.ta]` of the project."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ta_lint.core.catalogue import catalogue
+from ta_lint.core.config import Config, Configs, Options, project_root
+from ta_lint.core.errors import UsageError
+from ta_lint.core.finding import Finding, Severity
+
+OnFinding = Callable[[Finding], object]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for one session; `resolve` makes it."""
+
+    config: Config
+    root: Path
+    """The folder that finding paths are relative to."""
+    rules: frozenset[str]
+    """Ids of the enabled rules that a run can see."""
+    every_n_steps: int
+    gradients_every_n_steps: int
+    start_step: int
+    output: Path | None
+    fail_level: Severity | None
+    on_finding: OnFinding | None
+    baseline: Path | None
+    compiled: Literal["skip", "eager"]
+    live: bool
+
+
+def resolve(
+    *,
+    rules: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] = (),
+    every_n_steps: int = 1000,
+    gradients_every_n_steps: int = 1,
+    start_step: int = 0,
+    output: str | Path | None = None,
+    fail_level: str | None = None,
+    on_finding: OnFinding | None = None,
+    baseline: str | Path | None = None,
+    compiled: Literal["skip", "eager"] = "skip",
+    live: bool = True,
+) -> Settings:
+    """The settings that these arguments and the project's `[tool.ta]` give.
+
+    Raises:
+        UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
+    """
+    _check_number("every_n_steps", every_n_steps)
+    _check_number("gradients_every_n_steps", gradients_every_n_steps)
+    _check_number("start_step", start_step)
+    if compiled not in ("skip", "eager"):
+        raise UsageError(f"compiled: {compiled!r} is neither 'skip' nor 'eager'")
+    if on_finding is not None and not callable(on_finding):
+        raise UsageError("on_finding: not a function of one finding")
+    level = None
+    if fail_level is not None:
+        try:
+            level = Severity(fail_level)
+        except ValueError as error:
+            raise UsageError(f"fail_level: {fail_level!r} is none of note, warning, error") from error
+    cwd = Path.cwd()
+    options = Options(
+        select=_listed(rules),
+        ignore=_listed(ignore) or [],
+        baseline=Path(baseline) if baseline is not None else None,
+    )
+    config = Configs(options, cwd).root_config
+    seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
+    return Settings(
+        config=config,
+        root=project_root(cwd),
+        rules=config.rules & seen,
+        every_n_steps=every_n_steps,
+        gradients_every_n_steps=gradients_every_n_steps,
+        start_step=start_step,
+        output=Path(output).absolute() if output is not None else None,
+        fail_level=level,
+        on_finding=on_finding,
+        baseline=config.baseline.absolute() if config.baseline is not None else None,
+        compiled=compiled,
+        live=live,
+    )
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{name}: {value!r} is not a number of steps, 0 or more")
+
+
+def _listed(names: str | Iterable[str] | None) -> list[str] | None:
+    if names is None:
+        return None
+    return names.replace(",", " ").split() if isinstance(names, str) else list(names)
