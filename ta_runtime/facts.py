@@ -4,7 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -124,13 +124,14 @@ class Optimizer:
 class Value:
     """A tensor that passed by: what it is, and, where it was measured, what is in it.
 
-    `minimum` and `maximum` of integers and of float model inputs; `mean` and `std` (unbiased) of float model inputs;
+    `minimum` and `maximum` of integers and of float model inputs; `mean` and `std` of float model inputs, computed from
+    sums in float32: a `std` below a thousandth of the mean is not exact;
     `norm` is the L2 norm, not finite when an element is not (or when squares overflow, above about 1e19 in float32).
     For a class-index target, `minimum` and `maximum` leave out its `ignore_index`.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: torch.Size
     dtype: torch.dtype
     device: torch.device
     requires_grad: bool = False
@@ -142,21 +143,23 @@ class Value:
 
     @classmethod
     def of(cls, name: str, tensor: Tensor) -> "Value":
-        return cls(name, tuple(tensor.shape), tensor.dtype, tensor.device, tensor.requires_grad)
+        return cls(name, tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
 
     @property
     def numel(self) -> int:
-        return int(torch.Size(self.shape).numel())
+        return self.shape.numel()
 
 
 @dataclass(slots=True)
 class Call:
     """One call of one module inside a forward pass, in order of completion.
 
-    `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included.
-    `dead` is, for an activation that outputs exact zeros (ReLU and its kin), the share of its units that are zero for
-    the whole batch; `saturated`, for sigmoid and tanh, the share of outputs within 0.01 of a limit. A unit is an entry
-    of dimension 1 (channels) of an input of 3 or more dimensions from a convolution layout, else of the last.
+    `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included; a
+    tensor that goes from one call to the next is the same `Value` in both. `dead` is, for an activation that outputs
+    exact zeros (ReLU and its kin), the share of its units that are zero for the whole batch; a unit is a channel
+    (dimension 1) of an output of 4 or more dimensions, else an entry of the last. `saturated`, for sigmoid and tanh, is
+    the share of outputs within 0.01 of a limit. Only the outputs of modules without children have a `norm`, and those
+    of rectifiers have none.
     """
 
     module: nn.Module
@@ -261,8 +264,7 @@ class Gradients:
     """The gradients that one optimizer step uses: accumulated, reduced, unscaled and clipped, as the step sees them.
 
     `tensors` are the parameters that require gradients, and of the others nothing is said. `norms` are the L2 norms of
-    their gradients in that order, None where there is none (or it is sparse and the step is not audited); `largest`
-    the largest magnitudes, on audited steps only. `before_clipping` is the norm that `clip_grad_norm_` returned in this
+    their gradients in that order, None where there is none (or it is sparse and the step is not audited). `before_clipping` is the norm that `clip_grad_norm_` returned in this
     step. `loss` is the value that `backward` was called on last, without the scale of a GradScaler. Under FSDP2 norms
     are of this rank's shard: `sharded`. `skipped` says that a GradScaler found an overflow and the step changes
     nothing.
@@ -276,8 +278,9 @@ class Gradients:
     present: list[bool]
     audited: bool
     history: "History"
-    norms: list[float | None] = field(default_factory=list)
-    largest: list[float | None] = field(default_factory=list)
+    norms: Sequence[float | None] = ()
+    total: float | None = None
+    """The global L2 norm at the step; None if there are no gradients."""
     before_clipping: float | None = None
     loss: float | None = None
     loss_place: "Place | None" = None
@@ -287,12 +290,6 @@ class Gradients:
     skipped: bool = False
     scale: float = 1.0
 
-    @property
-    def total(self) -> float | None:
-        """The global L2 norm at the step; None before the numbers are there, or if there are none."""
-        known = [norm for norm in self.norms if norm is not None]
-        return sum(norm * norm for norm in known) ** 0.5 if known else None
-
     def parameter(self, index: int) -> Parameter:
         return self.optimizer.names.parameter(self.tensors[index], self.optimizer)
 
@@ -301,8 +298,9 @@ class Gradients:
 class Update:
     """What one audited optimizer step did to one parameter.
 
-    `change` and `weight` are L2 norms over the same elements: all, or an even sample of about 4096 where `exact` is
-    False. `largest` is the largest change of a single element.
+    `weight` (before the step) and `change` are L2 norms over the same elements: all, or an even sample of about 4096
+    where `exact` is False. `changed` is the share of these elements that are not as they were; it is counted for half
+    precision, and for what a norm of zero says did not change in an earlier audit.
     """
 
     tensor: Tensor
@@ -312,7 +310,7 @@ class Update:
     learning_rate: float
     weight: float | None = None
     change: float | None = None
-    largest: float | None = None
+    changed: float | None = None
     gradient: float | None = None
     """The L2 norm of its gradient at the step."""
     skipped: bool = False

@@ -107,8 +107,12 @@ class Session:
         self.loaders.detach()
         self.backwards.detach()
         self.optimizers.detach()
-        construction.detach()
         self.flush()
+        optimizers = list(construction.OPTIMIZERS)
+        construction.detach()
+        for optimizer in optimizers:
+            if self.watches(optimizer) and id(optimizer) not in self._judged:  # it never stepped
+                self._judge_optimizer(optimizer)
 
     def conclude(self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None) -> None:
         """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
@@ -124,6 +128,8 @@ class Session:
         if self.window.step is not None:
             self.window.step.complete = False
         if not self.window.empty:
+            with torch.no_grad():
+                self.window.readings.send()
             self._pending.append(self.window)
             self.window = Window(self.window.index, None)
         while self._pending:
@@ -160,9 +166,11 @@ class Session:
     def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000."""
 
+        thread = threading.get_ident
+
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != self._thread:
+            if torch.compiler.is_compiling() or thread() != self._thread:
                 return None
             try:
                 return method(*args, **kwargs)
@@ -188,8 +196,7 @@ class Session:
             self._first_step = self._last_step
         self.loaders.stepped()
         if id(optimizer) not in self._judged:
-            self._judged.add(id(optimizer))
-            self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
+            self._judge_optimizer(optimizer)
         self.window.stepped.add(id(optimizer))
         expected = self._expected or {id(other) for other in construction.OPTIMIZERS if self.watches(other)}
         if expected <= self.window.stepped:
@@ -210,6 +217,8 @@ class Session:
         self._expected = window.stepped or self._expected
         if not window.empty:
             if len(self._pending) < _IN_FLIGHT:
+                with torch.no_grad():
+                    window.readings.send()
                 self._pending.append(window)
             else:
                 self._miss("steps whose numbers had not arrived four steps later")
@@ -227,9 +236,11 @@ class Session:
     def _follow_window(self) -> None:
         """Attach what an audited step needs, or let go of it."""
         audited = self.window.step is not None
-        if self.forwards.attached:
+        if not audited:
             self.forwards.detach()
-        if audited:
+        elif self.forwards.attached:
+            self.forwards.begin()
+        else:
             self.forwards.attach()
         if self.settings.compiled == "eager":
             self._set_stance("force_eager" if audited else None)
@@ -269,11 +280,16 @@ class Session:
                 self.history.add_loss(key, gradients.step, gradients.loss)
         self._open(suspicions, window.index)
 
+    def _judge_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        self._judged.add(id(optimizer))
+        self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
+
     def _look_closer(self, step: Step) -> None:
-        """A sample that did not change says little: the next audited step keeps the whole parameter."""
+        """A small sample that did not change says little: the next audited step compares the whole parameter."""
         for update in step.updates:
-            if update.largest == 0.0 and not update.exact:
-                self.optimizers.exact.add(id(update.tensor))
+            if update.change == 0.0 and update.changed is None:
+                self.optimizers.closer.add(id(update.tensor))
+                self._armed = max(self._armed, 1)
 
     def _asked(self, fact: str, value: object) -> Iterable[tuple[str, Suspicion]]:
         for check in self._checks:

@@ -1,4 +1,4 @@
-"""Code blocks in Markdown whose expected findings are marked on the line: `# static: TA600 TA401`."""
+"""Code blocks in Markdown whose expected findings are marked on the line: `# static: TA401  # runtime: TA401`."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```python(?P<info>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
-_MARK = re.compile(r"#\s*static:(?P<rules>(?:\s+TA\d{3})+)")
+_MARK = re.compile(r"#\s*(?P<observer>static|runtime):(?P<rules>(?:\s+TA\d{3})+)")
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Block:
     settings: dict[str, str]
     code: str
 
-    @property
-    def expected(self) -> set[tuple[int, str]]:
-        """(line, rule) of every mark."""
+    def expected(self, observer: str) -> set[tuple[int, str]]:
+        """(line, rule) of every mark of an observer, static or runtime."""
         return {
             (number, rule)
             for number, line in enumerate(self.code.split("\n"), 1)
             for mark in _MARK.finditer(line)
+            if mark["observer"] == observer
             for rule in mark["rules"].split()
         }
 

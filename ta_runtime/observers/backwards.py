@@ -65,7 +65,10 @@ class Backwards:
             unscaled = self._scaled[1]
         self._scaled = None
         if unscaled.numel() == 1 and unscaled.is_floating_point() and not unscaled.is_meta:
-            window.losses.append(local(unscaled.data))  # without its graph, which would live on
+            # The last one is held with its graph until the step, as the training code itself does: taking it off
+            # would be one operation more. Of accumulated micro-batches the others are held without.
+            window.losses = [loss.detach() for loss in window.losses]
+            window.losses.append(local(unscaled))
         if window.step is not None or window.loss_place is None:
             window.loss_place = here()
 
@@ -84,7 +87,7 @@ class Backwards:
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original(scaler, outputs)
             if isinstance(outputs, Tensor) and isinstance(result, Tensor) and self._patches:
-                self._scaled = (weakref.ref(result), outputs.data)
+                self._scaled = (weakref.ref(result), outputs)
             return result
 
         return scale

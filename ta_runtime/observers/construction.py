@@ -48,6 +48,7 @@ def detach() -> None:
     if _users == 0:
         while _undo:
             _undo.pop()()
+        OPTIMIZERS.clear()
 
 
 def _module_registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:

@@ -35,11 +35,10 @@ _BY_CLASS = ("cross_entropy", "nll_loss")
 
 
 class Losses:
-    """Watches functions for one audited window. `inside` gives the module that is running."""
+    """Watches functions for one audited window."""
 
-    def __init__(self, session: "Session", inside: Callable[[], nn.Module | None]) -> None:
+    def __init__(self, session: "Session") -> None:
         self._session = session
-        self._inside = inside
         self._patches: list[Patch] = []
         self._record_guarded = session.guarded(self._record)
         self._value_guarded = session.guarded(self._value)

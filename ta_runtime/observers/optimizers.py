@@ -7,12 +7,13 @@ pickling and schedulers.
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ta_runtime.facts import Gradients, Optimizer, Update
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 SAMPLE = 4096
 """Elements of a parameter that are kept over an audited step, to see what it changed."""
 
+_foreach_add = getattr(torch, "_foreach_add", None)  # these two are not public: with a fallback
+_foreach_sub = getattr(torch, "_foreach_sub", None)
+_PLAIN = {Tensor}
 _STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
 _RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
 
@@ -48,8 +52,8 @@ class Optimizers:
         self._facts: dict[int, Optimizer] = {}
         self._running: dict[int, _Sample | None] = {}
         self._undo: list[Callable[[], None]] = []
-        self.exact: set[int] = set()
-        """Parameters, by id, of which a sample did not change: the next audited step keeps them whole."""
+        self.closer: set[int] = set()
+        """Parameters, by id, of which a sample did not change: audited steps compare them whole."""
 
     def attach(self) -> None:
         # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
@@ -121,28 +125,20 @@ class Optimizers:
 
     @torch.no_grad()
     def _measure(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
-        tensors: list[Tensor] = []
-        present: list[bool] = []
-        measured: list[Tensor] = []
-        indices: list[int] = []
         audited = window.step is not None
-        plain = True
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if not parameter.requires_grad:
-                    continue
-                gradient = parameter.grad
-                tensors.append(parameter)
-                present.append(gradient is not None)
-                if gradient is None:
-                    continue
-                if type(gradient) is not Tensor or gradient.layout is not torch.strided or gradient.is_meta:
-                    plain = False
-                    gradient = _dense(gradient, audited)
-                    if gradient is None:
-                        continue
-                measured.append(gradient)
-                indices.append(len(tensors) - 1)
+        tensors = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        gradients = [parameter.grad for parameter in tensors]
+        present = [gradient is not None for gradient in gradients]
+        indices: Sequence[int] = range(len(tensors))
+        plain = {type(gradient) for gradient in gradients} == _PLAIN and not any(
+            gradient.is_sparse or gradient.is_meta for gradient in gradients
+        )
+        if plain:
+            measured = gradients
+        else:
+            dense = [None if gradient is None else _dense(gradient, audited) for gradient in gradients]
+            indices = [index for index, gradient in enumerate(dense) if gradient is not None]
+            measured = [dense[index] for index in indices]
         facts = Gradients(
             step=window.index,
             optimizer=self.facts(optimizer),
@@ -153,7 +149,7 @@ class Optimizers:
             history=self._session.history,
             loss_place=window.loss_place,
             backwards=window.backwards,
-            sharded=not plain and any(hasattr(parameter, "to_local") for parameter in tensors),
+            sharded=not plain and any(isinstance(parameter, DTensor) for parameter in tensors),
         )
         window.gradients.append(facts)
         self._read(facts, optimizer, measured, indices, window)
@@ -163,7 +159,7 @@ class Optimizers:
         facts: Gradients,
         optimizer: torch.optim.Optimizer,
         measured: list[Tensor],
-        indices: list[int],
+        indices: Sequence[int],
         window: "Window",
     ) -> None:
         """Send the numbers off: the norms, and beside them the few scalars that belong to the step."""
@@ -179,33 +175,30 @@ class Optimizers:
         count = len(facts.tensors)
 
         def deliver(values: list[float]) -> None:
-            norms: list[float | None] = [None] * count
-            for index, value in zip(indices, values, strict=False):
-                norms[index] = value
-            facts.norms = norms
+            taken = len(indices)
             beside: dict[str, list[float]] = {}
-            for (name, _), value in zip(extras, values[len(indices) :], strict=True):
+            for (name, _), value in zip(extras, values[taken:], strict=True):
                 beside.setdefault(name, []).append(value)
+            norms = values[:taken]
+            divisor = beside.get("scale", [1.0])[0]
+            if divisor != 1.0:
+                facts.scale = divisor
+                norms = [norm / divisor for norm in norms]
+            facts.total = math.hypot(*norms) if norms else None
+            if taken == count:
+                facts.norms = norms
+            else:
+                facts.norms = [None] * count
+                for index, value in zip(indices, norms, strict=True):
+                    facts.norms[index] = value
             if "loss" in beside:
                 facts.loss = sum(beside["loss"]) / len(beside["loss"])
             if "clipped" in beside:
                 facts.before_clipping = beside["clipped"][0]
             if beside.get("overflow", [0.0])[0]:
                 facts.skipped = True
-            if "scale" in beside:
-                facts.scale = beside["scale"][0]
-                facts.norms = [norm and norm / facts.scale for norm in norms]
 
         window.readings.norms(measured, deliver, beside=[tensor for _, tensor in extras])
-        if facts.audited:
-
-            def deliver_largest(values: list[float]) -> None:
-                facts.largest = [None] * count
-                for index, value in zip(filled, values, strict=True):
-                    facts.largest[index] = value
-
-            filled = [index for index, tensor in zip(indices, measured, strict=True) if tensor.numel()]
-            window.readings.norms([t for t in measured if t.numel()], deliver_largest, order=math.inf)
 
     # -- updates ----------------------------------------------------------------------------------------------
 
@@ -218,21 +211,20 @@ class Optimizers:
         for group in optimizer.param_groups:
             rate = float(group["lr"]) if isinstance(group.get("lr"), (int, float)) else math.nan
             for parameter in group["params"]:
-                values = local(parameter.detach()) if parameter.is_leaf else None
-                if values is None or not measurable(values):
+                values = local(parameter)
+                if not measurable(values):
                     continue
-                exact = values.numel() <= SAMPLE or id(parameter) in self.exact
+                exact = values.numel() <= SAMPLE or id(parameter) in self.closer
                 updates.append(Update(parameter, facts, exact, parameter.grad is not None, rate))
                 parameters.append(parameter)
                 views.append(_view(values, exact))
-        before = [view.clone() for view in views]
-        return _Sample(updates, parameters, before)
+        return _Sample(updates, parameters, _copies(views))
 
     def _compare(self, sample: _Sample, window: "Window") -> None:
         """The change of each parameter, by differences of its sample in the parameter's own dtype."""
         assert window.step is not None
         after = [
-            _view(local(parameter.detach()), update.exact)
+            _view(local(parameter), update.exact)
             for parameter, update in zip(sample.parameters, sample.updates, strict=True)
         ]
         same = [
@@ -242,18 +234,25 @@ class Optimizers:
         ]
         updates = [sample.updates[index] for index in same]
         befores = [sample.before[index] for index in same]
-        changes = [after[index] - sample.before[index] for index in same]
+        changes = _differences([after[index] for index in same], befores)
 
-        def put(name: str) -> Callable[[list[float]], None]:
-            def deliver(values: list[float]) -> None:
-                for update, value in zip(updates, values, strict=True):
-                    setattr(update, name, value)
+        def deliver(norms: list[float]) -> None:
+            for update, weight, change in zip(updates, norms, norms[len(updates) :], strict=False):
+                update.weight, update.change = weight, change
 
-            return deliver
+        window.readings.norms([*befores, *changes], deliver)
+        counted = [
+            index
+            for index, update in enumerate(updates)
+            if befores[index].dtype.itemsize == 2 or id(update.tensor) in self.closer
+        ]
 
-        window.readings.norms(befores, put("weight"))
-        window.readings.norms(changes, put("change"))
-        window.readings.norms(changes, put("largest"), order=math.inf)
+        def deliver_changed(counts: list[float]) -> None:
+            for index, count in zip(counted, counts, strict=True):
+                updates[index].changed = count / max(changes_numel[index], 1)
+
+        changes_numel = [change.numel() for change in changes]
+        window.readings.norms([changes[index] for index in counted], deliver_changed, order=0.0)
         window.step.updates.extend(updates)
 
 
@@ -263,6 +262,18 @@ def _view(values: Tensor, exact: bool) -> Tensor:
         return values
     flat = values.view(-1) if values.is_contiguous() else values.reshape(-1)
     return flat[:: max(1, values.numel() // SAMPLE)]
+
+
+def _copies(tensors: list[Tensor]) -> list[Tensor]:
+    if _foreach_add is None or not tensors:
+        return [tensor.clone() for tensor in tensors]
+    return list(_foreach_add(tensors, 0))
+
+
+def _differences(after: list[Tensor], before: list[Tensor]) -> list[Tensor]:
+    if _foreach_sub is None or not after:
+        return [now - then for now, then in zip(after, before, strict=True)]
+    return list(_foreach_sub(after, before))
 
 
 def _dense(gradient: Tensor, audited: bool) -> Tensor | None:

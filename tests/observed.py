@@ -1,0 +1,37 @@
+"""Code run under `ta_runtime`, for the tests of the run."""
+
+import os
+from pathlib import Path
+
+from ta_lint.core.finding import Finding
+from ta_runtime.audit import Audit
+from ta_runtime.settings import resolve
+
+
+def observed(
+    code: str, folder: Path, *, path: str = "example.py", every_n_steps: int = 1, **options: object
+) -> list[Finding]:
+    """The findings of a script that is written to `folder` and run there, every step audited.
+
+    A script that raises has the findings up to there; what it raised is passed on only if it is an `AssertionError`.
+    """
+    script = folder / path
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(code, encoding="utf-8")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))  # type: ignore[arg-type]
+        audit.start()
+        namespace = {"__name__": "__main__", "__file__": str(script)}
+        try:
+            exec(compile(code, str(script), "exec"), namespace)
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            audit.raised = error  # type: ignore[attr-defined]
+        finally:
+            audit.stop()
+        return audit.findings
+    finally:
+        os.chdir(before)
