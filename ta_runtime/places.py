@@ -58,7 +58,7 @@ def here() -> Place:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
-            return _place(frame.f_code, frame.f_lasti, frame.f_lineno)
+            return _place(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
         frame = frame.f_back
     return NOWHERE
 
@@ -69,7 +69,7 @@ def built(instance: object) -> Place:
     while frame is not None:
         code = frame.f_code
         if not is_library(code.co_filename) and not _is_constructor_of(instance, frame):
-            return _place(code, frame.f_lasti, frame.f_lineno)
+            return _place(code.co_filename, code, frame.f_lasti)
         frame = frame.f_back
     return NOWHERE
 
@@ -82,14 +82,12 @@ def _is_constructor_of(instance: object, frame: FrameType) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _place(code: CodeType, instruction: int, line: int) -> Place:
-    position = next(islice(code.co_positions(), instruction // 2, None), None)
-    if position is None or position[0] is None:
-        return Place(code.co_filename, line)
-    first, last, column, end_column = position
-    if column is None or end_column is None:
-        return Place(code.co_filename, first)
-    return Place(code.co_filename, first, last, column, end_column)
+def _place(filename: str, code: CodeType, instruction: int) -> Place:
+    """The file is named beside the code object, as equal code of two files is equal."""
+    line, last, column, end_column = next(islice(code.co_positions(), instruction // 2, None))
+    if line is None or column is None or end_column is None:
+        return Place(filename, line or code.co_firstlineno)
+    return Place(filename, line, last, column, end_column)
 
 
 class Register:

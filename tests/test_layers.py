@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "ta_lint").rglob("*.py"))
+RUNTIME_FILES = sorted((ROOT / "ta_runtime").rglob("*.py"))
 
 # What each part of ta_lint may import of ta_lint, besides itself and ta_lint.core.
 ALLOWED = {
@@ -23,6 +24,32 @@ ALLOWED = {
     "__init__": set(),
 }
 
+# The same for ta_runtime, from the bottom up.
+RUNTIME_ALLOWED = {
+    "places": set(),
+    "readings": set(),
+    "tree": set(),
+    "history": set(),
+    "settings": set(),
+    "names": {"facts", "places"},
+    "facts": {"history", "names", "places"},
+    "window": {"facts", "places", "readings"},
+    "incidents": {"facts", "places"},
+    "observers": {"facts", "places", "readings", "tree", "window", "session"},
+    "checks": {"facts", "history", "places"},
+    "session": {"checks", "facts", "history", "incidents", "names", "observers", "places", "settings", "window"},
+    "findings": {"incidents", "places", "settings"},
+    "reports": set(),
+    "ranks": {"incidents", "places"},
+    "audit": {"findings", "incidents", "observers", "ranks", "reports", "session", "settings"},
+    "api": {"audit", "reports", "settings"},
+    "auditor": {"audit", "facts", "reports", "session", "settings"},
+    "reporters": {"auditor", "reports"},
+    "cli": {"api", "audit", "facts", "places", "ranks", "reports", "session", "settings"},
+    "__main__": {"cli"},
+    "__init__": {"api", "auditor", "session"},
+}
+
 
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
@@ -33,7 +60,7 @@ def imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: imports are absolute, so that the arrows can be read"
             names = [alias.name for alias in node.names]
             module = node.module or ""
-            found.update(f"{module}.{name}" for name in names) if module == "ta_lint" else found.add(module)
+            found.update(f"{module}.{name}" for name in names) if module in ("ta_lint", "ta_runtime") else found.add(module)
     return found
 
 
@@ -50,6 +77,17 @@ def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
     assert not {name for name in imports(path) if name.split(".")[0] in ("torch", "ta_runtime")}
     if own == "core":
         assert "libcst" not in {name.split(".")[0] for name in imports(path)}
+
+
+@pytest.mark.parametrize("path", RUNTIME_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_of_the_run_imports_only_what_its_layer_may(path: Path) -> None:
+    own = path.relative_to(ROOT / "ta_runtime").parts[0].removesuffix(".py")
+    found = imports(path)
+    outside = {part(name) for name in found if name.split(".")[0] == "ta_runtime"} - RUNTIME_ALLOWED[own] - {own}
+    assert not outside
+    linter = {name for name in found if name.split(".")[0] == "ta_lint"}
+    assert all(name == "ta_lint.__version__" or name.startswith("ta_lint.core") for name in linter), linter
+    assert not {name for name in found if name.split(".")[0] in ("libcst", "pyflakes")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -98,3 +136,21 @@ def test_the_linter_never_loads_torch(tmp_path: Path) -> None:
     packages = loaded(tmp_path, "check", "--select=ALL", "--format=sarif", "train.py")
     assert {"libcst", "sarif_om"} <= packages
     assert not packages & {"torch", "ta_runtime", "rich"}
+
+
+def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
+    code = (
+        "import sys, torch, ta_runtime\n"
+        "ta_runtime.enable(output=None, live=False)\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
+        "model(torch.ones(4, 2)).mean().backward(); optimizer.step()\n"
+        "assert ta_runtime.disable()\n"
+        "print('loaded:', *sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    modules = set(ran.stdout.rpartition("loaded:")[2].split())
+    assert "ta_lint.core.catalogue" in modules
+    assert not {name for name in modules if name.split(".")[0] in ("libcst", "pyflakes", "sarif_om", "rich")}
+    assert not {name for name in modules if name.startswith("ta_lint.") and not name.startswith("ta_lint.core")}

@@ -33,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_and_the_pages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.split("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"ta_lint"}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"ta_lint", "ta_runtime"}
     packed = {Path(name).name for name in names if name.startswith("ta_lint/_rules/")}
     assert packed == {page.name for page in (ROOT / "rules").glob("TA*.md")}
     assert "ta_lint/py.typed" in names
