@@ -1,6 +1,8 @@
 """The process-wide audit: `enable()` and nothing else to change."""
 
 import atexit
+import multiprocessing.util
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,6 +13,8 @@ from ta_runtime.audit import Audit
 from ta_runtime.settings import OnFinding, resolve
 
 _audit: Audit | None = None
+_command = False
+"""Whether `ta-runtime run` watches: it began before the script, and ends after it."""
 
 
 def enable(
@@ -34,21 +38,24 @@ def enable(
             on the device, and no waiting for it. 0: never.
         rules: what to look for instead of the default rules and `[tool.ta] select`: ids, prefixes, names, tags.
         ignore: what not to look for.
-        output: the report, rewritten whole at each new finding: SARIF for `.sarif`, JSON for `.json`, else text.
-            In a distributed run, rank 1 writes `ta-runtime.rank1.sarif`, and rank 0 gathers all at the end.
-        fail_level: `note`, `warning` or `error`: stop the run by `AuditFailed` at the first such finding.
+        output: the report, rewritten whole at each new finding, so that a job that is killed has its report up to the
+            step before: SARIF for `.sarif`, JSON for `.json`, else text. None: no file. In a distributed run, rank 1
+            writes `ta-runtime.rank1.sarif`, and rank 0 gathers all into its own at the end.
+        fail_level: `note`, `warning` or `error`: stop the run by `AuditFailed` at the first such finding, or a worse.
         on_finding: called with each new `Finding`.
-        baseline: findings that were accepted, as `ta-runtime run --update-baseline` writes them.
+        baseline: findings that were accepted, as `ta-runtime run --update-baseline` writes them; they do not count.
         compiled: models under `torch.compile` hide their layers. `skip` says so in the report; `eager` runs audited
             steps uncompiled, which differs in rounding and in the random numbers of dropout.
         live: print a line to standard error for each new finding, and a table at the end.
 
     Raises:
-        UsageError: an argument or the project's `[tool.ta]` is wrong.
+        UsageError: an argument or the project's `[tool.ta]` is wrong, or the report cannot be written there.
         RuntimeError: it is enabled already.
     """
-    global _audit
-    if _audit is not None:
+    if _command:
+        reports.error_line("`ta-runtime run` watches already; the arguments of `enable()` are not used")
+        return
+    if _audit is not None and _audit.mine:
         raise RuntimeError("ta_runtime is enabled already; call ta_runtime.disable() first")
     settings = resolve(
         every_n_steps=every_n_steps,
@@ -62,24 +69,53 @@ def enable(
         compiled=compiled,
         live=live,
     )
-    _audit = Audit(settings)
-    _audit.start()
-    atexit.register(disable)
+    begin(Audit(settings))
 
 
 def disable() -> list[Finding]:
-    """Let go of torch, write the report, and return the findings; nothing happens if it is not enabled."""
-    global _audit
-    if _audit is None:
+    """Let go of torch, write the report, and return the findings; nothing happens if it is not enabled.
+
+    At the end of the script it happens by itself, also after an exception.
+    """
+    if _audit is None or not _audit.mine:
         return []
-    audit, _audit = _audit, None
-    atexit.unregister(disable)
-    audit.stop()
-    if audit.settings.live:
-        reports.summary(audit.findings, audit.settings.root, audit.output, audit.not_seen)
-    return audit.findings
+    if _command:
+        return _audit.findings
+    return end()
 
 
 def findings() -> list[Finding]:
     """The findings so far, in order of place; none if it is not enabled."""
-    return _audit.findings if _audit is not None else []
+    return _audit.findings if _audit is not None and _audit.mine else []
+
+
+def begin(audit: Audit, *, command: bool = False) -> None:
+    """Make an audit that of this process, until `end` or the end of the process."""
+    global _audit, _command
+    if _audit is not None:  # a copy, from before the fork
+        _audit.let_go()
+    _audit, _command = audit, command
+    audit.start()
+    if not command:
+        atexit.register(_at_exit, getattr(sys, "last_value", None))
+        if reports.is_child():  # one that was forked ends without `atexit`
+            multiprocessing.util.Finalize(None, _at_exit, (None,), exitpriority=0)
+
+
+def end(error: BaseException | None = None) -> list[Finding]:
+    """End the audit of this process and print the table; `error` is what ended the run."""
+    global _audit, _command
+    assert _audit is not None
+    audit, _audit, _command = _audit, None, False
+    atexit.unregister(_at_exit)
+    audit.stop(error)
+    if audit.settings.live:
+        audit.summarise()
+    return audit.findings
+
+
+def _at_exit(last: BaseException | None) -> None:
+    """The script is over. Python keeps an exception that ended it; `last` is one of before."""
+    if _audit is not None and _audit.mine:
+        error = getattr(sys, "last_value", None)
+        end(error if error is not last and not hasattr(sys, "ps1") else None)

@@ -1,27 +1,43 @@
-"""An audit: a session, and what becomes of its findings: live lines, callbacks, the report file, the end of the run."""
+"""An audit: a session, and what becomes of its findings: live lines, callbacks, report files, the end of the run."""
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.finding import Finding
-from ta_runtime import ranks, reports
+from ta_lint.core import baseline
+from ta_lint.core.baseline import Entry
+from ta_lint.core.catalogue import catalogue
+from ta_lint.core.errors import oneline
+from ta_lint.core.finding import Finding, Severity
+from ta_runtime import checks, ranks, reports
 from ta_runtime.findings import findings
 from ta_runtime.incidents import Incident
 from ta_runtime.observers.patching import Patch
+from ta_runtime.reports import ReportFile
 from ta_runtime.session import AuditFailed, Session, script
 from ta_runtime.settings import Settings
 
+_HURRY = timedelta(milliseconds=100)
+"""How long rank 0 waits for the others after an exception of its own: they wait for it in a collective."""
+
 
 class Audit:
-    """One session with its report. `enable` and `Auditor` each hold one."""
+    """One session with its reports. `enable`, `Auditor` and the command each hold one.
+
+    `files` are the reports to keep up to date, by default the one that `settings.output` names. With `recording` the
+    baseline need not exist yet. `place` is the file that stands in for a place outside the user's code, by default the
+    script that runs.
+
+    Raises:
+        UsageError: a report cannot be written where it should be, or the baseline is missing or no baseline.
+    """
 
     def __init__(
         self,
@@ -29,16 +45,49 @@ class Audit:
         *,
         models: Iterable[nn.Module] = (),
         optimizers: Iterable[torch.optim.Optimizer] | None = None,
+        files: Sequence[ReportFile] | None = None,
+        recording: bool = False,
+        place: str = "",
     ) -> None:
         self.settings = settings
+        if files is None:
+            files = [ReportFile(settings.output)] if settings.output is not None else []
+        self.files = list(files)
+        known = settings.baseline
+        self.accepted: list[Entry] = []
+        """The entries of the baseline."""
+        if known is not None and (known.exists() or not recording):
+            self.accepted = baseline.load(known)
         self.new: list[Finding] = []
         """Findings that opened since they were last taken away."""
-        self._callback_works = True
-        self._disk_complaint: str | None = None
+        self.on_opened: list[Callable[[Finding], object]] = []
+        """What to call with each new finding; a call that raises is reported and not made again."""
+        if settings.on_finding is not None:
+            self.on_opened.append(settings.on_finding)
+        self._place = place or script()  # now: Python has forgotten it when the script is over
         self._process = os.getpid()
+        self._process_wide = optimizers is None
+        self._ended = False
+        self._raised: str | None = None
         self._received: dict[int, ranks.Seen] = {}
+        self._missing: list[str] = []
+        self._gathered_at: int | None = None
+        self._handed_over: int | None = None
         self._before_destruction: Patch | None = None
         self.session = Session(settings, models=models, optimizers=optimizers, on_incident=self._opened)
+
+    @property
+    def mine(self) -> bool:
+        """Whether this process began the audit; a forked one has only a copy, and leaves the reports alone."""
+        return os.getpid() == self._process
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this process has anything to report: a child process only once an optimizer has stepped in it.
+
+        A worker that imports a script which calls `enable()` at its top has not.
+        """
+        return self.mine and (self.session.step_count > 0 or not reports.is_child())
 
     @property
     def findings(self) -> list[Finding]:
@@ -46,71 +95,125 @@ class Audit:
         incidents = list(self.session.incidents)
         if self._received:
             incidents = ranks.merged(incidents, self._received)
-        return findings(incidents, self.settings, script())
+        return [finding for _, finding in self._found(incidents)]
 
     @property
     def not_seen(self) -> list[str]:
-        return [
-            f"{what} ({count} times)" if count > 1 else what for what, count in self.session.not_seen.items()
+        """What the run hid, as the ends of sentences."""
+        own = self._hidden
+        if not self._ended:
+            own.append(
+                f"anything after step {self.session.window.index}, where the run was when this was written"
+            )
+        others = [
+            f"{what}, on rank {rank}"
+            for rank, seen in sorted(self._received.items())
+            for what in seen.not_seen
+            if what not in own
         ]
+        return own + others + self._missing
+
+    @property
+    def _hidden(self) -> list[str]:
+        seen = self.session.not_seen.items()
+        hidden = [f"{what} ({count} times)" if count > 1 else what for what, count in seen]
+        if self._ended and self._process_wide and self.session.step_count == 0:
+            hidden.append("any training, as no optimizer stepped in this process")
+        if self._raised is not None:
+            hidden.append(self._raised)
+        return hidden
+
+    def failing(self, level: Severity) -> bool:
+        """Whether there is a finding that counts, at this severity or above."""
+        return any(finding.counts and finding.severity.rank >= level.rank for finding in self.findings)
+
+    # -- from the start to the end ----------------------------------------------------------------------------
 
     def start(self) -> None:
         self.session.start()
         if dist.is_available():
             self._before_destruction = Patch(dist, "destroy_process_group", self._gathering)
 
-    def stop(self) -> None:
-        """End the session, gather what the other ranks saw, and write the report."""
-        if os.getpid() != self._process:  # a forked worker has its parent's report, not one of its own
+    def stop(self, error: BaseException | None = None) -> None:
+        """End the session, gather what the other ranks saw, and write the reports; `error` is what ended the run."""
+        if not self.mine:
             return
         if self._before_destruction is not None:
             self._before_destruction.undo()
-        self.session.stop()
-        self.gather()
+        if error is not None and not isinstance(error, SystemExit):
+            kind = (
+                "was interrupted"
+                if isinstance(error, KeyboardInterrupt)
+                else f"raised `{type(error).__name__}`"
+            )
+            self._raised = f"anything after step {self.session.window.index}, in which the run {kind}"
+        self._attempt(self.session.stop, "the last step could not be judged")
+        self._ended = True
+        self.gather(_HURRY if self._raised is not None else ranks.PATIENCE)
         self.save()
 
-    def gather(self) -> None:
-        """Judge the run so far; on rank 0 with what the other ranks saw, as far as they can be reached."""
+    def let_go(self) -> None:
+        """In a forked child: take the copied session off torch, and keep quiet."""
+        assert not self.mine
+        self._attempt(self.session.stop, "the session could not be ended")
+
+    def gather(self, patience: timedelta = ranks.PATIENCE) -> None:
+        """Judge the run so far as a whole; on rank 0 with what the other ranks saw, as far as they can be reached."""
+        if self._gathered_at == self.session.step_count and not ranks.connected():
+            return
+        self._gathered_at = self.session.step_count
+        self._attempt(lambda: self._gather(patience), "the ranks could not be gathered")
+
+    def _gather(self, patience: timedelta) -> None:
         session = self.session
         rank, size = ranks.rank(), ranks.world_size()
         if rank:
             session.conclude(rank, size)
+            self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
         digests = [loader.digests for loader in session.loaders.found]
-        self._received |= ranks.exchange(ranks.Seen(list(session.incidents), digests))
-        if not rank:
-            session.conclude(rank, size, {other: seen.digests for other, seen in self._received.items()})
+        files = [str(file.written) for file in self.files if file.written is not None]
+        mine = ranks.Seen(list(session.incidents), digests, self._hidden, files)
+        received = ranks.exchange(mine, patience)
+        if rank:
+            if received is not None:
+                self._handed_over = session.step_count
+            return
+        if received is not None:
+            self._received |= received
+            absent = sorted(set(range(1, size)) - received.keys())
+            self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
+        session.conclude(rank, size, {other: seen.digests for other, seen in self._received.items()})
+        self.save()
+        if self.files and all(file.written and not file.complaint for file in self.files):
+            for seen in self._received.values():
+                reports.remove(seen.files)
 
     def _gathering(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Without its process group a rank cannot be asked any more."""
 
         def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
-            try:
-                self.session.flush()
+            group = args[0] if args else kwargs.get("group")
+            if self.mine and self.session.started and (group is None or group is dist.group.WORLD):
+                self._attempt(self.session.flush, "the last step could not be judged")
                 self.gather()
-            except Exception as error:  # noqa: BLE001 - the run goes on
-                reports.error(f"the ranks could not be gathered: {oneline(error)}")
             return original(*args, **kwargs)
 
         return destroy_process_group
 
     def save(self) -> None:
-        """Write the report as it stands, whole or not at all."""
-        path = self.output
-        if path is None or os.getpid() != self._process:
+        """Write the reports as they stand, each whole or not at all."""
+        if not self.speaks or self._handed_over == self.session.step_count:
             return
-        complaint = reports.save(path, self.rendered(reports.format_of(path)))
-        if complaint is not None and complaint != self._disk_complaint:
-            reports.error(f"{complaint}; the run goes on, and the report is tried again with the next finding")
-        self._disk_complaint = complaint
+        for file in self.files:
+            if self.session.step_count == 0 and file.of_another:  # of a child process that did train
+                continue
+            self._attempt(partial(self._write, file), "the report could not be made")
 
-    @property
-    def output(self) -> Path | None:
-        """Where this process writes: the file that was named, with the rank in front of its suffix for ranks above 0."""
-        path = self.settings.output
-        rank = ranks.rank()
-        return path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if path is not None and rank else path
+    def _write(self, file: ReportFile) -> None:
+        file.write(self.rendered(file.form))
 
-    def rendered(self, form: str, *, color: bool = False) -> str:
+    def rendered(self, form: str, *, color: bool = False, brief: bool = False) -> str:
+        """The report in one of `reports.FORMATS`; `brief` leaves out what is not a finding from those for people."""
         return reports.rendered(
             self.findings,
             form,
@@ -118,29 +221,100 @@ class Audit:
             not_seen=self.not_seen,
             baseline=self.settings.baseline is not None,
             color=color,
+            brief=brief,
         )
 
+    def summarise(self) -> None:
+        """Print the table that ends a run; rank 0 speaks for all ranks."""
+        if self.speaks and ranks.rank() == 0:
+            reports.summary(self.findings, self.settings.root, self.files, self.not_seen)
+
+    # -- findings ---------------------------------------------------------------------------------------------
+
+    def _found(self, incidents: Iterable[Incident]) -> list[tuple[Incident, Finding]]:
+        return findings(incidents, self.settings, self._place, self.accepted)
+
     def _opened(self, incident: Incident) -> None:
-        [finding] = [
-            finding
-            for finding in findings([incident], self.settings, script())
-            if finding.rule == incident.rule
-        ][:1]
+        if self.mine:
+            self._attempt(lambda: self._announce(incident), "a finding could not be reported")
+
+    def _announce(self, incident: Incident) -> None:
+        settings = self.settings
+        finding = next(found for other, found in self._found(self.session.incidents) if other is incident)
         self.new.append(finding)
-        if finding.counts and self.settings.live:
-            reports.live(finding, self.settings.root, sys.stderr)
+        level = settings.fail_level
+        loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
+        if finding.counts and settings.live and loud and self.speaks:
+            reports.live(finding, settings.root, sys.stderr)
         self.save()
-        self._call(finding)
-        level = self.settings.fail_level
-        if finding.counts and level is not None and finding.severity.rank >= level.rank and self.session.started:
+        for callback in list(self.on_opened):
+            self._call(callback, finding)
+        if (
+            finding.counts
+            and level is not None
+            and finding.severity.rank >= level.rank
+            and self.session.started
+        ):
             raise AuditFailed(f"{finding.rule} at {finding.site.path}:{finding.site.line}: {finding.message}")
 
-    def _call(self, finding: Finding) -> None:
-        callback = self.settings.on_finding
-        if callback is None or not self._callback_works:
-            return
+    def _call(self, callback: Callable[[Finding], object], finding: Finding) -> None:
         try:
             callback(finding)
         except Exception as error:  # noqa: BLE001 - a callback never stops the run
-            self._callback_works = False
-            reports.error(f"on_finding raised {type(error).__name__}: {oneline(error)}; it is not called again")
+            self.on_opened.remove(callback)
+            name = getattr(callback, "__qualname__", type(callback).__name__)
+            reports.error_line(
+                f"`{name}` raised {type(error).__name__}: {oneline(error)}; it is not called again"
+            )
+
+    def _attempt(self, action: Callable[[], object], complaint: str) -> None:
+        try:
+            action()
+        except AuditFailed:
+            raise
+        except Exception as error:  # noqa: BLE001 - the run goes on
+            reports.error_line(f"{complaint}: {type(error).__name__}: {oneline(error)}")
+
+    # -- the baseline -----------------------------------------------------------------------------------------
+
+    @property
+    def stale(self) -> list[Entry]:
+        """The entries of the baseline that this run shows to be gone.
+
+        A run sees only the code that ran, so an entry is judged only if its rule is one that no reading of the source
+        can find, was looked for, and is about a file that was loaded here; none is if the run raised, or made no step.
+        """
+        if self._raised is not None or self.session.step_count == 0:
+            return []
+        _, unmatched = baseline.marked(self.findings, self.accepted)
+        loaded = {
+            os.path.realpath(path)
+            for module in list(sys.modules.values())
+            if isinstance(path := getattr(module, "__file__", None), str)
+        }
+        return [
+            entry
+            for entry in unmatched
+            if self._looked_for(entry.rule) and os.path.realpath(self.settings.root / entry.path) in loaded
+        ]
+
+    def record(self) -> int:
+        """Write the findings as the new baseline, with the old entries that were not judged; returns how many.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        assert self.settings.baseline is not None
+        stale = set(self.stale)
+        _, unmatched = baseline.marked(self.findings, self.accepted)
+        kept = [entry for entry in unmatched if entry not in stale]
+        return baseline.save(self.settings.baseline, self.findings, kept)
+
+    def _looked_for(self, rule: str) -> bool:
+        settings = self.settings
+        if rule not in settings.rules & checks.stems().keys() or "static" in catalogue()[rule].observers:
+            return False
+        asked = {check.fact for check in checks.load(rule)}
+        if asked & {"optimizer", "run"}:
+            return True
+        return bool(settings.every_n_steps or ("gradients" in asked and settings.gradients_every_n_steps))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.history import History
+from ta_runtime.places import of_class
+
 if TYPE_CHECKING:
-    from ta_runtime.history import History
     from ta_runtime.names import Names
     from ta_runtime.places import Place
 
@@ -88,6 +90,16 @@ class Model:
             yield self.names.layer(self.module, name, module)
 
     @property
+    def own_layers(self) -> Iterator[Layer]:
+        """The layers that the user's own code puts together, not those inside a model class of a library."""
+        own: dict[str, bool] = {}
+        for name, module in self.module.named_modules():
+            above = own[name.rpartition(".")[0]] if name else True
+            own[name] = above if type(module).__module__.startswith("torch.nn.") else of_class(type(module)) is not None
+            if own[name]:
+                yield self.names.layer(self.module, name, module)
+
+    @property
     def parameters(self) -> Iterator[Parameter]:
         """Every parameter, once. A lazy one has no shape yet: `nn.parameter.is_lazy`."""
         for name, tensor in self.module.named_parameters():
@@ -140,10 +152,15 @@ class Value:
     mean: float | None = None
     std: float | None = None
     norm: float | None = None
+    channels_last: bool = False
+    """Whether 4 dimensions lie in memory as NHWC, as those with one channel or one pixel also do."""
 
     @classmethod
     def of(cls, name: str, tensor: Tensor) -> "Value":
-        return cls(name, tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
+        value = cls(name, tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
+        if len(value.shape) == 4 and tensor.layout is torch.strided and not tensor.is_nested:
+            value.channels_last = tensor.is_contiguous(memory_format=torch.channels_last)
+        return value
 
     @property
     def numel(self) -> int:
@@ -155,7 +172,8 @@ class Call:
     """One call of one module inside a forward pass, in order of completion.
 
     `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included; a
-    tensor that goes from one call to the next is the same `Value` in both. `dead` is, for an activation that outputs
+    tensor that goes from one call to the next is the same `Value` in both, and so is an input of the forward pass that a
+    module gets as it is. `dead` is, for an activation that outputs
     exact zeros (ReLU and its kin), the share of its units that are zero for the whole batch; a unit is a channel
     (dimension 1) of an output of 4 or more dimensions, else an entry of the last. `saturated`, for sigmoid and tanh, is
     the share of outputs within 0.01 of a limit. Only the outputs of modules without children have a `norm`, and those
@@ -173,10 +191,31 @@ class Call:
     units: int | None = None
     rows: int | None = None
     """How many times each unit was seen: the elements of the output over its units."""
+    raised: bool = False
 
     @property
     def layer(self) -> Layer:
         return self.names.layer_of(self.model, self.module)
+
+    @property
+    def multiplications(self) -> int:
+        """Of a linear, convolutional, recurrent or attention layer in one forward pass; 0 for what is none of these."""
+        if not self.inputs or not self.outputs or not self.inputs[0].shape or not self.outputs[0].shape:
+            return 0
+        given, result, module = self.inputs[0], self.outputs[0], self.module
+        if isinstance(module, (nn.RNNBase, nn.MultiheadAttention)):
+            weights = sum(weight.numel() for weight in module.parameters() if weight.dim() > 1)
+            return weights * (result.numel // max(result.shape[-1], 1))
+        weight = module._parameters.get("weight")
+        if weight is None or module._modules or not given.dtype.is_floating_point:
+            return 0
+        if isinstance(module, (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)):
+            return weight.numel() // weight.shape[0] * given.numel
+        if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+            return weight.numel() // weight.shape[0] * result.numel
+        # also linear layers by another name, such as `Conv1D` of transformers
+        linear = weight.dim() == 2 and weight.numel() == given.shape[-1] * result.shape[-1]
+        return given.shape[-1] * result.numel if linear else 0
 
 
 @dataclass(slots=True)
@@ -246,7 +285,17 @@ class Loader:
     stepping: float = 0.0
     """Seconds from asking for each of those to asking for the one after it, waiting included."""
     repeats: int = 0
-    """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes)."""
+    """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes), of several
+    workers those that another worker had handed out. Batches with next to nothing in them, as of one value, never count.
+    """
+    once: bool = False
+    """Whether its sampler draws every sample once in an epoch, several to a batch; of a stream, whether workers share it."""
+    workers: int | None = None
+    """Its `num_workers`."""
+    asked: int = 0
+    """How often, when a batch came after a step, it was seen whether the device had finished that step."""
+    idle: int = 0
+    """How often of these it had: nothing was left for it to do while the batch was waited for. A CPU always has."""
     digests: list[str] = field(default_factory=list)
     """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
 
@@ -316,17 +365,47 @@ class Update:
     skipped: bool = False
 
     @property
+    def ratio(self) -> float | None:
+        """`change` over `weight`, for a weight of two or more dimensions that a gradient moved; else None."""
+        if self.tensor.dim() < 2 or not self.had_gradient or self.skipped or not self.learning_rate > 0:
+            return None
+        return self.change / self.weight if self.weight and self.change is not None else None
+
+    @property
     def parameter(self) -> Parameter:
         return self.optimizer.names.parameter(self.tensor, self.optimizer)
 
 
 @dataclass(slots=True)
 class State:
-    """A parameter or float buffer of a model after an audited step, and its L2 norm."""
+    """A parameter, or running statistic of a batch norm, of a model after an audited step, and its L2 norm."""
 
-    parameter: Parameter
+    name: str
+    tensor: Tensor
+    model: Model
     is_buffer: bool
     norm: float | None = None
+
+    @property
+    def parameter(self) -> Parameter:
+        return self.model.names.parameter_of(self.model.module, self.name, self.tensor)
+
+
+@dataclass(slots=True)
+class Filters:
+    """The filters of a convolution after an audited step: the L2 norm of each, empty where they were not measured.
+
+    Measured at the first audited step, the second, the fourth, and so on.
+    """
+
+    name: str
+    weight: Tensor
+    model: Model
+    norms: Sequence[float] = ()
+
+    @property
+    def parameter(self) -> Parameter:
+        return self.model.names.parameter_of(self.model.module, self.name, self.weight)
 
 
 @dataclass(slots=True)
@@ -341,10 +420,12 @@ class Step:
     gradients: list[Gradients] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
+    filters: list[Filters] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
+    history: History = field(default_factory=History)
 
     @property
     def training_forwards(self) -> list[Forward]:
@@ -364,3 +445,4 @@ class Run:
     world_size: int = 1
     peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
     """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""
+    models: list[Model] = field(default_factory=list)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ta_lint.core import baseline
+from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.finding import Finding, Related, Site
 from ta_lint.core.fingerprint import named
@@ -18,23 +19,30 @@ from ta_runtime.settings import Settings
 OBSERVER = "runtime"
 
 
-def findings(incidents: Iterable[Incident], settings: Settings, script: str) -> list[Finding]:
-    """The findings in order of place, suppressed and baselined ones marked.
+def findings(
+    incidents: Iterable[Incident], settings: Settings, script: str, accepted: list[Entry]
+) -> list[tuple[Incident, Finding]]:
+    """Each incident with its finding, in order of place; suppressed ones, and those in the baseline, are marked.
 
-    Each carries as evidence what its check measured when it first showed, `step`, that step, and `times`, in how many
-    steps it was seen. `script` stands in for a place outside the user's code.
+    A finding carries as evidence what its check measured when it first showed, `step`, that step, and `times`, in how
+    many steps it was seen. `script` stands in for a place outside the user's code, and `accepted` is the baseline.
     """
-    by_path: dict[str, list[Finding]] = defaultdict(list)
+    by_path: dict[str, list[tuple[Incident, Finding]]] = defaultdict(list)
     for incident in incidents:
         finding = _finding(incident, settings.root, script)
-        by_path[finding.site.path].append(finding)
-    result: list[Finding] = []
+        by_path[finding.site.path].append((incident, finding))
+    result: list[tuple[Incident, Finding]] = []
     for path, of_file in sorted(by_path.items()):
+        of_file.sort(
+            key=lambda pair: (pair[1].site.line, pair[1].site.column, pair[1].rule)
+        )  # as `named` does
         source = _source(path, settings.root)
         ignored = settings.config.ignored_rules(settings.root / path)
-        result += suppressed(named(of_file, source), source, ignored, settings.rules)
-    if settings.baseline is not None and settings.baseline.exists():
-        result, _ = baseline.marked(result, baseline.load(settings.baseline))
+        found = suppressed(
+            named([finding for _, finding in of_file], source), source, ignored, settings.rules
+        )
+        marked, _ = baseline.marked(found, accepted)
+        result += [(incident, finding) for (incident, _), finding in zip(of_file, marked, strict=True)]
     return result
 
 

@@ -2,7 +2,16 @@
 
 import math
 from collections import deque
-from statistics import median
+from collections.abc import Hashable, Sequence
+from statistics import median, median_low
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ta_runtime.facts import Forward, Gradients, Update
+
+SAMPLED_EVERY = 10
+"""Steps from one kept sample of single gradient norms to the next."""
+_SAMPLES = 5
 
 
 class Series:
@@ -12,12 +21,16 @@ class Series:
         self.values: deque[float] = deque(maxlen=length)
         self.count = 0
         """How many finite values came in all."""
+        self.lowest = math.inf
+        self.highest = -math.inf
         self._usual: tuple[int, float, float] | None = None
 
     def add(self, value: float) -> None:
         if math.isfinite(value):
             self.values.append(value)
             self.count += 1
+            self.lowest = min(self.lowest, value)
+            self.highest = max(self.highest, value)
 
     @property
     def usual(self) -> tuple[float, float]:
@@ -37,6 +50,63 @@ class Series:
         return self._usual[1], self._usual[2]
 
 
+class Silence:
+    """What an optimizer has never had since its first step: gradients at all, and for some parameters one but zero.
+
+    Steps are those that were looked at. `zero` counts, by id of the parameter, the steps with a gradient of exactly
+    zero for those that had one at the first step and never had another; it empties for good in a healthy run.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.without_gradients = 0
+        """Steps, from the first, in which no parameter had a gradient; -1 once one had."""
+        self.zero: dict[int, int] = {}
+
+    def add(self, gradients: "Gradients") -> None:
+        if self.without_gradients >= 0:
+            self.without_gradients = -1 if any(gradients.present) else self.without_gradients + 1
+        if not self.steps:
+            self.zero = {
+                id(tensor): 0 for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False) if norm == 0.0
+            }
+        self.steps += 1
+        if not self.zero:
+            return
+        for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False):
+            if id(tensor) not in self.zero or norm is None:
+                continue
+            if norm == 0.0:
+                self.zero[id(tensor)] += 1
+            else:
+                del self.zero[id(tensor)]
+
+
+class Usage:
+    """Which parameters of an optimizer ever had a gradient. Steps are those that were looked at, since its parameters
+    were last added to, frozen or unfrozen.
+
+    Objects are told apart by `id`: one that takes the place of another is at worst thought to have been used.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.parameters: frozenset[int] = frozenset()
+        self.used: set[int] = set()
+        self._present: list[bool] = []
+
+    def add(self, gradients: "Gradients") -> None:
+        if len(gradients.present) != len(self._present):
+            self.steps = 0
+            self.parameters = frozenset(map(id, gradients.tensors))
+            self._present = []
+        self.steps += 1
+        if gradients.present != self._present:
+            self._present = gradients.present
+            pairs = zip(gradients.tensors, gradients.present, strict=True)
+            self.used.update(id(tensor) for tensor, present in pairs if present)
+
+
 class History:
     """The series that a session keeps: of each optimizer its gradient norms, and the losses.
 
@@ -46,6 +116,21 @@ class History:
     def __init__(self) -> None:
         self._log_norms: dict[int, Series] = {}
         self._losses: dict[int, Series] = {}
+        self._silences: dict[int, Silence] = {}
+        self._samples: dict[int, deque[Sequence[float | None]]] = {}
+        self._ratios: dict[int, Series] = {}
+        self.usages: dict[int, Usage] = {}
+        self.called: set[int] = set()
+        """Every module, by id, that ran in a training forward pass of an audited step."""
+        self._streaks: dict[Hashable, int] = {}
+
+    def streak(self, key: Hashable, holds: bool) -> int:
+        """How many times in a row something has held, asked once for each audited step; 0 if it does not now."""
+        if not holds:
+            self._streaks.pop(key, None)
+            return 0
+        self._streaks[key] = self._streaks.get(key, 0) + 1
+        return self._streaks[key]
 
     def log_norms(self, optimizer: object) -> Series:
         """Natural logarithms of the global gradient norms of an optimizer, before clipping."""
@@ -62,3 +147,36 @@ class History:
     def add_loss(self, optimizer: object, step: int, loss: float | None) -> None:
         if loss is not None:
             self.losses(optimizer).add(loss)
+
+    def silence(self, optimizer: object) -> Silence:
+        return self._silences.setdefault(id(optimizer), Silence())
+
+    def samples(self, optimizer: object) -> Sequence[Sequence[float | None]]:
+        """`Gradients.norms` of the last 5 steps whose number is a multiple of 10, the oldest first."""
+        return self._samples.setdefault(id(optimizer), deque(maxlen=_SAMPLES))
+
+    def ratios(self, optimizer: object) -> Series:
+        """Of each audited step, the median over weights of the update's norm over the weight's."""
+        return self._ratios.setdefault(id(optimizer), Series())
+
+    def add_gradients(self, gradients: "Gradients") -> None:
+        key = gradients.optimizer.optimizer
+        self.silence(key).add(gradients)
+        self.usages.setdefault(id(key), Usage()).add(gradients)
+        if gradients.step % SAMPLED_EVERY == 0:
+            self._samples.setdefault(id(key), deque(maxlen=_SAMPLES)).append(gradients.norms)
+
+    def add_calls(self, forwards: "Sequence[Forward]") -> None:
+        for forward in forwards:
+            self.called.update(id(call.module) for call in forward.calls)
+
+    def add_updates(self, updates: "Sequence[Update]") -> None:
+        by_optimizer: dict[int, list[float]] = {}
+        optimizers = {}
+        for update in updates:
+            if (ratio := update.ratio) is not None:
+                key = update.optimizer.optimizer
+                optimizers[id(key)] = key
+                by_optimizer.setdefault(id(key), []).append(ratio)
+        for identity, ratios in by_optimizer.items():
+            self.ratios(optimizers[identity]).add(median_low(ratios))

@@ -15,8 +15,9 @@ from ta_runtime.places import BUILT, NOWHERE, Place, of_attribute, of_class
 if TYPE_CHECKING:
     from ta_runtime.facts import Optimizer
 
-# What wrappers put in front of every name.
-_WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_forward_module.", "_checkpoint_wrapped_module.", "module.")
+# The attributes in which wrappers hold what they wrap.
+_WRAPPERS = {"_orig_mod", "_fsdp_wrapped_module", "_forward_module", "_checkpoint_wrapped_module"}
+_PARALLEL = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"}
 
 
 class Names:
@@ -62,6 +63,17 @@ class Names:
                         return Parameter(f"parameter {position} of group {number}", tensor, None, place)
         return Parameter("a parameter", tensor, None, place)
 
+    def holders(self) -> dict[int, list[tuple[str, nn.Module]]]:
+        """Of every parameter, by its id, the names it goes by and the modules that hold it; several if it is tied."""
+        found: dict[int, list[tuple[str, nn.Module]]] = {}
+        for model in self.models:
+            for path, module in model.named_modules():
+                for name, tensor in module._parameters.items():
+                    holders = found.setdefault(id(tensor), [])
+                    if all(module is not known for _, known in holders):
+                        holders.append((_unwrapped(model, f"{path}.{name}".lstrip(".")), module))
+        return found
+
     def parameter_of(self, model: nn.Module, name: str, tensor: Tensor) -> Parameter:
         """A parameter or buffer by the name that `named_parameters` gives it."""
         path, _, _ = name.rpartition(".")
@@ -84,9 +96,11 @@ class Names:
 
 
 def _unwrapped(model: nn.Module, name: str) -> str:
-    """A name without what `torch.compile`, DDP, FSDP and checkpointing put in front of it."""
-    padded = f"{name}."
-    for wrapper in _WRAPPERS:
-        if wrapper != "module." or type(model).__name__ in ("DistributedDataParallel", "DataParallel"):
-            padded = padded.replace(wrapper, "")
-    return padded.removesuffix(".")
+    """A name without what `torch.compile`, DDP, FSDP and checkpointing put into it."""
+    kept = []
+    owner: object = model
+    for part in name.split("."):
+        if part not in _WRAPPERS and not (part == "module" and type(owner).__name__ in _PARALLEL):
+            kept.append(part)
+        owner = getattr(owner, part, None)
+    return ".".join(kept)

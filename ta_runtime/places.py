@@ -6,6 +6,8 @@ and costs microseconds, so the observers ask only when something is built, or on
 
 import ast
 import inspect
+import linecache
+import os
 import sys
 import sysconfig
 import weakref
@@ -13,15 +15,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torch import nn
 
-_OWN = str(Path(__file__).parent)
-_LIBRARY_PARTS = ("site-packages", "dist-packages")
+_LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
-    {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), _OWN, str(Path(nn.__file__).parents[2] / "torch")}
+    f"{root}{os.sep}"
+    for root in (
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        str(Path(__file__).parent),
+        str(Path(nn.__file__).parents[1]),
+    )
 )
 
 
@@ -49,8 +56,8 @@ def is_library(filename: str) -> bool:
     """Whether a code object's file belongs to Python, torch, an installed package or this tool."""
     if filename.startswith("<") and not filename.startswith("<ipython"):
         return True
-    path = str(Path(filename).absolute())
-    return any(part in path for part in _LIBRARY_PARTS) or path.startswith(_LIBRARY_ROOTS)
+    path = Path(filename).absolute()
+    return not _LIBRARY_PARTS.isdisjoint(path.parts) or str(path).startswith(_LIBRARY_ROOTS)
 
 
 def here() -> Place:
@@ -64,21 +71,19 @@ def here() -> Place:
 
 
 def built(instance: object) -> Place:
-    """The user's line that is building an object: its own constructors, up the class hierarchy, are passed over."""
+    """The user's line that is building an object: its own methods, such as its constructors, are passed over."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not is_library(code.co_filename) and not _is_constructor_of(instance, frame):
+        if not is_library(code.co_filename) and not _is_method_of(instance, frame):
             return _place(code.co_filename, code, frame.f_lasti)
         frame = frame.f_back
     return NOWHERE
 
 
-def _is_constructor_of(instance: object, frame: FrameType) -> bool:
+def _is_method_of(instance: object, frame: FrameType) -> bool:
     code = frame.f_code
-    if code.co_argcount == 0 or code.co_name not in ("__init__", "__post_init__", "__new__"):
-        return False
-    return frame.f_locals.get(code.co_varnames[0]) is instance
+    return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is instance
 
 
 @lru_cache(maxsize=4096)
@@ -119,25 +124,22 @@ BUILT = Register()
 
 
 def of_class(kind: type) -> Place | None:
-    """The `class` line of a class of the user's, None for a library's."""
-    try:
-        filename = inspect.getfile(kind)
-    except (TypeError, OSError):
-        return None
-    if is_library(filename):
-        return None
-    definition = _classes(filename).get(kind.__qualname__)
-    return Place(filename, definition.lineno) if definition is not None else Place(filename, 1)
+    """The `class` line of a class of the user's, or of the first it derives from; None for a library's."""
+    for base in kind.__mro__:
+        if (filename := _file_of(base)) is None or is_library(filename):
+            continue
+        definition = _classes(filename).get(base.__qualname__)
+        return Place(filename, definition.lineno) if definition is not None else Place(filename, 1)
+    return None
 
 
 def of_attribute(kind: type, attribute: str) -> Place | None:
     """The line in the source of a user's class, or of one it derives from, that first assigns `self.<attribute>`."""
     for base in kind.__mro__:
-        try:
-            filename = inspect.getfile(base)
-        except (TypeError, OSError):
+        filename = _file_of(base)
+        if filename is None or is_library(filename):
             continue
-        if is_library(filename) or (definition := _classes(filename).get(base.__qualname__)) is None:
+        if (definition := _classes(filename).get(base.__qualname__)) is None:
             continue
         for node in ast.walk(definition):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -150,6 +152,17 @@ def of_attribute(kind: type, attribute: str) -> Place | None:
                 ):
                     return Place(filename, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
     return None
+
+
+def _file_of(kind: type) -> str | None:
+    """The file that defines a class. Its methods know it even where its module does not: under `exec`, in a cell."""
+    for name, value in vars(kind).items():
+        if isinstance(value, FunctionType) and value.__code__.co_qualname == f"{kind.__qualname__}.{name}":
+            return value.__code__.co_filename
+    try:
+        return inspect.getfile(kind)
+    except (TypeError, OSError):
+        return None
 
 
 @lru_cache(maxsize=64)
@@ -166,7 +179,7 @@ def _classes(filename: str) -> dict[str, ast.ClassDef]:
                 collect(node.body, f"{prefix}{node.name}.<locals>.")
 
     try:
-        collect(ast.parse(Path(filename).read_bytes()).body, "")
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        collect(ast.parse("".join(linecache.getlines(filename))).body, "")
+    except (SyntaxError, ValueError, RecursionError):
         return {}
     return found

@@ -1,65 +1,86 @@
 """The ranks of a distributed run: which one this is, and rank 0's gathering of what all saw.
 
-Without collectives, which would wait for ever for a rank that has died: each rank puts its incidents into the store
-that the process group was made with, and rank 0 takes what is there within a few seconds.
+Without collectives, which would wait for ever for a rank that has died: each rank puts what it saw into the store that
+the process group was made with, and rank 0 takes what is there within a few seconds.
 """
 
 import os
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
 
 from ta_runtime.incidents import Incident
+from ta_runtime.places import Place
 
-_PATIENCE = timedelta(seconds=10)
+PATIENCE = timedelta(seconds=10)
+"""How long rank 0 waits for the others in all: they end their last step at about the same time."""
+_GLANCE = timedelta(milliseconds=100)  # what was not there after the first wait will not come
 
-
-def rank() -> int:
-    """This process's rank, 0 outside of a distributed run."""
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_rank()
-    return int(value) if (value := os.environ.get("RANK", "")).isdigit() else 0
-
-
-def world_size() -> int:
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_world_size()
-    return int(value) if (value := os.environ.get("WORLD_SIZE", "")).isdigit() else 1
+_known: tuple[int, int] | None = None  # rank and size of the process group, also when it is gone again
 
 
 @dataclass
 class Seen:
-    """What one rank saw: its incidents, and of each loader the hashes of its first batches."""
+    """What one rank saw: its incidents, what was hidden from it, and of each loader the hashes of its first batches."""
 
     incidents: list[Incident]
     digests: list[list[str]]
+    not_seen: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Its own reports, which rank 0's replaces."""
 
 
-def exchange(seen: Seen) -> dict[int, Seen]:
-    """On rank 0, what the other ranks handed over, without those that did not within seconds; on the others nothing."""
+def rank() -> int:
+    """This process's rank, 0 outside of a distributed run."""
+    return _place()[0]
+
+
+def world_size() -> int:
+    return _place()[1]
+
+
+def known() -> bool:
+    """Whether anything says which rank this process is."""
+    _place()
+    return _known is not None or _number("RANK") is not None
+
+
+def connected() -> bool:
+    """Whether the other ranks can be asked."""
+    return _store() is not None
+
+
+def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | None:
+    """Hand over what this rank saw; on rank 0 returns what the other ranks did, as far as it came in time.
+
+    Returns None if there is nobody to exchange with, or the store is gone.
+    """
     store = _store()
     if store is None:
-        return {}
+        return None
     if rank() != 0:
-        store.set(_key(rank()), pickle.dumps(seen))
+        try:
+            store.set(_key(rank()), pickle.dumps(seen))
+        except RuntimeError:  # rank 0, which held the store, has ended
+            return None
         return {}
     received = {}
-    patience = _PATIENCE
     for other in range(1, world_size()):
         try:
             store.wait([_key(other)], patience)
             received[other] = pickle.loads(store.get(_key(other)))
-        except (RuntimeError, pickle.UnpicklingError, EOFError):  # it died, or the store's host did
-            patience = timedelta(milliseconds=100)  # what was not there after the first wait will not come
+            store.delete_key(_key(other))  # or a later exchange would take it for new
+        except (RuntimeError, pickle.UnpicklingError, EOFError):
+            patience = _GLANCE
     return received
 
 
 def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
     """One incident for each pitfall at one place, with the ranks that saw it, and the first of their steps."""
-    found = {}
+    found: dict[tuple[str, Place, str], Incident] = {}
     for number, incidents in {0: own, **{other: seen.incidents for other, seen in received.items()}}.items():
         for incident in incidents:
             key = (incident.rule, incident.suspicion.place, incident.suspicion.subject)
@@ -73,13 +94,26 @@ def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
     return list(found.values())
 
 
+def _place() -> tuple[int, int]:
+    global _known
+    if dist.is_available() and dist.is_initialized():
+        _known = dist.get_rank(), dist.get_world_size()
+    if _known is not None:
+        return _known
+    return _number("RANK") or 0, _number("WORLD_SIZE") or 1
+
+
+def _number(variable: str) -> int | None:
+    return int(value) if (value := os.environ.get(variable, "")).isdigit() else None
+
+
 def _key(number: int) -> str:
     return f"ta_runtime/seen/{number}"
 
 
 def _store() -> Any:
     """The store of the process group, None outside of one. Torch has no public way to it."""
-    if not (dist.is_available() and dist.is_initialized()):
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return None
     get = getattr(dist.distributed_c10d, "_get_default_store", None)
     return get() if get is not None else None

@@ -7,6 +7,7 @@ when it has arrived. Nothing here ever waits for a device, draws random numbers 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,9 @@ _SINGLE = {torch.float32, torch.float16, torch.bfloat16}
 _DOUBLE = {torch.float64}
 _MEASURABLE = _SINGLE | _DOUBLE | {torch.complex64, torch.complex128}
 _TYPES = (Tensor, nn.Parameter, nn.Buffer)
+
+SMALL = 1 << 14
+"""Elements below which a further operation costs more than a copy of the tensor."""
 
 _foreach_norm = getattr(torch, "_foreach_norm", None)  # not public: with a fallback
 
@@ -61,7 +65,7 @@ class Readings:
         for index, tensor in enumerate(beside, len(tensors)):
             riders.setdefault((tensor.device, tensor.dtype), []).append(index)
         vectors: list[tuple[Tensor, list[int]]] = []
-        for (device, dtype), indices in groups.items():
+        for (device, _), indices in groups.items():
             norms = _norms([tensors[index] for index in indices], order)
             joining = riders.pop((device, norms[0].dtype), [])
             parts = [*norms, *(_scalar(beside[index - len(tensors)]) for index in joining)]
@@ -85,9 +89,63 @@ class Readings:
 
             self.vector(vector, collect)
 
+    def bulk(self, tensors: Sequence[Tensor], deliver: Deliver) -> None:
+        """L2 norms like `norms`, cheaper for many small tensors of few shapes: those of one shape are stacked."""
+        results = [0.0] * len(tensors)
+        single: list[int] = []
+        stacked: list[int] = []
+        parts: list[Tensor] = []
+        for indices in alike(tensors):
+            if len(indices) > 1 and tensors[indices[0]].numel() <= SMALL:
+                parts.append(row_norms(torch.stack([tensors[index] for index in indices])))
+                stacked += indices
+            else:
+                single += indices
+
+        def place(indices: list[int], values: list[float]) -> None:
+            for index, value in zip(indices, values, strict=True):
+                results[index] = value
+
+        def finish(values: list[float]) -> None:
+            place(stacked, values)
+            deliver(results)
+
+        if not parts:
+            self.norms(tensors, deliver)
+            return
+        if single:
+            self.norms([tensors[index] for index in single], lambda values: place(single, values))
+        self.vectors(parts, finish)  # sent after those, so it arrives after them
+
     def scalars(self, tensors: Sequence[Tensor], deliver: Deliver) -> None:
         """The values of tensors of one element, in order; they leave together when the step ends."""
         self._loose.append((tensors, deliver))
+
+    def vectors(self, parts: Sequence[Tensor], deliver: Deliver) -> None:
+        """The values of tensors of one dimension, one tensor after the other."""
+        kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+        for index, part in enumerate(parts):
+            kinds.setdefault((part.device, part.dtype), []).append(index)
+        if len(kinds) == 1:
+            self.vector(torch.cat(list(parts)), deliver)
+            return
+        results: list[list[float]] = [[] for _ in parts]
+        left = len(kinds)
+        for indices in kinds.values():
+            lengths = [len(parts[index]) for index in indices]
+
+            def collect(
+                values: list[float], indices: list[int] = indices, lengths: list[int] = lengths
+            ) -> None:
+                nonlocal left
+                rest = iter(values)
+                for index, length in zip(indices, lengths, strict=True):
+                    results[index] = list(islice(rest, length))
+                left -= 1
+                if not left:
+                    deliver(list(chain.from_iterable(results)))
+
+            self.vector(torch.cat([parts[index] for index in indices]), collect)
 
     def send(self) -> None:
         """The step has ended: send off what was collected. Call it under `torch.no_grad()`."""
@@ -107,7 +165,9 @@ class Readings:
         if vector.device.type == "cpu":
             self._transfers.append(_Transfer(vector, None, deliver))
             return
-        pinned = torch.empty(vector.shape, dtype=vector.dtype, pin_memory=True)  # from torch's cache of such memory
+        pinned = torch.empty(
+            vector.shape, dtype=vector.dtype, pin_memory=True
+        )  # from torch's cache of such memory
         pinned.copy_(vector, non_blocking=True)
         arrived = torch.Event(vector.device.type)
         arrived.record()
@@ -138,6 +198,22 @@ def measurable(tensor: Tensor) -> bool:
         and tensor.layout is torch.strided
         and not tensor.is_meta
     )
+
+
+def alike(tensors: Sequence[Tensor]) -> list[list[int]]:
+    """Which tensors have one shape, dtype and device, by index: stacked, they cost as many operations as one."""
+    groups: dict[tuple[torch.Size, torch.dtype, torch.device], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        groups.setdefault((tensor.shape, tensor.dtype, tensor.device), []).append(index)
+    return list(groups.values())
+
+
+def row_norms(stacked: Tensor, order: float = 2.0) -> Tensor:
+    """The norm of each of the tensors that were stacked; half precision is summed in float32."""
+    rows = stacked.reshape(len(stacked), stacked.shape[1:].numel())
+    dtype = torch.float32 if stacked.dtype in (torch.float16, torch.bfloat16) else None
+    norms: Tensor = torch.linalg.vector_norm(rows, order, dim=1, dtype=dtype)
+    return norms
 
 
 def _common(tensors: Sequence[Tensor], beside: Sequence[Tensor]) -> torch.dtype | None:

@@ -1,8 +1,12 @@
 """Reports of a run: a line for each new incident, a file that is always whole, and a table at the end."""
 
+import contextlib
+import multiprocessing
 import os
+import re
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -13,6 +17,7 @@ from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_runtime import ranks
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY = "ta-runtime/"
@@ -33,8 +38,13 @@ def rendered(
     not_seen: Sequence[str] = (),
     baseline: bool = False,
     color: bool = False,
+    brief: bool = False,
 ) -> str:
-    """The report in one of `FORMATS`. `not_seen` are sentences on what the run hid, for text and SARIF."""
+    """The report in one of `FORMATS`.
+
+    `not_seen` are the ends of sentences on what the run hid, for text and SARIF; `brief` leaves them and the count of
+    findings out of text.
+    """
     rules = catalogue()
     if form == "sarif":
         from ta_lint.core.sarif import sarif_log
@@ -61,16 +71,81 @@ def rendered(
             display=lambda path: display(root / path),
             color=color,
         )
+    if brief:
+        return text
     return text + report.summary(findings) + "".join(f"Not seen: {what}.\n" for what in not_seen)
 
 
-def save(path: Path, text: str) -> str | None:
-    """Write a report; returns why it could not be, as a full disk must not stop the run."""
-    try:
-        write_atomically(path, text)
-    except UsageError as error:
-        return str(error)
-    return None
+class ReportFile:
+    """A report on disk, replaced whole whenever there is something new.
+
+    Ranks and child processes that share a name keep apart: rank 1 of `x.sarif` writes `x.rank1.sarif`, and a child
+    process that belongs to no process group puts its own name there.
+
+    Raises:
+        UsageError: the folder does not exist, so that this is known before the run and not after it.
+    """
+
+    def __init__(self, path: Path, form: str | None = None) -> None:
+        self.named = path.absolute()
+        self.form = form or format_of(path)
+        self.complaint: str | None = None
+        """Why the last attempt to write it failed, if it did."""
+        self.written: Path | None = None
+        self._started = time.time_ns()
+        folder = self.named.parent
+        if not folder.is_dir():
+            raise UsageError(f"cannot write {path}: there is no folder {display(folder)}")
+        if self.named.is_dir():
+            raise UsageError(f"cannot write {path}: it is a folder")
+        if not os.access(folder, os.W_OK) and not os.access(self.named, os.W_OK):
+            raise UsageError(f"cannot write {path}: no permission to write in {display(folder)}")
+
+    @property
+    def path(self) -> Path:
+        """Where this process writes."""
+        if rank := ranks.rank():
+            part = f"rank{rank}"
+        elif is_child() and not ranks.known():
+            part = re.sub(r"\W+", "-", multiprocessing.current_process().name)
+        else:
+            return self.named
+        return self.named.with_name(f"{self.named.stem}.{part}{self.named.suffix}")
+
+    def write(self, text: str) -> None:
+        """Replace the file. A disk that is full is told once and does not stop the run."""
+        before, path = self.complaint, self.path
+        try:
+            write_atomically(path, text)
+            self.complaint = None
+        except UsageError as error:
+            self.complaint = str(error)
+            if before != self.complaint:
+                error_line(f"{error}; the run goes on, and the report is tried again with the next finding")
+            return
+        if self.written is not None and self.written != path:  # the rank was not known then
+            remove([str(self.written)])
+        self.written = path
+
+    @property
+    def of_another(self) -> bool:
+        """Whether another process has written the file since this one began to watch, and this one has not."""
+        try:
+            return self.written is None and self.path.stat().st_mtime_ns > self._started
+        except OSError:
+            return False
+
+
+def remove(paths: Iterable[str]) -> None:
+    """Remove the reports of other ranks, if they can be reached from here."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            Path(path).unlink(missing_ok=True)
+
+
+def is_child() -> bool:
+    """Whether `multiprocessing` started this process."""
+    return multiprocessing.parent_process() is not None
 
 
 def live(finding: Finding, root: Path, stream: TextIO) -> None:
@@ -80,8 +155,10 @@ def live(finding: Finding, root: Path, stream: TextIO) -> None:
     if color:
         severity = f"\033[1;{_COLORS[finding.severity]}m{severity}\033[0m"
     where = f"{display(root / finding.site.path)}:{finding.site.line}"
+    who = f"rank {rank}: " if (rank := ranks.rank()) else ""
     step = finding.evidence.get("step", 0)
-    print(f"ta-runtime: step {step}: {where}: {finding.rule} {severity}: {finding.message}", file=stream, flush=True)
+    line = f"{where}: {finding.rule} {severity}: {finding.message}"
+    _print(f"ta-runtime: {who}step {step}: {line}", stream)
 
 
 def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
@@ -94,7 +171,13 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
     if not shown:
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (("rule", "left"), ("", "left"), ("line", "left"), ("step", "right"), ("times", "right")):
+    for heading, justify in (
+        ("rule", "left"),
+        ("", "left"),
+        ("line", "left"),
+        ("step", "right"),
+        ("times", "right"),
+    ):
         grid.add_column(heading, justify=justify, no_wrap=heading != "line", overflow="fold")  # type: ignore[arg-type]
     grid.add_column("", overflow="fold")
     styles = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -112,16 +195,30 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
     Console(file=stream, no_color=not wants_color(stream), width=width, highlight=False).print(grid)
 
 
-def summary(findings: Sequence[Finding], root: Path, output: Path | None, not_seen: Sequence[str]) -> None:
+def summary(
+    findings: Sequence[Finding], root: Path, files: Iterable[ReportFile], not_seen: Sequence[str]
+) -> None:
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is."""
     stream = sys.stderr
-    table(findings, root, stream)
+    with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
+        table(findings, root, stream)
     text = report.summary(findings).rstrip("\n")
-    where = f" {display(output)} has them." if output is not None and output.exists() and findings else ""
-    print(f"ta-runtime: {text}{where}", file=stream)
+    where = [display(file.written) for file in files if file.written is not None]
+    report_at = f" The report is in {' and '.join(where)}." if where else ""
+    _print(f"ta-runtime: {text}{report_at}", stream)
     for what in not_seen:
-        print(f"ta-runtime: not seen: {what}.", file=stream)
-    stream.flush()
+        _print(f"ta-runtime: not seen: {what}.", stream)
+
+
+def error_line(message: str) -> None:
+    """A line on standard error about the tool itself."""
+    _print(f"ta-runtime: {message}", sys.stderr)
+
+
+def _print(line: str, stream: TextIO | None) -> None:
+    """Print a line; that nobody can read it is no reason to stop the run."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=stream, flush=True)
 
 
 def wants_color(stream: TextIO) -> bool:
@@ -141,7 +238,3 @@ def _lines(path: Path) -> list[str]:
         return Source(str(path), decode(read(path))).lines
     except Unreadable:
         return []
-
-
-def error(message: str) -> None:
-    print(f"ta-runtime: {message}", file=sys.stderr, flush=True)

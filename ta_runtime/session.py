@@ -7,8 +7,10 @@ Whatever goes wrong in here stays in here; the run goes on as it would have.
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -23,6 +25,7 @@ from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.names import Names
 from ta_runtime.observers import construction
 from ta_runtime.observers.backwards import Backwards
+from ta_runtime.observers.compilers import Compilers, traced
 from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
 from ta_runtime.observers.optimizers import Optimizers
@@ -69,18 +72,20 @@ class Session:
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
         self._judged: set[int] = set()
-        self._judged_models: list[nn.Module] = []
+        self._judged_models: list[weakref.ref[nn.Module]] = []
         self._expected: set[int] = set()
         self._armed = 0
         self._pending: deque[Window] = deque()
         self._first_step: float | None = None
         self._last_step: float | None = None
         self._thread = threading.get_ident()
+        self.compilers = Compilers(self._compiles)
         self.optimizers = Optimizers(self)
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
         self.loaders = Loaders(self)
         self.wants_digests = "TA313" in settings.rules
+        self.wants_filters = "TA405" in settings.rules
         self.window = self._next_window(settings.start_step)
         for model in models:
             self.names.add(model)
@@ -92,6 +97,7 @@ class Session:
         assert not self.started
         self.started = True
         construction.attach()
+        self.compilers.attach()
         self.optimizers.attach()
         self.backwards.attach()
         self.loaders.attach()
@@ -103,13 +109,13 @@ class Session:
             return
         self.started = False
         self.forwards.detach()
-        self._set_stance(None)
         self.loaders.detach()
         self.backwards.detach()
         self.optimizers.detach()
-        self.flush()
-        optimizers = list(construction.OPTIMIZERS)
+        self.compilers.detach()
+        optimizers = construction.optimizers()
         construction.detach()
+        self.flush()
         for optimizer in optimizers:
             if self.watches(optimizer) and id(optimizer) not in self._judged:  # it never stepped
                 self._judge_optimizer(optimizer)
@@ -121,6 +127,7 @@ class Session:
         run = Run(
             self.step_count, self.machine, found, self.history, seconds, rank, world_size, dict(peers or {})
         )
+        run.models = [self.model(module, NOWHERE) for module in self.names.models]
         self._open(list(self._asked("run", run)), max(self.window.index - 1, 0))
 
     def flush(self) -> None:
@@ -132,14 +139,21 @@ class Session:
                 self.window.readings.send()
             self._pending.append(self.window)
             self.window = Window(self.window.index, None)
+        judge = self.guarded(self._judge)
         while self._pending:
-            self._judge(self._pending.popleft())
+            judge(self._pending.popleft())
 
     # -- asked by the observers -------------------------------------------------------------------------------
 
     @property
     def in_backward(self) -> bool:
         return self.backwards.running
+
+    @property
+    def device_idle(self) -> bool | None:
+        """Whether the device has finished the step before, asked without waiting; None if that step was not looked at."""
+        last = self._pending[-1] if self._pending else None
+        return last.readings.arrived if last is not None and last.index == self.window.index - 1 else None
 
     def watches(self, optimizer: torch.optim.Optimizer) -> bool:
         return self._only is None or id(optimizer) in self._only
@@ -152,40 +166,46 @@ class Session:
     def model(self, module: nn.Module, caller: Place) -> Model:
         """The facts of a model that is called, or given."""
         self.names.add(module)
-        place = BUILT.get(module) or of_class(type(module)) or caller
+        place = BUILT.get(module) or of_class(type(module))
+        if place is None:  # built before the session, or a copy
+            place = caller
+            BUILT.add(module, caller)
         return Model(module, place, self.names, self.machine)
 
-    def compiled_away(self, module: nn.Module) -> bool:
-        """Whether the modules inside cannot be seen, as `torch.compile` runs them in its own code."""
-        compiled = type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None)
-        if not compiled or self.settings.compiled == "eager":
-            return False
-        self._miss("the layers inside a compiled model; `compiled='eager'` runs audited steps uncompiled")
-        return True
+    def guarded(self, method: Callable[..., Any], *, leads: bool = False) -> Callable[..., Any]:
+        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000.
 
-    def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000."""
-
+        It looks away from other threads than the one that trains: the one that started the session, or the first in
+        which a method that `leads` is called.
+        """
         thread = threading.get_ident
 
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or thread() != self._thread:
+            if traced():
                 return None
+            if thread() != self._thread:
+                if not leads or self.step_count:
+                    return None
+                self._thread = thread()
             try:
                 return method(*args, **kwargs)
             except AuditFailed:
                 raise
+            except torch.OutOfMemoryError:
+                self._miss("what the memory of the device did not suffice for")
             except Exception as error:  # noqa: BLE001 - the run goes on
                 self._observer_failed(method.__qualname__, error)
-                return None
+            return None
 
         return run
 
     def window_for(self, optimizer: torch.optim.Optimizer) -> Window:
         """The window in which an optimizer steps now: a new one if it has stepped in the current one already."""
         if id(optimizer) in self.window.stepped:
+            over = self.window
             self._close()
+            self.window.take_over(over)
         return self.window
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
@@ -198,7 +218,7 @@ class Session:
         if id(optimizer) not in self._judged:
             self._judge_optimizer(optimizer)
         self.window.stepped.add(id(optimizer))
-        expected = self._expected or {id(other) for other in construction.OPTIMIZERS if self.watches(other)}
+        expected = self._expected or {id(other) for other in construction.optimizers() if self.watches(other)}
         if expected <= self.window.stepped:
             self._close()
 
@@ -231,29 +251,30 @@ class Session:
         every = self.settings.every_n_steps
         audited = self._armed > 0 or (every > 0 and index % every == 0)
         self._armed = max(self._armed - 1, 0)
-        return Window(index, Step(index, NOWHERE, self.machine) if audited else None)
+        return Window(index, Step(index, NOWHERE, self.machine, history=self.history) if audited else None)
 
     def _follow_window(self) -> None:
         """Attach what an audited step needs, or let go of it."""
-        audited = self.window.step is not None
-        if not audited:
+        eager = self.settings.compiled == "eager"
+        if self.window.step is None:
             self.forwards.detach()
-        elif self.forwards.attached:
-            self.forwards.begin()
+            self.compilers.lift()
+        elif not eager and self.compilers.used:
+            self._compiles()
         else:
-            self.forwards.attach()
-        if self.settings.compiled == "eager":
-            self._set_stance("force_eager" if audited else None)
+            if eager:
+                self.compilers.suspend()
+            if self.forwards.attached:
+                self.forwards.begin()
+            else:
+                self.forwards.attach()
 
-    _stance: Any = None
-
-    def _set_stance(self, stance: str | None) -> None:
-        if self._stance is not None:
-            torch.compiler.set_stance("default")
-            self._stance = None
-        if stance is not None:
-            torch.compiler.set_stance(stance)
-            self._stance = stance
+    def _compiles(self) -> None:
+        """The process compiles its models: hooks would be compiled into them."""
+        if self.settings.compiled == "skip":
+            self.forwards.detach()
+            what = "layers, inputs and losses, as the process uses `torch.compile`"
+            self.not_seen[f"{what}; `compiled='eager'` runs audited steps without it"] = 1
 
     def _judge(self, window: Window) -> None:
         """Ask the checks about a step, now that its numbers are here."""
@@ -268,9 +289,10 @@ class Session:
                 step.place = window.gradients[0].place
             for forward in step.forwards:
                 module = forward.model.module
-                if not any(module is judged for judged in self._judged_models):
-                    self._judged_models.append(module)
+                if not any(judged() is module for judged in self._judged_models):
+                    self._judged_models.append(weakref.ref(module))
                     suspicions += self._asked("model", forward.model)
+            self._join(step)
             suspicions += self._asked("step", step)
             self._look_closer(step)
         for gradients in window.gradients:
@@ -278,16 +300,29 @@ class Session:
                 key = gradients.optimizer.optimizer
                 self.history.add_norm(key, gradients.before_clipping or gradients.total)
                 self.history.add_loss(key, gradients.step, gradients.loss)
+                self.history.add_gradients(gradients)
+        if step is not None:
+            self.history.add_updates(step.updates)
+            self.history.add_calls(step.training_forwards)
         self._open(suspicions, window.index)
 
     def _judge_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self._judged.add(id(optimizer))
         self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
 
+    def _join(self, step: Step) -> None:
+        """What one part of a step says about another."""
+        for gradients in step.gradients:
+            norms = {id(tensor): norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)}
+            for update in step.updates:
+                if update.optimizer.optimizer is gradients.optimizer.optimizer:
+                    update.gradient = norms.get(id(update.tensor))
+                    update.skipped = gradients.skipped
+
     def _look_closer(self, step: Step) -> None:
         """A small sample that did not change says little: the next audited step compares the whole parameter."""
         for update in step.updates:
-            if update.change == 0.0 and update.changed is None:
+            if update.change == 0.0 and not update.exact:
                 self.optimizers.closer.add(id(update.tensor))
                 self._armed = max(self._armed, 1)
 
@@ -314,12 +349,19 @@ class Session:
         """Ask the checks of one fact now, as `Auditor.audit_static` does."""
         self._open(list(self._asked(fact, value)), self.window.index)
 
+    def audit_now(self) -> None:
+        """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
+        if self.started and self.window.step is None:
+            self.window.step = Step(self.window.index, NOWHERE, self.machine)
+            self._follow_window()
+
     # -- what goes wrong --------------------------------------------------------------------------------------
 
     def _observer_failed(self, name: str, error: Exception) -> None:
         self._failures[name] = self._failures.get(name, 0) + 1
         message = f"the observer `{name}` raised {type(error).__name__}: {oneline(error)}"
-        self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
+        with suppress(AuditFailed):  # not the run's fault
+            self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
         if self._failures[name] == _PATIENCE:
             self._miss(f"anything from step {self.window.index} on: the observer `{name}` kept failing")
             self.stop()

@@ -12,6 +12,8 @@ from ta_lint.core.finding import Finding, Severity
 
 OnFinding = Callable[[Finding], object]
 
+_SEVERITIES = {"info": "note", "warn": "warning", "fatal": "error"}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,6 +48,9 @@ def resolve(
     baseline: str | Path | None = None,
     compiled: Literal["skip", "eager"] = "skip",
     live: bool = True,
+    extend_select: Iterable[str] = (),
+    config_file: Path | None = None,
+    isolated: bool = False,
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
 
@@ -59,17 +64,14 @@ def resolve(
         raise UsageError(f"compiled: {compiled!r} is neither 'skip' nor 'eager'")
     if on_finding is not None and not callable(on_finding):
         raise UsageError("on_finding: not a function of one finding")
-    level = None
-    if fail_level is not None:
-        try:
-            level = Severity(fail_level)
-        except ValueError as error:
-            raise UsageError(f"fail_level: {fail_level!r} is none of note, warning, error") from error
     cwd = Path.cwd()
     options = Options(
         select=_listed(rules),
+        extend_select=list(extend_select),
         ignore=_listed(ignore) or [],
         baseline=Path(baseline) if baseline is not None else None,
+        config=config_file,
+        isolated=isolated,
     )
     config = Configs(options, cwd).root_config
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
@@ -81,12 +83,24 @@ def resolve(
         gradients_every_n_steps=gradients_every_n_steps,
         start_step=start_step,
         output=Path(output).absolute() if output is not None else None,
-        fail_level=level,
+        fail_level=severity(fail_level) if fail_level is not None else None,
         on_finding=on_finding,
         baseline=config.baseline.absolute() if config.baseline is not None else None,
         compiled=compiled,
         live=live,
     )
+
+
+def severity(word: str) -> Severity:
+    """A severity by its own word or by those of torch-audit: INFO, WARN, ERROR, FATAL.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    try:
+        return Severity(_SEVERITIES.get(str(word).lower(), str(word).lower()))
+    except ValueError as error:
+        raise UsageError(f"fail_level: {word!r} is none of note, warning, error") from error
 
 
 def _check_number(name: str, value: object) -> None:

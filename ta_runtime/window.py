@@ -27,6 +27,12 @@ class Window:
     backwards: int = 0
     clipped: Tensor | None = None
 
+    def take_over(self, other: "Window") -> None:
+        """Take what the other noted for a step that is taken in this one."""
+        self.losses, other.losses = other.losses, []
+        self.clipped, other.clipped = other.clipped, None
+        self.loss_place, self.backwards = other.loss_place, other.backwards
+
     @property
     def empty(self) -> bool:
         """Whether nothing was noted that a check could look at."""

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.compilers import traced
+from ta_runtime.observers.patching import Patch, as_overridden, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session
+
+
+_MOST = 64  # losses of one step: of more micro-batches, the first
 
 
 class Backwards:
@@ -44,11 +49,13 @@ class Backwards:
         note = self._session.guarded(self._note_loss)
 
         def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._patches:
+            if torch.compiler.is_compiling() or not self._patches or self.running:
                 return original(loss, *args, **kwargs)
             note(loss)
             outer, self.running = self.running, True
             try:
+                if overridden((loss,), {}):
+                    return as_overridden(original, (loss, *args), kwargs)
                 return original(loss, *args, **kwargs)
             finally:
                 self.running = outer
@@ -64,7 +71,7 @@ class Backwards:
         if self._scaled is not None and self._scaled[0]() is loss:
             unscaled = self._scaled[1]
         self._scaled = None
-        if unscaled.numel() == 1 and unscaled.is_floating_point() and not unscaled.is_meta:
+        if len(window.losses) < _MOST and _readable(unscaled):
             # The last one is held with its graph until the step, as the training code itself does: taking it off
             # would be one operation more. Of accumulated micro-batches the others are held without.
             window.losses = [loss.detach() for loss in window.losses]
@@ -75,9 +82,10 @@ class Backwards:
     def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def clip_grad_norm_(*args: Any, **kwargs: Any) -> Any:
             norm = original(*args, **kwargs)
+            if torch.compiler.is_compiling() or not self._patches or traced():
+                return norm
             window = self._session.window
-            looked_at = self._patches and not torch.compiler.is_compiling() and self._session.looks_at(window)
-            if looked_at and type(norm) is Tensor and norm.dim() == 0:
+            if self._session.looks_at(window) and type(norm) is Tensor and norm.dim() == 0:
                 window.clipped = norm
             return norm
 
@@ -86,8 +94,17 @@ class Backwards:
     def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original(scaler, outputs)
+            if torch.compiler.is_compiling():
+                return result
             if isinstance(outputs, Tensor) and isinstance(result, Tensor) and self._patches:
                 self._scaled = (weakref.ref(result), outputs)
             return result
 
         return scale
+
+
+def _readable(loss: Tensor) -> bool:
+    """Whether it is one number; a subclass may do anything when asked."""
+    if type(loss) not in (Tensor, DTensor):
+        return False
+    return loss.numel() == 1 and loss.is_floating_point() and not loss.is_meta

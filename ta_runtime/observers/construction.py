@@ -1,7 +1,7 @@
 """Notes the line that builds each module, optimizer, loader, scheduler and scaler, in `places.BUILT`.
 
-Modules by torch's registration hooks, which fire where `self.fc = nn.Linear(...)` runs and inside the constructor of a
-layer with parameters; the others have no hook, so their `__init__` is wrapped. Shared by all sessions.
+Their constructors are wrapped, as none has a hook that fires for every object. What is put into a module without having
+been built, such as a copy, stands on the line that puts it there, by torch's registration hook. Shared by all sessions.
 """
 
 import weakref
@@ -10,11 +10,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import (
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
-from torch.optim.lr_scheduler import LRScheduler
+from torch.nn.modules.module import register_module_module_registration_hook
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
 
 from ta_runtime.observers.patching import Patch
@@ -22,8 +19,12 @@ from ta_runtime.places import BUILT, built
 
 _users = 0
 _undo: list[Callable[[], None]] = []
-OPTIMIZERS: "weakref.WeakSet[torch.optim.Optimizer]" = weakref.WeakSet()
-"""Every optimizer built while a session was on, also those that have not stepped yet."""
+_optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a subclass may have no hash
+
+
+def optimizers() -> list[torch.optim.Optimizer]:
+    """Every optimizer that was built while a session was on and still lives, also those that have not stepped yet."""
+    return [optimizer for reference in _optimizers if (optimizer := reference()) is not None]
 
 
 def attach() -> None:
@@ -32,13 +33,10 @@ def attach() -> None:
     _users += 1
     if _users > 1:
         return
-    handles = [
-        register_module_module_registration_hook(_module_registered),
-        register_module_parameter_registration_hook(_parameter_registered),
-    ]
-    constructors = [torch.optim.Optimizer, DataLoader, LRScheduler, torch.amp.GradScaler]
-    patches = [Patch(kind, "__init__", _noting) for kind in constructors]
-    _undo.extend([*(handle.remove for handle in handles), *(patch.undo for patch in patches)])
+    # ReduceLROnPlateau does not call the constructor of LRScheduler
+    constructors = [nn.Module, torch.optim.Optimizer, DataLoader, LRScheduler, ReduceLROnPlateau, torch.amp.GradScaler]
+    _undo.append(register_module_module_registration_hook(_registered).remove)
+    _undo.extend(Patch(kind, "__init__", _noting).undo for kind in constructors)
 
 
 def detach() -> None:
@@ -48,28 +46,30 @@ def detach() -> None:
     if _users == 0:
         while _undo:
             _undo.pop()()
-        OPTIMIZERS.clear()
+        _optimizers.clear()
 
 
-def _module_registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:
-    if torch.compiler.is_compiling():
-        return
-    for module in (parent, child):
-        if module is not None and module not in BUILT:
-            BUILT.add(module, built(module))
-
-
-def _parameter_registered(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-    if not torch.compiler.is_compiling() and module not in BUILT:
-        BUILT.add(module, built(module))
+def _registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:
+    if child is not None and not torch.compiler.is_compiling():
+        _note(child)
 
 
 def _noting(original: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        if _users and self not in BUILT:
-            BUILT.add(self, built(self))
-            if isinstance(self, torch.optim.Optimizer):
-                OPTIMIZERS.add(self)
+        if _users and not torch.compiler.is_compiling():
+            _note(self)
         original(self, *args, **kwargs)
 
     return __init__
+
+
+def _note(instance: Any) -> None:
+    try:
+        if instance in BUILT:
+            return
+        BUILT.add(instance, built(instance))
+        if isinstance(instance, torch.optim.Optimizer):
+            _optimizers[:] = [reference for reference in _optimizers if reference() is not None]
+            _optimizers.append(weakref.ref(instance))
+    except Exception:  # noqa: BLE001 - an object without a line is better than none
+        return

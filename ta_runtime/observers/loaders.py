@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+)
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ta_runtime.facts import Batch, Loader, Value
@@ -29,6 +36,7 @@ _SLICE = 256
 _WHOLE = _SLICES * _SLICE
 _REMEMBERED = 100_000  # hashes of one epoch
 _DIGESTS = 64
+_LITTLE = 64  # compressed bytes: what says less may well come again by chance
 
 # What numpy has a name for; others, such as bfloat16, are not hashed.
 _HASHABLE = {
@@ -40,13 +48,14 @@ _HASHABLE = {
 class _Pass:
     """One iterator over a loader, and what its batches hashed to."""
 
-    __slots__ = ("first", "loader", "requested", "samples", "stepped", "waited", "whole")
+    __slots__ = ("first", "hashed", "loader", "requested", "samples", "stepped", "waited", "whole")
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
         self.first = True
         self.samples: set[int] = set()
-        self.whole: set[str] | None = None  # of whole batches, once a sample came twice
+        self.hashed = 0  # how many were
+        self.whole: dict[bytes, int] | None = None  # the numbers of whole batches, once a sample came twice
         self.requested: float | None = None
         self.waited = 0.0
         self.stepped = False
@@ -103,7 +112,8 @@ class Loaders:
     def _begin(self, loader: Any, iterator: Any) -> None:
         facts = self._facts.get(id(loader))
         if facts is None or facts.loader() is not loader:
-            facts = Loader(weakref.ref(loader), BUILT.get(loader) or here())
+            facts = Loader(weakref.ref(loader), BUILT.get(loader) or here(), workers=loader.num_workers)
+            facts.once = _draws_once(loader)
             self._facts[id(loader)] = facts
             self.found.append(facts)
         facts.epochs += 1
@@ -134,6 +144,9 @@ class Loaders:
             loader.trained += 1
             loader.waited += taken.waited
             loader.stepping += started - taken.requested
+            idle = self._session.device_idle
+            loader.asked += idle is not None
+            loader.idle += idle is True
         taken.requested, taken.waited, taken.stepped = started, ended - started, False
         self._current = taken
         window = self._session.window
@@ -146,25 +159,42 @@ class Loaders:
             self._hash(taken, [tensor for _, tensor in found])
 
     def _hash(self, taken: _Pass, found: list[Tensor]) -> None:
-        found = [t for t in found if t.device.type == "cpu" and t.dtype in _HASHABLE and not t.requires_grad]
+        found = [tensor for tensor in found if _hashable(tensor)]
         if not found or len(taken.samples) >= _REMEMBERED:
             return
+        pieces = [piece for tensor in found for piece in _pieces(tensor)]
         sample = 0
-        for tensor in found:
-            sample = _sampled(tensor, sample)
+        for piece in pieces:
+            sample = zlib.crc32(piece, sample)
         loader = taken.loader
-        if loader.epochs == 1 and len(loader.digests) < _DIGESTS:
+        taken.hashed += 1
+        compared = loader.epochs == 1 and len(loader.digests) < _DIGESTS
+        if (compared or sample in taken.samples) and len(zlib.compress(b"".join(pieces), 1)) < _LITTLE:
+            return
+        if compared:
             loader.digests.append(f"{sample:08x}")
         if sample in taken.samples and taken.whole is None:
-            taken.whole = set()
+            taken.whole = {}
         taken.samples.add(sample)
         if taken.whole is not None:
             digest = hashlib.blake2b(digest_size=16)
             for tensor in found:
                 digest.update(_bytes(tensor))
-            whole = digest.hexdigest()
-            loader.repeats += whole in taken.whole
-            taken.whole.add(whole)
+            number = taken.hashed - 1
+            first = taken.whole.setdefault(digest.digest(), number)
+            workers = loader.workers or 1  # they take turns
+            loader.repeats += first != number and (workers == 1 or first % workers != number % workers)
+
+
+def _hashable(tensor: Tensor) -> bool:
+    return (
+        type(tensor) is Tensor
+        and tensor.dtype in _HASHABLE
+        and tensor.device.type == "cpu"
+        and tensor.layout is torch.strided
+        and tensor.numel() > 0
+        and not (tensor.requires_grad or tensor.is_neg())
+    )
 
 
 def _bytes(tensor: Tensor) -> memoryview:
@@ -172,15 +202,25 @@ def _bytes(tensor: Tensor) -> memoryview:
     return memoryview(array if array.flags.c_contiguous else array.copy()).cast("B")
 
 
-def _sampled(tensor: Tensor, start: int) -> int:
+def _pieces(tensor: Tensor) -> list[memoryview]:
+    """All bytes of a small tensor, an even sample of those of a large one."""
     if tensor.layout is not torch.strided or tensor.numel() == 0:
-        return start
-    if not tensor.is_contiguous():
-        return zlib.crc32(_bytes(tensor), start)
+        return []
     data = _bytes(tensor)
     if len(data) <= _WHOLE:
-        return zlib.crc32(data, start)
+        return [data]
     stride = len(data) // _SLICES
-    for index in range(_SLICES):
-        start = zlib.crc32(data[index * stride : index * stride + _SLICE], start)
-    return start
+    return [data[index * stride : index * stride + _SLICE] for index in range(_SLICES)]
+
+
+def _draws_once(loader: Any) -> bool:
+    if loader.batch_size == 1:
+        return False  # samples that a data set has twice would be batches that come twice
+    sampler = loader.sampler
+    if isinstance(loader.dataset, IterableDataset):
+        return loader.num_workers > 1
+    if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
+        return False
+    if isinstance(sampler, RandomSampler):
+        return not sampler.replacement and sampler.num_samples <= len(sampler.data_source)
+    return type(sampler) in (SequentialSampler, DistributedSampler)

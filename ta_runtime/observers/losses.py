@@ -1,7 +1,8 @@
 """Sees the loss functions of `torch.nn.functional`, and tensors moved without blocking, on audited steps alone.
 
-Functions have no hooks, so they are replaced for the step; the criterion modules call them by name and are seen as
-well. What was imported by name (`from torch.nn.functional import cross_entropy`) is not.
+Functions have no hooks, so they are replaced, from the first forward pass of the step to its end and no longer; the
+criterion modules call them by name and are seen as well. What was imported by name (`from torch.nn.functional import
+cross_entropy`) is not.
 """
 
 import inspect
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Copy, Loss, Value
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, as_overridden, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
@@ -31,6 +32,7 @@ LOSSES = (
     "nll_loss",
     "smooth_l1_loss",
 )
+_MOST = 64  # calls of one step that are looked at
 _BY_CLASS = ("cross_entropy", "nll_loss")
 
 
@@ -40,17 +42,32 @@ class Losses:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._patches: list[Patch] = []
+        self._copies: list[Patch] = []
         self._record_guarded = session.guarded(self._record)
         self._value_guarded = session.guarded(self._value)
         self._copied_guarded = session.guarded(self._copied)
 
     def attach(self) -> None:
-        self._patches = [Patch(nn.functional, name, self._loss(name)) for name in LOSSES]
-        self._patches += [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
+        """Watch the copies, for a batch is moved before the model is called."""
+        if self._session.machine.accelerator is not None and not self._copies:
+            self._copies = [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
 
-    def detach(self) -> None:
+    def begin(self) -> None:
+        """A forward pass begins, and losses come after it.
+
+        Not earlier: what the training code keeps, compares or pickles between steps are torch's own functions.
+        """
+        if not self._patches:
+            self._patches = [Patch(nn.functional, name, self._loss(name)) for name in LOSSES]
+
+    def end(self) -> None:
         while self._patches:
             self._patches.pop().undo()
+
+    def detach(self) -> None:
+        self.end()
+        while self._copies:
+            self._copies.pop().undo()
 
     # -- losses -----------------------------------------------------------------------------------------------
 
@@ -59,6 +76,8 @@ class Losses:
             def observed(*args: Any, **kwargs: Any) -> Any:
                 if torch.compiler.is_compiling() or not self._patches or not torch.is_grad_enabled():
                     return original(*args, **kwargs)
+                if overridden(args, kwargs):
+                    return as_overridden(original, args, kwargs)
                 loss = self._record_guarded(name, original, args, kwargs)  # before it: it may raise
                 result = original(*args, **kwargs)
                 if loss is not None:
@@ -73,7 +92,7 @@ class Losses:
         self, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Loss | None:
         window = self._session.window
-        if window.step is None or self._session.in_backward:
+        if window.step is None or self._session.in_backward or len(window.step.losses) == _MOST:
             return None
         bound = _signature(name, original).bind(*args, **kwargs)
         bound.apply_defaults()
@@ -113,7 +132,7 @@ class Losses:
     def _to(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
-            if kwargs.get("non_blocking") and self._patches and not torch.compiler.is_compiling():
+            if not torch.compiler.is_compiling() and self._copies and kwargs.get("non_blocking"):
                 self._copied_guarded(tensor, result)
             return result
 
@@ -121,7 +140,7 @@ class Losses:
 
     def _copied(self, source: Tensor, result: Tensor) -> None:
         step = self._session.window.step
-        if step is None or source.device == result.device or source.device.type != "cpu":
+        if step is None or source.device == result.device or source.device.type != "cpu" or len(step.copies) == _MOST:
             return
         pinned = torch.cuda.is_available() and source.is_pinned()
         loader = self._session.loaders.origin(source)

@@ -17,9 +17,10 @@ from torch.distributed.tensor import DTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ta_runtime.facts import Gradients, Optimizer, Update
+from ta_runtime.observers import filters, states
 from ta_runtime.observers.patching import Patch
 from ta_runtime.places import BUILT, Place, here
-from ta_runtime.readings import local, measurable
+from ta_runtime.readings import alike, local, measurable, row_norms
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 SAMPLE = 4096
 """Elements of a parameter that are kept over an audited step, to see what it changed."""
 
-_foreach_add = getattr(torch, "_foreach_add", None)  # these two are not public: with a fallback
-_foreach_sub = getattr(torch, "_foreach_sub", None)
 _PLAIN = {Tensor}
 _STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
 _RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
@@ -37,11 +36,10 @@ _RIDERS = 16  # loss values of one step that are read: of more micro-batches, th
 
 @dataclass(slots=True)
 class _Sample:
-    """Elements of parameters before a step."""
+    """Elements of parameters before a step: those of one shape, dtype and device stacked, with their indices."""
 
     updates: list[Update]
-    parameters: list[Tensor]
-    before: list[Tensor]
+    groups: list[tuple[list[int], Tensor]]
 
 
 class Optimizers:
@@ -49,7 +47,6 @@ class Optimizers:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._facts: dict[int, Optimizer] = {}
         self._running: dict[int, _Sample | None] = {}
         self._undo: list[Callable[[], None]] = []
         self.closer: set[int] = set()
@@ -57,7 +54,7 @@ class Optimizers:
 
     def attach(self) -> None:
         # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
-        before = torch.compiler.disable(self._session.guarded(self._before))
+        before = torch.compiler.disable(self._session.guarded(self._before, leads=True))
         after = torch.compiler.disable(self._session.guarded(self._after))
         self._undo = [
             register_optimizer_step_pre_hook(before).remove,
@@ -72,13 +69,14 @@ class Optimizers:
 
     def facts(self, optimizer: torch.optim.Optimizer) -> Optimizer:
         """The facts of an optimizer. Built before the session, it stands on the line that steps it."""
-        known = self._facts.get(id(optimizer))
-        if known is None or known.optimizer is not optimizer:
-            known = Optimizer(optimizer, BUILT.get(optimizer) or here(), self._session.names)
-            self._facts[id(optimizer)] = known
-        return known
+        if (place := BUILT.get(optimizer)) is None:
+            place = here()
+            BUILT.add(optimizer, place)
+        return Optimizer(optimizer, place, self._session.names)  # not kept: it would keep the optimizer
 
-    def _before(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _before(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         session = self._session
         if not session.watches(optimizer):
             return
@@ -107,6 +105,9 @@ class Optimizers:
             if sample is not None and window.step is not None:
                 with torch.no_grad():
                     self._compare(sample, window)
+                    states.measure(optimizer, window)
+                    if session.wants_filters and filters.due(window.index, session.settings.every_n_steps):
+                        filters.measure(optimizer, window)
         session.stepped(optimizer)
 
     def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,7 +207,6 @@ class Optimizers:
     def _sampled(self, optimizer: torch.optim.Optimizer) -> _Sample:
         facts = self.facts(optimizer)
         updates: list[Update] = []
-        parameters: list[Tensor] = []
         views: list[Tensor] = []
         for group in optimizer.param_groups:
             rate = float(group["lr"]) if isinstance(group.get("lr"), (int, float)) else math.nan
@@ -216,64 +216,72 @@ class Optimizers:
                     continue
                 exact = values.numel() <= SAMPLE or id(parameter) in self.closer
                 updates.append(Update(parameter, facts, exact, parameter.grad is not None, rate))
-                parameters.append(parameter)
-                views.append(_view(values, exact))
-        return _Sample(updates, parameters, _copies(views))
+                views.append(values if exact else _sample(values))
+        groups = [(indices, torch.stack([views[index] for index in indices])) for indices in alike(views)]
+        return _Sample(updates, groups)
 
     def _compare(self, sample: _Sample, window: "Window") -> None:
         """The change of each parameter, by differences of its sample in the parameter's own dtype."""
         assert window.step is not None
-        after = [
-            _view(local(parameter), update.exact)
-            for parameter, update in zip(sample.parameters, sample.updates, strict=True)
-        ]
-        same = [
-            index
-            for index, (now, then) in enumerate(zip(after, sample.before, strict=True))
-            if now.shape == then.shape and now.device == then.device and now.dtype == then.dtype
-        ]
-        updates = [sample.updates[index] for index in same]
-        befores = [sample.before[index] for index in same]
-        changes = _differences([after[index] for index in same], befores)
+        updates: list[Update] = []
+        counted: list[Update] = []
+        norms: list[Tensor] = []
+        counts: list[Tensor] = []
+        for indices, before in sample.groups:
+            of_group = [sample.updates[index] for index in indices]
+            values = [local(update.tensor) for update in of_group]
+            now = [
+                value if update.exact else _sample(value)
+                for value, update in zip(values, of_group, strict=True)
+            ]
+            kept = [number for number, value in enumerate(now) if _like(value, before)]
+            if len(kept) < len(now):  # replaced by the step: there is nothing to compare
+                before = before[kept]
+                now = [now[number] for number in kept]
+                of_group = [of_group[number] for number in kept]
+            if not kept:
+                continue
+            changes = torch.stack(now).sub_(before)
+            norms += [row_norms(before), row_norms(changes)]
+            updates += of_group
+            if before.dtype.itemsize == 2 or any(id(update.tensor) in self.closer for update in of_group):
+                counts.append(row_norms(changes, order=0.0) / max(before.shape[1:].numel(), 1))
+                counted += of_group
+        sizes = [len(norm) for norm in norms]
 
-        def deliver(norms: list[float]) -> None:
-            for update, weight, change in zip(updates, norms, norms[len(updates) :], strict=False):
-                update.weight, update.change = weight, change
+        def deliver(values: list[float]) -> None:
+            rest = iter(values)
+            position = 0
+            for size in sizes[::2]:
+                of_group = updates[position : position + size]
+                for update in of_group:
+                    update.weight = next(rest)
+                for update in of_group:
+                    update.change = next(rest)
+                position += size
 
-        window.readings.norms([*befores, *changes], deliver)
-        counted = [
-            index
-            for index, update in enumerate(updates)
-            if befores[index].dtype.itemsize == 2 or id(update.tensor) in self.closer
-        ]
+        def deliver_changed(values: list[float]) -> None:
+            for update, share in zip(counted, values, strict=True):
+                if update.tensor.dtype.itemsize == 2 or id(update.tensor) in self.closer:
+                    update.changed = share
 
-        def deliver_changed(counts: list[float]) -> None:
-            for index, count in zip(counted, counts, strict=True):
-                updates[index].changed = count / max(changes_numel[index], 1)
-
-        changes_numel = [change.numel() for change in changes]
-        window.readings.norms([changes[index] for index in counted], deliver_changed, order=0.0)
+        if norms:
+            window.readings.vectors(norms, deliver)
+        if counts:
+            window.readings.vectors(counts, deliver_changed)
         window.step.updates.extend(updates)
 
 
-def _view(values: Tensor, exact: bool) -> Tensor:
-    """All elements, or an even sample of about SAMPLE of them."""
-    if exact:
-        return values
+def _like(value: Tensor, stacked: Tensor) -> bool:
+    return (
+        value.shape == stacked.shape[1:] and value.dtype is stacked.dtype and value.device == stacked.device
+    )
+
+
+def _sample(values: Tensor) -> Tensor:
+    """An even sample of about SAMPLE elements."""
     flat = values.view(-1) if values.is_contiguous() else values.reshape(-1)
     return flat[:: max(1, values.numel() // SAMPLE)]
-
-
-def _copies(tensors: list[Tensor]) -> list[Tensor]:
-    if _foreach_add is None or not tensors:
-        return [tensor.clone() for tensor in tensors]
-    return list(_foreach_add(tensors, 0))
-
-
-def _differences(after: list[Tensor], before: list[Tensor]) -> list[Tensor]:
-    if _foreach_sub is None or not after:
-        return [now - then for now, then in zip(after, before, strict=True)]
-    return list(_foreach_sub(after, before))
 
 
 def _dense(gradient: Tensor, audited: bool) -> Tensor | None:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from torch.overrides import handle_torch_function, has_torch_function
+
 _ABSENT = object()
 
 
@@ -29,3 +31,17 @@ class Patch:
             delattr(self._owner, self._name)
         else:
             setattr(self._owner, self._name, self._own)
+
+
+def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a tensor subclass, a mode or a tracer among the arguments runs the function in its own way."""
+    return bool(has_torch_function((*args, *kwargs.values())))
+
+
+def as_overridden(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call as the subclass or mode wants it.
+
+    A function of torch written in Python looks itself up by name to tell a subclass which function it is: it would
+    name our wrapper, which tables of functions do not know and which would end up in traced graphs.
+    """
+    return handle_torch_function(original, (*args, *kwargs.values()), *args, **kwargs)

@@ -1,0 +1,47 @@
+"""TA103: a trainable parameter of a layer that runs has never had a gradient other than exactly zero."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Gradients, Step, Suspicion
+
+PATIENCE = 50
+"""Steps without any other gradient.
+
+Layers behind a zero initialisation (LoRA, residual branches, ControlNet) get theirs after one step for each zero layer on
+the way, a learning rate that warms up from zero included: measured, 3 steps at most.
+"""
+UNDERFLOW = 1e-12
+"""A norm beside it this small says that the zero is one of float32: the squares of 1e-19 and less are zero."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for gradients in step.gradients:
+        silence = gradients.history.silence(gradients.optimizer.optimizer)
+        if not silence.zero or silence.steps < PATIENCE or not gradients.total:
+            continue
+        never = [index for index in _zero(gradients) if silence.zero.get(id(gradients.tensors[index]), 0) >= PATIENCE]
+        if not never or any(norm is not None and 0.0 < norm < UNDERFLOW for norm in gradients.norms):
+            continue
+        called = _called(step)
+        for index in reversed(never):  # the one nearest to the loss
+            parameter = gradients.parameter(index)
+            if parameter.layer is None or id(parameter.layer.module) not in called:
+                continue
+            message = f"the gradient of `{parameter.name}` is exactly zero at every step"
+            evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
+            yield Suspicion(parameter.place, message, evidence, parameter.name)
+            break
+
+
+def _zero(gradients: Gradients) -> Iterator[int]:
+    return (index for index, norm in enumerate(gradients.norms) if norm == 0.0)
+
+
+def _called(step: Step) -> set[int]:
+    """The modules, by id, that something passed through; not experts that no token was routed to."""
+    return {
+        id(call.module)
+        for forward in step.training_forwards
+        for call in forward.calls
+        if all(value.numel for value in call.outputs)
+    }

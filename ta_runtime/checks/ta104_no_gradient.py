@@ -1,0 +1,18 @@
+"""TA104: the optimizer steps, and none of its parameters has a gradient."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Gradients, Suspicion
+
+PATIENCE = 3
+"""Steps without any: some code steps once without, to allocate the optimizer's state or to quiet a scheduler."""
+
+
+def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
+    if not gradients.present or any(gradients.present):
+        return
+    without = gradients.history.silence(gradients.optimizer.optimizer).without_gradients
+    if without >= PATIENCE - 1:
+        message = "the optimizer steps, and none of its parameters has ever had a gradient"
+        evidence = {"parameters": len(gradients.tensors), "backward passes since the last step": gradients.backwards}
+        yield Suspicion(gradients.place, message, evidence)

@@ -1,0 +1,29 @@
+"""TA105: nearly all units of a rectifier are zero for the whole batch."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Forward, Step, Suspicion
+
+SHARE = 0.9
+"""Of the units, as torch-audit has it for elements and TheDeepChecker for layers (0.5 there)."""
+UNITS = 8
+ROWS = 64
+"""How often each unit must have been seen: one that is on for 5 % of the rows is off in all of 64 with probability 0.04."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for forward in step.training_forwards:
+        for call in forward.calls:
+            if call.dead is None or call.dead < SHARE or (call.units or 0) < UNITS or (call.rows or 0) < ROWS:
+                continue
+            if _is_empty(forward):
+                break
+            layer = call.layer
+            message = f"nearly all units of {layer} are zero for the whole batch"
+            evidence = {"dead units": call.dead, "units": call.units or 0, "rows": call.rows or 0}
+            yield Suspicion(layer.place, message, evidence, layer.name)
+
+
+def _is_empty(forward: Forward) -> bool:
+    """Whether an input is all zeros, as when a model is warmed up."""
+    return any(value.minimum == value.maximum == 0 and value.dtype.is_floating_point for value in forward.inputs)

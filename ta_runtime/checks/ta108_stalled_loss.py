@@ -1,0 +1,62 @@
+"""TA108: the loss has been one number since the first step, or that of guessing."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from statistics import median
+
+from ta_runtime.facts import Gradients, Loss, Step, Suspicion
+from ta_runtime.places import Place
+
+CONSTANT = 50
+"""Steps with the very same loss, bit for bit."""
+LONG = 1000
+"""Steps after which a classifier has learnt at least how often each class comes; the last fifth of them is looked at."""
+GUESSING = 0.99
+"""Of the logarithm of the number of classes, the loss of a uniform guess."""
+
+
+def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
+    losses = gradients.history.losses(gradients.optimizer.optimizer)
+    if losses.count < CONSTANT or losses.lowest != losses.highest or gradients.loss != losses.lowest:
+        return
+    if losses.lowest and not gradients.skipped and gradients.total is not None:
+        message = "the loss is the same number at every step"
+        yield Suspicion(_place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant")
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for gradients in step.gradients:
+        losses = gradients.history.losses(gradients.optimizer.optimizer)
+        if losses.count < LONG or gradients.loss is None:
+            continue
+        guess = next((guess for loss in step.losses if (guess := _guess(loss, gradients.loss))), None)
+        if guess is None or gradients.loss < GUESSING * guess:
+            continue
+        usual = median(islice(reversed(losses.values), LONG // 5))
+        if usual >= GUESSING * guess:
+            message = "the classifier is no better than a uniform guess after many steps"
+            evidence = {"usual loss": usual, "loss of a guess": guess, "steps": losses.count}
+            yield Suspicion(_place(gradients), message, evidence, "guessing")
+
+
+def _guess(loss: Loss, stepped_on: float) -> float | None:
+    """The loss of a uniform guess, if the step was on this loss and no other. Two classes are what a GAN plays for."""
+    options = loss.options
+    plain = (
+        loss.function == "cross_entropy"
+        and loss.training
+        and loss.value == stepped_on
+        and not loss.target.dtype.is_floating_point
+        and options.get("weight") is None
+        and not options.get("label_smoothing")
+        and options.get("reduction") == "mean"
+    )
+    if not plain or not loss.input.shape:
+        return None
+    classes = loss.input.shape[1 if len(loss.input.shape) > 1 else 0]
+    return math.log(classes) if classes > 2 else None
+
+
+def _place(gradients: Gradients) -> Place:
+    return gradients.loss_place or gradients.place

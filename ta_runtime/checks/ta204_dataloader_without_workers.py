@@ -1,0 +1,27 @@
+"""TA204: a `DataLoader` without workers, and the training waits for it."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Run, Suspicion
+
+STEPS = 10
+"""The least batches that were trained on: the first ones open files and fill caches."""
+SHARE = 0.2
+"""The least share of a step spent waiting: by that much workers can shorten it at most."""
+WAIT = 2e-3
+"""The least seconds that a batch takes. A batch from a worker takes up to 1 ms to come through the queue (measured)."""
+IDLE = 0.5
+"""The least share of the batches at whose arrival the device had nothing left to do: else it worked while the
+training process waited, and nothing was lost."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion]:
+    for loader in run.loaders:
+        if loader.workers != 0 or loader.trained < STEPS or loader.asked == 0:
+            continue
+        wait = loader.waited / loader.trained
+        share = loader.waited / loader.stepping if loader.stepping else 0.0
+        if wait >= WAIT and share >= SHARE and loader.idle >= IDLE * loader.asked:
+            message = "the training waits for a `DataLoader` without workers"
+            evidence = {"share of step": round(share, 2), "ms per batch": round(1e3 * wait, 2)}
+            yield Suspicion(loader.place, message, evidence)

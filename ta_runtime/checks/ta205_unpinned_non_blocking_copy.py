@@ -1,0 +1,16 @@
+"""TA205: `non_blocking=True` has no effect on a batch that does not lie in pinned memory."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Step, Suspicion
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for copy in step.copies:
+        origin = copy.from_loader
+        if origin is None or not copy.non_blocking or copy.pinned or copy.target.type != "cuda":
+            continue
+        loader = origin.loader()
+        if loader is not None and not loader.pin_memory:
+            message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
+            yield Suspicion(copy.place, message, related=((origin.place, "the loader is made here"),))

@@ -1,0 +1,59 @@
+"""TA301: a convolution or linear layer is given images whose values still lie in 0 to 255."""
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from ta_runtime.facts import Call, Step, Suspicion, Value
+
+LEAST_MAXIMUM = 100.0
+"""A batch of 8-bit images, even of dark ones, has a pixel above it; torch-audit's limit of 50 met other things."""
+LARGEST_MAXIMUM = 255.0
+LEAST_SPREAD = 20.0
+"""The standard deviation of MNIST as bytes is 79, of CIFAR-10 63, of ImageNet 58 (from the usual constants for 0 to 1)."""
+_CHANNELS = (1, 3, 4)
+_LAYERS = (nn.Conv2d, nn.Conv3d, nn.Linear)
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for forward in step.training_forwards:
+        images = [value for value in forward.inputs if _is_bytes(value)]
+        if images and (call := _reader(forward.calls, images)) is not None:
+            message = "images with values from 0 to 255 enter the first layer unscaled"
+            value = images[0]
+            yield Suspicion(
+                forward.place,
+                message,
+                {
+                    "minimum": value.minimum or 0.0,
+                    "maximum": value.maximum or 0.0,
+                    "standard deviation": value.std or 0.0,
+                    "layer": call.layer.name,
+                },
+            )
+
+
+def _is_bytes(value: Value) -> bool:
+    """Whether a float input has the shape of images and the range of bytes."""
+    if (
+        value.minimum is None
+        or value.maximum is None
+        or value.std is None
+        or not value.dtype.is_floating_point
+    ):
+        return False
+    shaped = len(value.shape) in (4, 5) and (value.shape[1] in _CHANNELS or value.shape[-1] in _CHANNELS)
+    ranged = value.minimum >= 0 and LEAST_MAXIMUM < value.maximum <= LARGEST_MAXIMUM
+    return shaped and ranged and value.std > LEAST_SPREAD
+
+
+def _reader(calls: list[Call], images: list[Value]) -> Call | None:
+    """The layer that reads the images just as they were given, or after `nn.Flatten`: what lies between may scale."""
+    raw = {id(value) for value in images}
+    for call in calls:
+        if call.inputs and id(call.inputs[0]) in raw:
+            if isinstance(call.module, _LAYERS):
+                return call
+            if isinstance(call.module, nn.Flatten):
+                raw |= {id(value) for value in call.outputs}
+    return None

@@ -1,0 +1,50 @@
+"""TA313: whole training batches come again within an epoch, or are the same on several ranks."""
+
+from collections.abc import Iterator
+
+from torch import nn
+from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
+
+from ta_runtime.facts import Run, Suspicion
+
+REPEATS = 3
+SHARE = 0.1
+"""Of all batches. Workers that repeat each other give at least a half."""
+COMPARED = 4
+"""Batches in a row that must agree between two ranks."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion]:
+    for number, loader in enumerate(run.loaders):
+        if not loader.trained:
+            continue
+        if loader.once and loader.repeats >= max(REPEATS, SHARE * loader.batches):
+            message = "whole batches come again within an epoch"
+            if (loader.workers or 0) > 1:
+                message = "workers of the loader hand out the same batches"
+            yield Suspicion(
+                loader.place, message, {"repeated batches": loader.repeats, "batches": loader.batches}
+            )
+        same = [
+            rank
+            for rank, loaders in sorted(run.peers.items())
+            if number < len(loaders) and _same(loader.digests, loaders[number])
+        ]
+        if same and any(_is_data_parallel(model.module) for model in run.models):
+            message = "other ranks are given the same batches"
+            yield Suspicion(loader.place, message, {"ranks": ",".join(map(str, [run.rank, *same]))})
+
+
+def _same(own: list[str], other: list[str]) -> bool:
+    count = min(len(own), len(other))
+    return count >= COMPARED and own[:count] == other[:count] and len(set(own[:count])) > 1
+
+
+def _is_data_parallel(model: nn.Module) -> bool:
+    """Whether ranks share a model to see more data; those of tensor and pipeline parallelism see the same."""
+    kinds = (DistributedDataParallel, FullyShardedDataParallel, FSDPModule)
+    if not any(isinstance(module, kinds) for module in model.modules()):
+        return False
+    meshes = [mesh for p in model.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None]
+    return all(mesh.ndim == 1 for mesh in meshes)

@@ -1,0 +1,60 @@
+"""TA315: targets that the loss cannot mean: a class that is not there, one-hot rows of integers, no probability."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loss, Step, Suspicion
+
+TOLERANCE = 1e-3
+"""How far from 0 to 1 a probability may be by rounding: half precision rounds 1 to within 0.0005."""
+_CLASSES = ("cross_entropy", "nll_loss")
+_PROBABILITIES = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for loss in step.losses:
+        message = None
+        if loss.function in _CLASSES:
+            message = _wrong_classes(loss)
+        elif loss.function in _PROBABILITIES:
+            message = _wrong_probabilities(loss)
+        if message is not None:
+            evidence: dict[str, float | int | str] = {
+                "input": str(tuple(loss.input.shape)),
+                "target": str(tuple(loss.target.shape)),
+                "dtype": str(loss.target.dtype).removeprefix("torch."),
+            }
+            if loss.target.minimum is not None and loss.target.maximum is not None:
+                evidence |= {"minimum": loss.target.minimum, "maximum": loss.target.maximum}
+            yield Suspicion(loss.place, message, evidence)
+
+
+def _wrong_classes(loss: Loss) -> str | None:
+    target, given = loss.target, loss.input
+    if not given.shape:
+        return None
+    classes = given.shape[1] if len(given.shape) > 1 else given.shape[0]
+    if target.dtype.is_floating_point:
+        if loss.function == "cross_entropy" and target.shape == given.shape:
+            return None  # probabilities of the classes
+        return f"`{loss.function}` is given floats where it expects class indices"
+    if target.shape == given.shape and len(given.shape) > 1:
+        return f"`{loss.function}` is given one-hot integers where it expects class indices"
+    if target.minimum is None or target.maximum is None:
+        return None
+    if target.minimum < 0:
+        return f"a target of `{loss.function}` is below zero and not `ignore_index`"
+    if target.maximum >= classes:
+        return f"a target of `{loss.function}` is no class of the input"
+    return None
+
+
+def _wrong_probabilities(loss: Loss) -> str | None:
+    target = loss.target
+    if target.minimum is None or target.maximum is None or not loss.training:
+        return None
+    masked = loss.options.get("reduction") == "none" or loss.options.get("weight") is not None
+    if target.minimum < -TOLERANCE and not masked:
+        return f"a target of `{loss.function}` is below 0"
+    if target.maximum > 1 + TOLERANCE and not masked:
+        return f"a target of `{loss.function}` is above 1"
+    return None

@@ -1,0 +1,35 @@
+"""TA316: input and target of a loss differ by a dimension of one, and broadcast to all pairs."""
+
+from collections.abc import Iterator, Sequence
+
+from ta_runtime.facts import Step, Suspicion
+
+_ELEMENTWISE = ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for loss in step.losses:
+        given, target = tuple(loss.input.shape), tuple(loss.target.shape)
+        if (
+            loss.function in _ELEMENTWISE
+            and loss.training
+            and (_pairs(given, target) or _pairs(target, given))
+        ):
+            message = f"`{loss.function}` broadcasts its input and its target against each other"
+            yield Suspicion(loss.place, message, {"input": str(given), "target": str(target)})
+
+
+def _pairs(longer: Sequence[int], shorter: Sequence[int]) -> bool:
+    """Whether `longer` is `shorter` with a one at its end, or for a channel of images, that spreads each over all."""
+    batch = shorter[0] if shorter else 1
+    if batch == 1 or len(longer) != len(shorter) + 1:
+        return False
+    if [*shorter, 1] == [*longer]:
+        return _fits(longer, shorter)
+    return len(longer) >= 4 and [batch, 1, *shorter[1:]] == [*longer]
+
+
+def _fits(longer: Sequence[int], shorter: Sequence[int]) -> bool:
+    """Whether the two broadcast at all; what does not raises, and says why."""
+    aligned = zip(longer[1:], shorter, strict=True)
+    return all(one == other or 1 in (one, other) for one, other in aligned)

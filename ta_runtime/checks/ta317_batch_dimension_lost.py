@@ -1,0 +1,60 @@
+"""TA317: a batch reaches the model, or the model's output the loss, as a single sample."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Forward, Step, Suspicion
+
+STEPS = 2
+"""Audited steps in a row in which the model is given less than the loader: the first may be a trial."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    forwards = step.training_forwards
+    if len(forwards) != 1:
+        return  # one sample at a time, several views, tasks, micro-batches
+    forward = forwards[0]
+    lost = len(step.batches) == 1 and _is_lost_before(step, forward)
+    if step.history.streak(("TA317", forward.place), lost) >= STEPS:
+        batch, given = step.batches[0].values[0], forward.inputs[0]
+        message = "the model is given one sample's shape where the loader hands out a batch"
+        evidence = {"batch": str(tuple(batch.shape)), "input": str(tuple(given.shape))}
+        yield Suspicion(forward.place, message, evidence)
+    yield from _lost_after(step, forward)
+
+
+def _is_lost_before(step: Step, forward: Forward) -> bool:
+    """Whether the first input is the first tensor of the batch without its first dimension, and no input has that one.
+
+    Not for a loader's batch size of 1: then a sample may be a batch.
+    """
+    values = step.batches[0].values
+    if not values or not forward.inputs or len(values[0].shape) < 2:
+        return False
+    size = values[0].shape[0]
+    if size < 2 or any(value.shape[:1] == (size,) for value in forward.inputs):
+        return False
+    return forward.inputs[0].shape == values[0].shape[1:]
+
+
+def _lost_after(step: Step, forward: Forward) -> Iterator[Suspicion]:
+    if len(forward.outputs) != 1 or forward.outputs[0].name != "tensor" or len(forward.outputs[0].shape) < 2:
+        return
+    output = forward.outputs[0].shape
+    size = output[0]
+    for loss in step.losses:
+        if (
+            loss.input.shape == output[1:]
+            and loss.input.shape[0] != size
+            and loss.target.shape[:1] == (size,)
+        ):
+            if size == 1 and loss.input.shape[0] == loss.input.numel == 1:
+                continue
+            message = (
+                f"`{loss.function}` is given one sample of the model's output and the targets of the batch"
+            )
+            evidence = {
+                "output": str(tuple(output)),
+                "input": str(tuple(loss.input.shape)),
+                "target": str(tuple(loss.target.shape)),
+            }
+            yield Suspicion(loss.place, message, evidence)

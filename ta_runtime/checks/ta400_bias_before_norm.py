@@ -1,0 +1,77 @@
+"""TA400: a bias directly before a normalisation that subtracts it again."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+from ta_runtime.facts import Forward, Layer, Model, Step, Suspicion
+from ta_runtime.places import Place
+
+
+def check_model(model: Model) -> Iterator[Suspicion]:
+    """Neighbours in a `Sequential`, also of a model that never ran."""
+    cancelled = set()
+    for layer in model.layers:
+        children = list(layer.module.children()) if type(layer.module) is nn.Sequential else []
+        cancelled |= {
+            id(first) for first, norm in pairwise(children) if norm.training and _cancels(first, norm)
+        }
+    if cancelled:
+        yield from _suspicions(layer for layer in model.own_layers if id(layer.module) in cancelled)
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    """Calls that follow each other, whatever the code around them looks like."""
+    for forward in step.training_forwards:
+        cancelled = _normalised(forward)
+        if cancelled:
+            yield from _suspicions(
+                layer for layer in forward.model.own_layers if id(layer.module) in cancelled
+            )
+
+
+def _normalised(forward: Forward) -> set[int]:
+    """The layers whose output a normalisation read, in each of their calls."""
+    producers: dict[int, nn.Module] = {}
+    calls: Counter[int] = Counter()
+    cancelled: Counter[int] = Counter()
+    for call in forward.calls:
+        module = call.module
+        if module._modules or not call.inputs or not call.outputs:
+            continue
+        calls[id(module)] += 1
+        given = call.inputs[0]
+        producer = producers.get(id(given))
+        by_channel = isinstance(producer, _ConvNd) or len(given.shape) == 2
+        if producer is not None and by_channel and call.training and _cancels(producer, module):
+            cancelled[id(producer)] += 1
+        producers[id(call.outputs[0])] = module
+    return {key for key, count in cancelled.items() if count == calls[key]}
+
+
+def _cancels(layer: nn.Module, norm: nn.Module) -> bool:
+    """Whether a norm in training subtracts, for each channel that the layer's bias shifts, the mean over all else."""
+    if getattr(layer, "bias", None) is None or not getattr(norm, "num_features", 0):
+        return False
+    if isinstance(layer, _ConvNd):
+        return isinstance(norm, (_BatchNorm, _InstanceNorm)) and norm.num_features == layer.out_channels
+    return (
+        isinstance(layer, nn.Linear)
+        and isinstance(norm, _BatchNorm)
+        and norm.num_features == layer.out_features
+    )
+
+
+def _suspicions(layers: Iterable[Layer]) -> Iterator[Suspicion]:
+    places: dict[Place, list[Layer]] = defaultdict(list)
+    for layer in layers:
+        places[layer.place].append(layer)
+    for place, found in places.items():
+        kind = type(found[0].module).__name__
+        message = f"the bias of this `{kind}` is subtracted again by the normalisation that follows"
+        yield Suspicion(place, message, {"layers": len(found), "first": found[0].name})

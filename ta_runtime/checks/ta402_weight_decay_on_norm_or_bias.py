@@ -1,0 +1,70 @@
+"""TA402: weight decay shrinks normalisation weights and biases that it was meant to leave out."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
+
+from ta_runtime.facts import Optimizer, Suspicion
+
+STRONG = 0.05
+"""From here on decoupled decay of everything is reported: recipes with that much (GPT-3 and LLaMA 0.1, DeiT 0.05)
+leave out norms and biases. With AdamW's default, 0.01, and a learning rate of 3e-4, 100,000 steps shrink a weight by a
+quarter, and nearly every script has it."""
+
+_NORM = re.compile(r"Norm(?:\d[dD])?$")
+_BIAS = re.compile(r"(?:^|\.)(?:\w+_)?bias(?:_\w+)?$")
+
+Holders = dict[int, list[tuple[str, nn.Module]]]
+
+
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+    decayed = [group for group in optimizer.groups if group.get("weight_decay")]
+    if not decayed:
+        return
+    holders = optimizer.names.holders()
+    excludes = any(_is_exclusion(group, holders) for group in optimizer.groups)
+    kinds: Counter[str] = Counter()
+    first = ""
+    for group in decayed:
+        if excludes or _is_strong(optimizer, group):
+            for tensor in group["params"]:
+                for name, module in holders.get(id(tensor), ())[:1]:
+                    if kind := _kind(name, module, tensor):
+                        kinds[kind] += 1
+                        first = first or name
+    if kinds:
+        strong = "weight decay is strong, and norm weights and biases are not left out"
+        missed = "the group without weight decay misses norm weights or biases"
+        evidence = {
+            **kinds,
+            "first": first,
+            "weight_decay": max(float(group["weight_decay"]) for group in decayed),
+        }
+        yield Suspicion(optimizer.place, missed if excludes else strong, evidence)
+
+
+def _is_exclusion(group: dict[str, Any], holders: Holders) -> bool:
+    """Whether a group leaves out of the decay what is no matrix; one that its filter left empty as well."""
+    held = [holder for tensor in group["params"] for holder in holders.get(id(tensor), ())[:1]]
+    known = len(held) == len(group["params"])
+    matrices = any(
+        isinstance(module, (nn.Linear, _ConvNd)) and name.endswith("weight") for name, module in held
+    )
+    return not group.get("weight_decay", 1.0) and known and not matrices
+
+
+def _is_strong(optimizer: Optimizer, group: dict[str, Any]) -> bool:
+    decoupled = "AdamW" in optimizer.kind or bool(group.get("decoupled_weight_decay"))
+    return decoupled and float(group["weight_decay"]) >= STRONG
+
+
+def _kind(name: str, module: nn.Module, tensor: Tensor) -> str | None:
+    if tensor.dim() > 1 or not tensor.requires_grad:
+        return None
+    if _BIAS.search(name):
+        return "biases"
+    return "norm weights" if _NORM.search(type(module).__name__) else None

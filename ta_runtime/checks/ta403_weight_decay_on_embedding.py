@@ -1,0 +1,27 @@
+"""TA403: weight decay shrinks the rows of an embedding, also those that a batch does not use."""
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from ta_runtime.facts import Optimizer, Suspicion
+
+
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+    decayed = [group for group in optimizer.groups if group.get("weight_decay")]
+    holders = optimizer.names.holders() if decayed else {}
+    names = []
+    for group in decayed:
+        for tensor in group["params"]:
+            held = holders.get(id(tensor), [])
+            # tied to a head, it is a weight as any other
+            if held and tensor.requires_grad and all(isinstance(module, nn.Embedding) for _, module in held):
+                names.append(held[0][0])
+    if names:
+        decay = max(float(group["weight_decay"]) for group in decayed)
+        evidence: dict[str, float | str] = {
+            "embeddings": len(names),
+            "first": names[0],
+            "weight_decay": decay,
+        }
+        yield Suspicion(optimizer.place, "weight decay also shrinks embeddings", evidence)

@@ -1,0 +1,43 @@
+"""TA404: an even kernel, padded alike on both sides, shifts its output by half a pixel and makes it one larger."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from torch import nn
+
+from ta_runtime.facts import Model, Suspicion
+from ta_runtime.places import Place
+
+_Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
+
+
+def check_model(model: Model) -> Iterator[Suspicion]:
+    places: dict[Place, list[str]] = defaultdict(list)
+    kinds: dict[Place, _Convolution] = {}
+    for layer in model.own_layers:
+        if isinstance(layer.module, _Convolution) and _grows_by_one(layer.module):
+            places[layer.place].append(layer.name)
+            kinds.setdefault(layer.place, layer.module)
+    for place, names in places.items():
+        kind, sizes = type(kinds[place]).__name__, "x".join(map(str, kinds[place].kernel_size))
+        message = f"this `{kind}` pads an even kernel alike on both sides, which shifts its output and makes it larger"
+        yield Suspicion(place, message, {"layers": len(names), "first": names[0], "kernel": sizes})
+
+
+def _grows_by_one(convolution: _Convolution) -> bool:
+    """Whether its padding was to keep the size, as `kernel_size // 2` does for odd kernels, and makes it one larger.
+
+    A padding of the whole reach, `dilation * (kernel_size - 1)`, is for causal convolutions, which cut the end off.
+    """
+    if isinstance(convolution.padding, str):
+        return False
+    axes = zip(
+        convolution.kernel_size, convolution.stride, convolution.padding, convolution.dilation, strict=True
+    )
+    return any(
+        kernel % 2 == 0
+        and stride == 1
+        and 2 * padding == dilation * (kernel - 1) + 1
+        and padding < dilation * (kernel - 1)
+        for kernel, stride, padding, dilation in axes
+    )

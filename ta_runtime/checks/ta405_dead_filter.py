@@ -1,0 +1,36 @@
+"""TA405: some filters of a convolution are all zero, and stay so."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ta_runtime.facts import Filters, Step, Suspicion
+from ta_runtime.places import Place
+
+NOTHING = 1e-6
+"""Of the largest filter's norm: what is less adds nothing that float32, with a resolution of 1.2e-7, would keep."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    if not step.filters:
+        return
+    moved = {id(update.tensor) for update in step.updates if update.had_gradient and update.change}
+    places: dict[Place, list[tuple[Filters, int]]] = defaultdict(list)
+    for filters in step.filters:
+        dead = _dead(filters) if id(filters.weight) in moved else 0
+        if dead:
+            places[filters.parameter.place].append((filters, dead))
+    for place, found in places.items():
+        filters, _ = found[0]
+        message = "some filters of this convolution are all zero, although it is trained"
+        evidence: dict[str, int | str] = {
+            "dead filters": sum(dead for _, dead in found),
+            "filters": sum(len(filters.norms) for filters, _ in found),
+            "first": filters.parameter.name,
+        }
+        yield Suspicion(place, message, evidence)
+
+
+def _dead(filters: Filters) -> int:
+    """How many filters are zero; 0 if all are, as zero-initialised layers begin."""
+    largest = max(filters.norms, default=0.0)
+    return sum(norm <= NOTHING * largest for norm in filters.norms) if largest > 0 else 0

@@ -1,0 +1,43 @@
+"""TA501: one batch norm follows two different layers in one pass of the module that holds it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from torch import nn
+
+from ta_runtime.facts import Call, Forward, Step, Suspicion
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for forward in step.training_forwards:
+        by_module: dict[int, list[Call]] = defaultdict(list)
+        for call in forward.calls:
+            if call.training and getattr(call.module, "track_running_stats", False):
+                by_module[id(call.module)].append(call)
+        for calls in by_module.values():
+            if len(calls) < 2 or len(_sources(forward, calls)) < 2:
+                continue
+            layer = calls[0].layer
+            if len(calls) > _passes(forward, calls[0].module):
+                message = f"{layer} keeps one set of running statistics for the outputs of different layers"
+                yield Suspicion(layer.place, message, {"calls": len(calls)}, layer.name)
+
+
+def _sources(forward: Forward, calls: list[Call]) -> set[int]:
+    """The modules, by id, whose outputs these calls read directly; what came through other operations is not known."""
+    read = {id(call.inputs[0]) for call in calls if call.inputs}
+    own = {id(calls[0].module)}
+    leaves = (call for call in forward.calls if not call.module._modules)
+    return {id(call.module) for call in leaves for value in call.outputs if id(value) in read} - own
+
+
+def _passes(forward: Forward, module: nn.Module) -> int:
+    """How often the nearest module around this one ran: twice for the encoder of a siamese network."""
+    root = forward.model.module
+    names = dict(root.named_modules())
+    path = next((name for name, candidate in names.items() if candidate is module), "")
+    while path:
+        path = path.rpartition(".")[0]
+        if runs := sum(call.module is names[path] for call in forward.calls):
+            return runs
+    return 1

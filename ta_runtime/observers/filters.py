@@ -1,0 +1,53 @@
+"""Notes, after some audited steps, the norm of each filter of the convolutions that the step wrote."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from ta_runtime.facts import Filters
+from ta_runtime.readings import local, measurable
+
+if TYPE_CHECKING:
+    from ta_runtime.window import Window
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+def due(index: int, every: int) -> bool:
+    """Whether step `index` is the first, second, fourth, eighth ... of those audited each `every` steps.
+
+    Filters change slowly, and one operation for each convolution is too much for every audit.
+    """
+    number = index // every if every else index
+    return number & (number + 1) == 0
+
+
+def measure(optimizer: torch.optim.Optimizer, window: "Window") -> None:
+    """Of the models that ran in this step, the convolutions that this optimizer holds. Call it under `torch.no_grad()`."""
+    step = window.step
+    assert step is not None
+    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    found: dict[torch.device, list[tuple[Filters, Tensor]]] = {}
+    for model in {id(forward.model.module): forward.model for forward in step.forwards}.values():
+        for path, module in model.module.named_modules():
+            weight = module._parameters.get("weight") if isinstance(module, _CONVOLUTIONS) else None
+            if weight is None or id(weight) not in held or not measurable(values := local(weight)):
+                continue
+            held.remove(id(weight))
+            filters = Filters(f"{path}.weight".lstrip("."), weight, model)
+            norms = torch.linalg.vector_norm(values, dim=tuple(range(1, values.dim())))
+            found.setdefault(values.device, []).append((filters, norms.float()))
+            step.filters.append(filters)
+    for measured in found.values():
+        _read(measured, window)
+
+
+def _read(measured: list[tuple[Filters, Tensor]], window: "Window") -> None:
+    def deliver(values: list[float]) -> None:
+        start = 0
+        for filters, norms in measured:
+            filters.norms = values[start : start + norms.numel()]
+            start += norms.numel()
+
+    window.readings.vector(torch.cat([norms for _, norms in measured]), deliver)

@@ -1,0 +1,97 @@
+"""The demos of the run end as they would without it, and give exactly the findings they mark; cured, none."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples" / "runtime").glob("*.py"))
+_MARK = re.compile(r"#\s*runtime:(?P<rules>(?: TA\d{3})+)")
+_ENABLE = re.compile(r"^(import ta_runtime|ta_runtime\.enable\(.*\))$", re.MULTILINE)
+_CURE = re.compile(r"^(?P<indent> *)# cured: (?P<code>.*)\n", re.MULTILINE)
+
+by_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a script ended. `findings` are (line, rule) of those that count; `foreign` the files of those elsewhere."""
+
+    status: int
+    printed: str
+    complaints: str
+    findings: frozenset[tuple[int, str]]
+    foreign: frozenset[str]
+
+
+def ran(code: str, name: str, folder: Path, *command: str) -> Ran:
+    """Run a script of this text in a project of its own, `folder`, as `python script` or by another command."""
+    script = folder / "examples" / "runtime" / name
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(code)
+    relative = script.relative_to(folder).as_posix()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*(command or (sys.executable,)), relative], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    report = folder / "ta-runtime.sarif"
+    results = json.loads(report.read_text())["runs"][0]["results"] if report.exists() else []
+    places = [(result["locations"][0]["physicalLocation"], result["ruleId"]) for result in results]
+    own = {(place["region"]["startLine"], rule) for place, rule in places if place["artifactLocation"]["uri"] == relative}
+    foreign = {place["artifactLocation"]["uri"] for place, _ in places} - {relative}
+    return Ran(done.returncode, done.stdout, done.stderr, frozenset(own), frozenset(foreign))
+
+
+def marked(code: str) -> set[tuple[int, str]]:
+    return {
+        (number, rule)
+        for number, line in enumerate(code.splitlines(), 1)
+        for mark in _MARK.finditer(line)
+        for rule in mark["rules"].split()
+    }
+
+
+def without(code: str) -> str:
+    """The script as it was before the audit, with every other line where it was."""
+    return _ENABLE.sub("", code)
+
+
+def cured(code: str) -> str:
+    """The script with each comment `# cured: code` in place of the line below it."""
+    return re.sub(_CURE.pattern + r".*\n", r"\g<indent>\g<code>\n\n", code, flags=re.MULTILINE)
+
+
+@cache
+def plain(path: Path, folder: Path) -> Ran:
+    return ran(without(path.read_text()), path.name, folder)
+
+
+@by_example
+def test_a_demo_gives_exactly_the_findings_it_marks_and_ends_as_without(path: Path, tmp_path: Path) -> None:
+    code = path.read_text()
+    before = ran(without(code), path.name, tmp_path)
+    audited = ran(code, path.name, tmp_path)
+    assert (before.status, audited.status) == (0, 0), audited.complaints
+    assert before.findings == frozenset()
+    assert audited.findings == marked(code)
+    assert audited.foreign == frozenset()
+    assert audited.printed == before.printed  # every digit of every loss
+
+
+@by_example
+def test_a_cured_demo_gives_no_finding(path: Path, tmp_path: Path) -> None:
+    code = cured(path.read_text())
+    assert code.count("\n") == path.read_text().count("\n")
+    audited = ran(code, path.name, tmp_path)
+    assert audited.status == 0, audited.complaints
+    assert audited.findings == audited.foreign == frozenset()
+    assert "All checks passed" in audited.complaints
