@@ -206,7 +206,7 @@ class Auditor:
         session = self.audit.session
         place = here()
         index = session.window.index
-        step = Step(index, place, session.machine, complete=False)
+        step = Step(index, place, session.machine, complete=False, history=session.history)
         forward = Forward(session.model(self.model, place), place, self.model.training, True, None)
         step.forwards.append(forward)
         window = Window(index, step)
@@ -230,7 +230,7 @@ class Auditor:
 
     def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
         """Call `loss.backward`."""
-        loss.backward(*args, **kwargs)
+        loss.backward(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def optimizer_step(self, *args: Any, **kwargs: Any) -> Any:
         """Step the optimizer, or all, in order; returns what `step` does, the last one's if there are several.

@@ -298,7 +298,7 @@ def _finished(program: _Script | _Module) -> tuple[int, BaseException | None]:
     try:
         code, module = program.code()
         sys.modules["__main__"] = module
-        exec(code, vars(module))
+        exec(code, vars(module))  # noqa: S102 - to run it is what the command is for
     except SystemExit as error:
         return _status_of(error), error
     except BaseException as error:  # noqa: BLE001 - it is the script's
@@ -494,8 +494,12 @@ def _report(arguments: argparse.Namespace, audit: "Audit", stream: TextIO) -> in
         stream.write(audit.rendered(form, color=wants_color(stream), brief=arguments.quiet))
         stream.flush()
     if known is not None and not arguments.quiet and (stale := audit.stale):
-        entries, match = ("1 entry", "matches") if len(stale) == 1 else (f"{len(stale)} entries", "match")
-        error_line(f"{entries} of {display(known)} {match} nothing in this run; --update-baseline drops them")
+        entries, match, them = ("1 entry", "matches", "it")
+        if len(stale) > 1:
+            entries, match, them = (f"{len(stale)} entries", "match", "them")
+        error_line(
+            f"{entries} of {display(known)} {match} nothing in this run; --update-baseline drops {them}"
+        )
     return written
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ta_runtime.places import Place
 
 
+_DATA_PARALLEL = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}  # imports cost half a second
+
+
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """What a check says: a pitfall at a place.
@@ -82,6 +85,13 @@ class Model:
     place: "Place"
     names: "Names"
     machine: Machine
+
+    @property
+    def data_parallel(self) -> bool:
+        """Whether DDP or FSDP is around or in it, and no mesh of more dimensions: ranks of other parallelism share data."""
+        kinds = {kind.__name__ for module in self.module.modules() for kind in type(module).__mro__}
+        meshes = [mesh for p in self.module.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None]
+        return not kinds.isdisjoint(_DATA_PARALLEL) and all(mesh.ndim == 1 for mesh in meshes)
 
     @property
     def layers(self) -> Iterator[Layer]:
@@ -380,15 +390,14 @@ class Update:
 class State:
     """A parameter, or running statistic of a batch norm, of a model after an audited step, and its L2 norm."""
 
-    name: str
     tensor: Tensor
-    model: Model
+    optimizer: Optimizer
     is_buffer: bool
     norm: float | None = None
 
     @property
     def parameter(self) -> Parameter:
-        return self.model.names.parameter_of(self.model.module, self.name, self.tensor)
+        return self.optimizer.names.parameter(self.tensor, self.optimizer)
 
 
 @dataclass(slots=True)
@@ -445,4 +454,5 @@ class Run:
     world_size: int = 1
     peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
     """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""
-    models: list[Model] = field(default_factory=list)
+    data_parallel: bool = False
+    """Whether a model was one that ranks share to see more data: then each should see its own."""

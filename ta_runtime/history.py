@@ -1,12 +1,14 @@
 """What is normal for this run: running medians, so that thresholds are the run's own."""
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ta_runtime.places import Place
     from ta_runtime.facts import Forward, Gradients, Update
 
 SAMPLED_EVERY = 10
@@ -68,7 +70,9 @@ class Silence:
             self.without_gradients = -1 if any(gradients.present) else self.without_gradients + 1
         if not self.steps:
             self.zero = {
-                id(tensor): 0 for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False) if norm == 0.0
+                id(tensor): 0
+                for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)
+                if norm == 0.0
             }
         self.steps += 1
         if not self.zero:
@@ -107,6 +111,18 @@ class Usage:
             self.used.update(id(tensor) for tensor, present in pairs if present)
 
 
+@dataclass(frozen=True, slots=True)
+class Unrun:
+    """A layer that had not run by an audited step, with what must not run, or have a gradient, until the end."""
+
+    place: "Place"
+    name: str
+    modules: frozenset[int]
+    parameters: frozenset[int]
+    is_chosen: bool
+    """Whether it is one of a list of modules of which others ran."""
+
+
 class History:
     """The series that a session keeps: of each optimizer its gradient norms, and the losses.
 
@@ -114,14 +130,18 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._log_norms: dict[int, Series] = {}
-        self._losses: dict[int, Series] = {}
-        self._silences: dict[int, Silence] = {}
-        self._samples: dict[int, deque[Sequence[float | None]]] = {}
-        self._ratios: dict[int, Series] = {}
+        self._log_norms: defaultdict[int, Series] = defaultdict(Series)
+        self._losses: defaultdict[int, Series] = defaultdict(lambda: Series(length=2000))
+        self._silences: defaultdict[int, Silence] = defaultdict(Silence)
+        self._samples: defaultdict[int, deque[Sequence[float | None]]] = defaultdict(
+            lambda: deque(maxlen=_SAMPLES)
+        )
+        self._ratios: defaultdict[int, Series] = defaultdict(Series)
         self.usages: dict[int, Usage] = {}
         self.called: set[int] = set()
         """Every module, by id, that ran in a training forward pass of an audited step."""
+        self.unrun: dict[int, list[Unrun]] = {}
+        """Of each model, by id, what TA500 waits for."""
         self._streaks: dict[Hashable, int] = {}
 
     def streak(self, key: Hashable, holds: bool) -> int:
@@ -134,11 +154,11 @@ class History:
 
     def log_norms(self, optimizer: object) -> Series:
         """Natural logarithms of the global gradient norms of an optimizer, before clipping."""
-        return self._log_norms.setdefault(id(optimizer), Series())
+        return self._log_norms[id(optimizer)]
 
     def losses(self, optimizer: object) -> Series:
         """The losses that an optimizer stepped on, the mean of its micro-batches."""
-        return self._losses.setdefault(id(optimizer), Series(length=2000))
+        return self._losses[id(optimizer)]
 
     def add_norm(self, optimizer: object, norm: float | None) -> None:
         if norm is not None and norm > 0:
@@ -149,22 +169,22 @@ class History:
             self.losses(optimizer).add(loss)
 
     def silence(self, optimizer: object) -> Silence:
-        return self._silences.setdefault(id(optimizer), Silence())
+        return self._silences[id(optimizer)]
 
-    def samples(self, optimizer: object) -> Sequence[Sequence[float | None]]:
-        """`Gradients.norms` of the last 5 steps whose number is a multiple of 10, the oldest first."""
-        return self._samples.setdefault(id(optimizer), deque(maxlen=_SAMPLES))
+    def samples(self, optimizer: object) -> deque[Sequence[float | None]]:
+        """`Gradients.norms` of the last 5 earlier steps whose number is a multiple of 10, the oldest first."""
+        return self._samples[id(optimizer)]
 
     def ratios(self, optimizer: object) -> Series:
         """Of each audited step, the median over weights of the update's norm over the weight's."""
-        return self._ratios.setdefault(id(optimizer), Series())
+        return self._ratios[id(optimizer)]
 
     def add_gradients(self, gradients: "Gradients") -> None:
         key = gradients.optimizer.optimizer
         self.silence(key).add(gradients)
         self.usages.setdefault(id(key), Usage()).add(gradients)
         if gradients.step % SAMPLED_EVERY == 0:
-            self._samples.setdefault(id(key), deque(maxlen=_SAMPLES)).append(gradients.norms)
+            self.samples(key).append(gradients.norms)
 
     def add_calls(self, forwards: "Sequence[Forward]") -> None:
         for forward in forwards:

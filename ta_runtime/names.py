@@ -5,6 +5,7 @@ replaced, wrapped and unfrozen parameters are always named as they are now.
 """
 
 import weakref
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
@@ -50,9 +51,9 @@ class Names:
         return Layer(_unwrapped(model, name), module, self._place(model, name, module))
 
     def parameter(self, tensor: Tensor, optimizer: "Optimizer | None" = None) -> Parameter:
-        """A parameter by its tensor. Without a model that holds it, it is named by its place in the optimizer."""
+        """A parameter or buffer by its tensor. Without a model that holds it, it is named by its place in the optimizer."""
         for model in self.models:
-            for name, candidate in model.named_parameters():
+            for name, candidate in chain(model.named_parameters(), model.named_buffers()):
                 if candidate is tensor:
                     return self.parameter_of(model, name, tensor)
         place = optimizer.place if optimizer is not None else NOWHERE

@@ -8,6 +8,7 @@ when it has arrived. Nothing here ever waits for a device, draws random numbers 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import attrgetter
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ Deliver = Callable[[list[float]], None]
 _SINGLE = {torch.float32, torch.float16, torch.bfloat16}
 _DOUBLE = {torch.float64}
 _MEASURABLE = _SINGLE | _DOUBLE | {torch.complex64, torch.complex128}
+_SHAPE, _DTYPE, _DEVICE = attrgetter("shape"), attrgetter("dtype"), attrgetter("device")
 _TYPES = (Tensor, nn.Parameter, nn.Buffer)
 
 SMALL = 1 << 14
@@ -203,8 +205,9 @@ def measurable(tensor: Tensor) -> bool:
 def alike(tensors: Sequence[Tensor]) -> list[list[int]]:
     """Which tensors have one shape, dtype and device, by index: stacked, they cost as many operations as one."""
     groups: dict[tuple[torch.Size, torch.dtype, torch.device], list[int]] = {}
-    for index, tensor in enumerate(tensors):
-        groups.setdefault((tensor.shape, tensor.dtype, tensor.device), []).append(index)
+    keys = zip(map(_SHAPE, tensors), map(_DTYPE, tensors), map(_DEVICE, tensors), strict=True)
+    for index, key in enumerate(keys):
+        groups.setdefault(key, []).append(index)
     return list(groups.values())
 
 
@@ -218,8 +221,8 @@ def row_norms(stacked: Tensor, order: float = 2.0) -> Tensor:
 
 def _common(tensors: Sequence[Tensor], beside: Sequence[Tensor]) -> torch.dtype | None:
     """The dtype to sum all of them in, if one vector can hold them; None if they must be grouped."""
-    devices = {tensor.device for tensor in tensors}
-    dtypes = {tensor.dtype for tensor in tensors}
+    devices = set(map(_DEVICE, tensors))
+    dtypes = set(map(_DTYPE, tensors))
     if len(devices) != 1 or not (dtypes <= _SINGLE or dtypes == _DOUBLE):
         return None
     if any(tensor.device not in devices or tensor.dim() or tensor.is_complex() for tensor in beside):

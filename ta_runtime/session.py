@@ -73,6 +73,7 @@ class Session:
         self._failures: dict[str, int] = {}
         self._judged: set[int] = set()
         self._judged_models: list[weakref.ref[nn.Module]] = []
+        self._data_parallel = False
         self._expected: set[int] = set()
         self._armed = 0
         self._pending: deque[Window] = deque()
@@ -80,6 +81,7 @@ class Session:
         self._last_step: float | None = None
         self._thread = threading.get_ident()
         self.compilers = Compilers(self._compiles)
+        self._settle = self.guarded(self._judge_arrived)  # when a model is built: the one before may be gone
         self.optimizers = Optimizers(self)
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
@@ -96,7 +98,7 @@ class Session:
         """Attach to torch."""
         assert not self.started
         self.started = True
-        construction.attach()
+        construction.attach(self._settle)
         self.compilers.attach()
         self.optimizers.attach()
         self.backwards.attach()
@@ -114,7 +116,7 @@ class Session:
         self.optimizers.detach()
         self.compilers.detach()
         optimizers = construction.optimizers()
-        construction.detach()
+        construction.detach(self._settle)
         self.flush()
         for optimizer in optimizers:
             if self.watches(optimizer) and id(optimizer) not in self._judged:  # it never stepped
@@ -127,7 +129,7 @@ class Session:
         run = Run(
             self.step_count, self.machine, found, self.history, seconds, rank, world_size, dict(peers or {})
         )
-        run.models = [self.model(module, NOWHERE) for module in self.names.models]
+        run.data_parallel = self._data_parallel
         self._open(list(self._asked("run", run)), max(self.window.index - 1, 0))
 
     def flush(self) -> None:
@@ -244,7 +246,10 @@ class Session:
                 self._miss("steps whose numbers had not arrived four steps later")
         self.window = self._next_window(window.index + 1)
         self._follow_window()
-        while self._pending and self._pending[0] is not window and self._pending[0].readings.arrived:
+        self._judge_arrived(but=window)
+
+    def _judge_arrived(self, but: Window | None = None) -> None:
+        while self._pending and self._pending[0] is not but and self._pending[0].readings.arrived:
             self._judge(self._pending.popleft())
 
     def _next_window(self, index: int) -> Window:
@@ -291,6 +296,7 @@ class Session:
                 module = forward.model.module
                 if not any(judged() is module for judged in self._judged_models):
                     self._judged_models.append(weakref.ref(module))
+                    self._data_parallel |= forward.model.data_parallel
                     suspicions += self._asked("model", forward.model)
             self._join(step)
             suspicions += self._asked("step", step)
@@ -352,7 +358,7 @@ class Session:
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
         if self.started and self.window.step is None:
-            self.window.step = Step(self.window.index, NOWHERE, self.machine)
+            self.window.step = Step(self.window.index, NOWHERE, self.machine, history=self.history)
             self._follow_window()
 
     # -- what goes wrong --------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ NO_NUMPY = "ignore:Failed to initialize NumPy"  # torch works without it and say
 
 def marked(*observers: str) -> set[tuple[str, int, str]]:
     return {
-        (path.name, number, rule)
-        for path in EXAMPLES
+        (path.relative_to(ROOT).as_posix(), number, rule)
+        for path in sorted((ROOT / "examples").rglob("*.py"))
         for number, line in enumerate(path.read_text().splitlines(), 1)
         for mark in _MARK.finditer(line)
         if mark["observer"] in observers
@@ -39,7 +39,7 @@ def found(*arguments: str) -> set[tuple[str, int, str]]:
         "examples",
     ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return {(Path(item["path"]).name, item["line"], item["rule"]) for item in json.loads(ran.stdout)}
+    return {(item["path"], item["line"], item["rule"]) for item in json.loads(ran.stdout)}
 
 
 def test_the_default_rules_find_what_the_examples_mark() -> None:

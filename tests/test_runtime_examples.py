@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,11 +69,6 @@ def cured(code: str) -> str:
     return re.sub(_CURE.pattern + r".*\n", r"\g<indent>\g<code>\n\n", code, flags=re.MULTILINE)
 
 
-@cache
-def plain(path: Path, folder: Path) -> Ran:
-    return ran(without(path.read_text()), path.name, folder)
-
-
 @by_example
 def test_a_demo_gives_exactly_the_findings_it_marks_and_ends_as_without(path: Path, tmp_path: Path) -> None:
     code = path.read_text()
@@ -95,3 +89,13 @@ def test_a_cured_demo_gives_no_finding(path: Path, tmp_path: Path) -> None:
     assert audited.status == 0, audited.complaints
     assert audited.findings == audited.foreign == frozenset()
     assert "All checks passed" in audited.complaints
+
+
+@pytest.mark.parametrize("name", ["plain_loop.py", "lightning_run.py"])
+def test_the_command_finds_the_same_in_the_script_as_it_was(name: str, tmp_path: Path) -> None:
+    code = (ROOT / "examples" / "runtime" / name).read_text()
+    command = [sys.executable, "-m", "ta_runtime", "run", "--every=20", "--output=ta-runtime.sarif"]
+    audited = ran(without(code), name, tmp_path, *command)
+    assert audited.status == 0, audited.complaints
+    assert audited.findings == marked(code)
+    assert audited.foreign == frozenset()

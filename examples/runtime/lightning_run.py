@@ -63,7 +63,7 @@ class Traces(lightning.LightningModule):
         return torch.optim.Adam(self.parameters(), **options)  # runtime: TA401
 
 
-train_loader = DataLoader(TensorDataset(*record(1024)), batch_size=32, shuffle=True)  # opt-in: TA204
+train_loader = DataLoader(TensorDataset(*record(1024)), batch_size=32, shuffle=True)
 model = Traces()
 trainer = lightning.Trainer(
     max_epochs=5,

@@ -57,7 +57,7 @@ class Net(nn.Module):
         return self.head(self.blocks(self.stem(x)))
 
 
-train_loader = DataLoader(TensorDataset(*measure(2048)), batch_size=64, shuffle=True)  # opt-in: TA204
+train_loader = DataLoader(TensorDataset(*measure(2048)), batch_size=64, shuffle=True)
 test_readings, test_energy = measure(512)
 
 model = Net()

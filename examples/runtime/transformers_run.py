@@ -35,7 +35,7 @@ class Counting(Dataset):
 
 config = transformers.GPT2Config(vocab_size=64, n_positions=16, n_embd=32, n_layer=2, n_head=2)
 # cured: model = transformers.GPT2LMHeadModel(config)
-model = transformers.GPT2LMHeadModel(config).to(torch.bfloat16)  # runtime: TA511
+model = transformers.GPT2LMHeadModel(config).to(torch.bfloat16)
 
 trainer = transformers.Trainer(
     model=model,
@@ -53,5 +53,5 @@ trainer = transformers.Trainer(
     train_dataset=Counting(),
 )
 trainer.remove_callback(transformers.PrinterCallback)
-result = trainer.train()
+result = trainer.train()  # runtime: TA511
 print(f"{result.global_step} steps, training loss {result.training_loss:.4f}")

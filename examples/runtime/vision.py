@@ -27,19 +27,19 @@ class Photographs(Dataset):
         self.images = torch.randint(0, 120, (n, size, size, 3), dtype=torch.uint8)
         ink = torch.randint(60, 130, (n, 3), dtype=torch.uint8)
         for image, label, colour in zip(self.images, self.labels, ink):
-            top, left = torch.randint(1, size - 15, (2,)).tolist()
-            self.draw(image[top : top + 14, left : left + 14], int(label), colour)
+            top, left = torch.randint(1, size - 9, (2,)).tolist()
+            self.draw(image[top : top + 8, left : left + 8], int(label), colour)
 
     def draw(self, patch, label, colour):
         if label == 0:
             patch += colour
         elif label == 1:
             patch += colour
-            patch[3:-3, 3:-3] -= colour
+            patch[2:-2, 2:-2] -= colour
         else:
-            patch[5:9] += colour
-            patch[:5, 5:9] += colour
-            patch[9:, 5:9] += colour
+            patch[3:5] += colour
+            patch[:3, 3:5] += colour
+            patch[5:, 3:5] += colour
 
     def __len__(self):
         return len(self.labels)
@@ -65,8 +65,8 @@ class ConvNet(nn.Module):
 
 
 train_set, test_set = Photographs(1024), Photographs(512)
-train_loader = DataLoader(train_set, batch_size, shuffle=True, drop_last=True)  # opt-in: TA204
-test_loader = DataLoader(test_set, 128)  # opt-in: TA204
+train_loader = DataLoader(train_set, batch_size, shuffle=True, drop_last=True)
+test_loader = DataLoader(test_set, 128)
 
 channels = train_set[0][0].shape[0]
 model = ConvNet(channels)

@@ -11,7 +11,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     total = gradients.total
     if total is None or math.isfinite(total) or gradients.skipped:
         return
-    bad = [index for index, norm in enumerate(gradients.norms) if norm is not None and not math.isfinite(norm)]
+    bad = [
+        index for index, norm in enumerate(gradients.norms) if norm is not None and not math.isfinite(norm)
+    ]
     if not bad:  # the norms are finite, their sum of squares is not
         return
     parameter = gradients.parameter(bad[-1])
@@ -31,7 +33,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     """Of parameters that were so before the step, and of what it left, the first in the order of the model."""
-    before = [update for update in step.updates if update.weight is not None and not math.isfinite(update.weight)]
+    before = [
+        update for update in step.updates if update.weight is not None and not math.isfinite(update.weight)
+    ]
     if before:
         parameter = before[0].parameter
         message = f"`{parameter.name}` {_state(before[0].weight)} before the step"

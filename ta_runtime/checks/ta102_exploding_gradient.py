@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from ta_runtime.facts import Gradients, Suspicion
 
 WARM_UP = 50
-"""Steps before a run's own norms say what is usual. Measured: the norms of small GPTs, CNNs and LSTMs settle within 30."""
+"""Steps before a run's own norms say what is usual."""
 FACTOR = 30.0
 """How many times the running median is a spike.
 
-Measured: without a spike, no norm of the healthy runs in the tests is above 10 times its median after the warm-up.
+Measured: after the warm-up no norm of the healthy runs in `tests/runs` is above 3 times the median before it.
 """
 SPREADS = 12.0
 """How many median absolute deviations of the logarithm it must be away as well, so that a noisy run is not accused.

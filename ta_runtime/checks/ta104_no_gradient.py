@@ -14,5 +14,8 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     without = gradients.history.silence(gradients.optimizer.optimizer).without_gradients
     if without >= PATIENCE - 1:
         message = "the optimizer steps, and none of its parameters has ever had a gradient"
-        evidence = {"parameters": len(gradients.tensors), "backward passes since the last step": gradients.backwards}
+        evidence = {
+            "parameters": len(gradients.tensors),
+            "backward passes since the last step": gradients.backwards,
+        }
         yield Suspicion(gradients.place, message, evidence)

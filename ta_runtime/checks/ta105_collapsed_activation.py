@@ -26,4 +26,6 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 def _is_empty(forward: Forward) -> bool:
     """Whether an input is all zeros, as when a model is warmed up."""
-    return any(value.minimum == value.maximum == 0 and value.dtype.is_floating_point for value in forward.inputs)
+    return any(
+        value.minimum == value.maximum == 0 and value.dtype.is_floating_point for value in forward.inputs
+    )

@@ -22,7 +22,9 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         return
     if losses.lowest and not gradients.skipped and gradients.total is not None:
         message = "the loss is the same number at every step"
-        yield Suspicion(_place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant")
+        yield Suspicion(
+            _place(gradients), message, {"loss": losses.lowest, "steps": losses.count}, "constant"
+        )
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:

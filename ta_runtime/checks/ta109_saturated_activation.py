@@ -25,5 +25,6 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 def _feeds(later: Sequence[Call]) -> bool:
     """Whether a layer with weights comes after: the last sigmoid of a classifier and tanh of a generator may saturate."""
     return any(
-        not call.module._modules and any(weight.dim() > 1 for weight in call.module.parameters()) for call in later
+        not call.module._modules and any(weight.dim() > 1 for weight in call.module.parameters())
+        for call in later
     )

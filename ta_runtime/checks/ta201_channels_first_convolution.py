@@ -20,20 +20,20 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     if not step.machine.has_tensor_cores:
         return
     for forward in step.training_forwards:
-        work = {id(call): call.multiplications for call in forward.calls}
-        total = sum(work.values())
-        found = [
-            call for call in forward.calls if work[id(call)] and _is_channels_first(call, forward.autocast)
-        ]
-        if total >= WORK and sum(work[id(call)] for call in found) >= SHARE * total:
+        found = [call for call in forward.calls if _is_channels_first(call, forward.autocast)]
+        total = sum(call.multiplications for call in forward.calls) if found else 0
+        if total >= WORK and sum(call.multiplications for call in found) >= SHARE * total:
             message = "the convolutions run in half precision on channels-first tensors"
             yield Suspicion(forward.model.place, message, {"convolutions": len(found)})
 
 
 def _is_channels_first(call: Call, autocast: torch.dtype | None) -> bool:
     """Neither the input nor the weight asks for channels-last: one of them is enough for cuDNN to run it so."""
-    module, given = call.module, call.inputs[0]
-    if not isinstance(module, nn.Conv2d) or module.groups > 1 or len(given.shape) != 4 or given.channels_last:
+    module = call.module
+    if not isinstance(module, nn.Conv2d) or module.groups > 1 or not call.inputs:
+        return False
+    given = call.inputs[0]
+    if len(given.shape) != 4 or given.channels_last:
         return False
     weight = module.weight
     asks = weight.is_contiguous(memory_format=torch.channels_last) and not weight.is_contiguous()

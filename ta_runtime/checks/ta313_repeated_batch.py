@@ -2,10 +2,6 @@
 
 from collections.abc import Iterator
 
-from torch import nn
-from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
-from torch.nn.parallel import DistributedDataParallel
-
 from ta_runtime.facts import Run, Suspicion
 
 REPEATS = 3
@@ -31,7 +27,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
             for rank, loaders in sorted(run.peers.items())
             if number < len(loaders) and _same(loader.digests, loaders[number])
         ]
-        if same and any(_is_data_parallel(model.module) for model in run.models):
+        if same and run.data_parallel:
             message = "other ranks are given the same batches"
             yield Suspicion(loader.place, message, {"ranks": ",".join(map(str, [run.rank, *same]))})
 
@@ -39,12 +35,3 @@ def check_run(run: Run) -> Iterator[Suspicion]:
 def _same(own: list[str], other: list[str]) -> bool:
     count = min(len(own), len(other))
     return count >= COMPARED and own[:count] == other[:count] and len(set(own[:count])) > 1
-
-
-def _is_data_parallel(model: nn.Module) -> bool:
-    """Whether ranks share a model to see more data; those of tensor and pipeline parallelism see the same."""
-    kinds = (DistributedDataParallel, FullyShardedDataParallel, FSDPModule)
-    if not any(isinstance(module, kinds) for module in model.modules()):
-        return False
-    meshes = [mesh for p in model.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None]
-    return all(mesh.ndim == 1 for mesh in meshes)

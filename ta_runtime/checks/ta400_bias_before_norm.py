@@ -37,6 +37,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 def _normalised(forward: Forward) -> set[int]:
     """The layers whose output a normalisation read, in each of their calls."""
+    if not any(isinstance(call.module, (_BatchNorm, _InstanceNorm)) for call in forward.calls):
+        return set()
     producers: dict[int, nn.Module] = {}
     calls: Counter[int] = Counter()
     cancelled: Counter[int] = Counter()

@@ -39,11 +39,8 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
     if kinds:
         strong = "weight decay is strong, and norm weights and biases are not left out"
         missed = "the group without weight decay misses norm weights or biases"
-        evidence = {
-            **kinds,
-            "first": first,
-            "weight_decay": max(float(group["weight_decay"]) for group in decayed),
-        }
+        decay = max(float(group["weight_decay"]) for group in decayed)
+        evidence: dict[str, float | str] = {**kinds, "first": first, "weight_decay": decay}
         yield Suspicion(optimizer.place, missed if excludes else strong, evidence)
 
 

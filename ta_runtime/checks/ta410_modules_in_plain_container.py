@@ -15,11 +15,10 @@ _OWN = frozenset(vars(nn.Module()))
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.training_forwards:
-        module = forward.model.module
-        registered = {id(part) for part in [*module.modules(), *module.parameters()]}
-        if all(id(call.module) in registered for call in forward.calls) and not _hold_parameters(forward):
+        known = {id(module) for module in forward.model.module.modules()}
+        if all(id(call.module) in known for call in forward.calls) and not _hold_parameters(forward):
             continue
-        registered |= {
+        registered = {
             id(part)
             for model in forward.model.names.models
             for part in [*model.modules(), *model.parameters()]
@@ -39,9 +38,8 @@ def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion]:
                 for element in elements
                 if id(element) not in registered and _trainable(element, registered, called)
             ]
-            hides = (
-                kind != "dict" and len(elements) == 1
-            )  # the usual way to keep a module from its owner on purpose
+            # a list of one is the usual way to keep a module from its owner on purpose
+            hides = kind != "dict" and len(elements) == 1
             place = of_attribute(type(holder), attribute) if lost and not hides else None
             if place is not None:
                 first = type(lost[0]).__name__

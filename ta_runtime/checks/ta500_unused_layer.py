@@ -1,11 +1,11 @@
 """TA500: a layer that never runs in training, and whose parameters never get a gradient."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from torch import nn
 
 from ta_runtime.facts import Model, Run, Step, Suspicion
-from ta_runtime.history import History
+from ta_runtime.history import History, Unrun
 
 STEPS = 10
 """Steps of the optimizer without a gradient, at the end of the run: a block that is left out half of the time is then
@@ -17,46 +17,55 @@ EARLY_STEPS = 1000
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    usages = step.history.usages.values()
-    if any(usage.steps >= EARLY_STEPS and not usage.parameters <= usage.used for usage in usages):
-        models = {id(forward.model.module): forward.model for forward in step.training_forwards}
-        for model in models.values():
-            yield from _unused(model, step.history, EARLY_STEPS)
+    missing = {
+        id(tensor)
+        for gradients in step.gradients
+        for tensor, present in zip(gradients.tensors, gradients.present, strict=True)
+        if not present
+    }
+    if not missing:
+        return
+    history = step.history
+    forwards = [forward for forward in step.training_forwards if forward.complete and forward.calls]
+    ran = history.called.union(*({id(call.module) for call in forward.calls} for forward in forwards))
+    for forward in forwards:
+        history.unrun[id(forward.model.module)] = list(_unrun(forward.model, ran, missing))
+    yield from _unused(history, EARLY_STEPS)
 
 
 def check_run(run: Run) -> Iterator[Suspicion]:
-    for model in run.models:
-        yield from _unused(model, run.history, STEPS)
+    yield from _unused(run.history, STEPS)
 
 
-def _unused(model: Model, history: History, least: int) -> Iterator[Suspicion]:
-    """The topmost modules, each with all it holds, that nothing of this model's training reached."""
-    if id(model.module) not in history.called:
-        return
-    steps = _steps_without_gradient(history)
+def _unrun(model: Model, ran: Set[int], missing: Set[int]) -> Iterator[Unrun]:
+    """The topmost modules, each with all it holds, that did not run and whose parameters have no gradient."""
     stack: list[tuple[str, nn.Module, bool]] = [("", model.module, False)]
     while stack:
         name, module, is_chosen = stack.pop()
-        without = [
-            steps.get(id(parameter), 0) for parameter in module.parameters() if parameter.requires_grad
-        ]
-        ran = any(id(part) in history.called for part in module.modules())
-        if without and not ran and min(without) >= max(least, CHOSEN_STEPS if is_chosen else 0):
+        parts = frozenset(map(id, module.modules()))
+        trainable = frozenset(id(parameter) for parameter in module.parameters() if parameter.requires_grad)
+        if trainable and trainable <= missing and ran.isdisjoint(parts):
             layer = model.names.layer(model.module, name, module)
-            message = f"{layer} never runs in training, and its parameters get no gradient"
-            yield Suspicion(layer.place, message, {"steps": min(without)}, layer.name)
+            yield Unrun(layer.place, layer.name, parts, trainable, is_chosen)
             continue
-        listed = isinstance(module, (nn.ModuleList, nn.ModuleDict)) and ran
+        listed = isinstance(module, (nn.ModuleList, nn.ModuleDict)) and not ran.isdisjoint(parts)
         children = module.named_children()
         stack += [(f"{name}.{key}" if name else key, child, is_chosen or listed) for key, child in children]
 
 
+def _unused(history: History, least: int) -> Iterator[Suspicion]:
+    steps = _steps_without_gradient(history)
+    for layer in (layer for layers in history.unrun.values() for layer in layers):
+        fewest = min(steps.get(parameter, 0) for parameter in layer.parameters)
+        enough = max(least, CHOSEN_STEPS if layer.is_chosen else 0)
+        if fewest >= enough and history.called.isdisjoint(layer.modules):
+            message = f"`{layer.name}` never runs in training, and its parameters get no gradient"
+            yield Suspicion(layer.place, message, {"steps": fewest}, layer.name)
+
+
 def _steps_without_gradient(history: History) -> dict[int, int]:
-    """Of each parameter that an optimizer holds and that never had a gradient, the steps that were looked at."""
+    """Of each parameter, by id, that an optimizer holds and that never had a gradient, the steps that were looked at."""
     used = set().union(*(usage.used for usage in history.usages.values()))
     return {
-        parameter: usage.steps
-        for usage in history.usages.values()
-        for parameter in usage.parameters
-        if parameter not in used
+        parameter: usage.steps for usage in history.usages.values() for parameter in usage.parameters - used
     }

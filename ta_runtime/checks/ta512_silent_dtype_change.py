@@ -19,11 +19,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 continue
             if _is_fed(forward.calls[index + 1 :], given, result):
                 layer = call.layer
-                message = (
-                    f"{layer} turns `{_name(given)}` into `{_name(result)}`, and later layers are given that"
-                )
+                message = f"{layer} turns `{_name(given)}` into `{_name(result)}`, which later layers are given"
                 yield Suspicion(layer.place, message, {"module": type(call.module).__name__}, layer.name)
-            break  # what follows follows from it
+                break  # what follows follows from it
 
 
 def _dtypes(call: Call) -> tuple[torch.dtype | None, torch.dtype | None]:

@@ -13,12 +13,23 @@ from torch import nn
 
 from ta_runtime.observers.patching import Patch
 
-_interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)  # not public
+# none of these is public: without them, what some tracers run is looked at
+_interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
+_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_mode = getattr(torch._C, "_get_dispatch_mode", lambda key: None)
+_keys = getattr(torch._C, "_TorchDispatchModeKey", None)
+_TRACERS = [key for name in ("PROXY", "FAKE") if (key := getattr(_keys, name, None)) is not None]
 
 
 def traced() -> bool:
     """Whether a compiler, tracer or function transform runs the code: its tensors hold no numbers of the run."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing() or _interpreters() is not None
+    return (
+        torch.compiler.is_compiling()
+        or _tracing()
+        or _interpreters() is not None
+        or (_modes() > 0 and any(_mode(key) is not None for key in _TRACERS))
+    )
 
 
 class Compilers:

@@ -19,6 +19,7 @@ from ta_runtime.places import BUILT, built
 
 _users = 0
 _undo: list[Callable[[], None]] = []
+_listeners: list[Callable[[], None]] = []
 _optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a subclass may have no hash
 
 
@@ -27,10 +28,11 @@ def optimizers() -> list[torch.optim.Optimizer]:
     return [optimizer for reference in _optimizers if (optimizer := reference()) is not None]
 
 
-def attach() -> None:
-    """Start noting, unless another session does already."""
+def attach(on_model: Callable[[], None]) -> None:
+    """Start noting, unless another session does already. `on_model` is called whenever a module is built."""
     global _users
     _users += 1
+    _listeners.append(on_model)
     if _users > 1:
         return
     # ReduceLROnPlateau does not call the constructor of LRScheduler
@@ -39,10 +41,11 @@ def attach() -> None:
     _undo.extend(Patch(kind, "__init__", _noting).undo for kind in constructors)
 
 
-def detach() -> None:
+def detach(on_model: Callable[[], None]) -> None:
     """Stop noting, if no other session needs it."""
     global _users
     _users -= 1
+    _listeners.remove(on_model)
     if _users == 0:
         while _undo:
             _undo.pop()()
@@ -68,7 +71,10 @@ def _note(instance: Any) -> None:
         if instance in BUILT:
             return
         BUILT.add(instance, built(instance))
-        if isinstance(instance, torch.optim.Optimizer):
+        if isinstance(instance, nn.Module):
+            for listener in _listeners:
+                listener()
+        elif isinstance(instance, torch.optim.Optimizer):
             _optimizers[:] = [reference for reference in _optimizers if reference() is not None]
             _optimizers.append(weakref.ref(instance))
     except Exception:  # noqa: BLE001 - an object without a line is better than none

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.facts import Call, Forward, Value
 from ta_runtime.observers.losses import Losses
@@ -64,7 +65,7 @@ class Forwards:
         after = self._session.guarded(self._after)
         self._undo = [
             register_module_forward_pre_hook(self._hook(self._session.guarded(self._before))).remove,
-            register_module_forward_hook(after, with_kwargs=True, always_call=True).remove,
+            _removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)),
             self._losses.detach,
         ]
         self._losses.attach()
@@ -76,7 +77,6 @@ class Forwards:
 
     def begin(self) -> None:
         """Forget the step before."""
-        self._losses.end()
         self._held, self._held_bytes, self._units, self._rectified, self._last = [], 0, [], [], None
         self._root = self._forward = None
         self._given = {}
@@ -147,7 +147,6 @@ class Forwards:
         )
         window.step.forwards.append(forward)
         if forward.grad_enabled:
-            self._losses.begin()
             self._forward = forward
             with torch.no_grad():
                 self._measure_inputs(forward, tensors(args))
@@ -337,6 +336,16 @@ def measure_value(window: "Window", value: Value, tensor: Tensor, *, moments: bo
     total = tensor.sum(dtype=torch.float32)
     norm = torch.linalg.vector_norm(tensor, dtype=torch.float32 if tensor.dtype.itemsize < 4 else None)
     window.readings.scalars([total, norm], deliver_moments)
+
+
+def _removal(hook: RemovableHandle) -> Callable[[], None]:
+    """Takes a hook off that gets keyword arguments: torch 2.13 leaves a part of it behind, by which compiled models warn."""
+
+    def remove() -> None:
+        hook.remove()
+        getattr(torch.nn.modules.module, "_global_forward_hooks_with_kwargs", {}).pop(hook.id, None)
+
+    return remove
 
 
 def _unit_axis(output: Tensor) -> int:

@@ -218,7 +218,7 @@ def _draws_once(loader: Any) -> bool:
         return False  # samples that a data set has twice would be batches that come twice
     sampler = loader.sampler
     if isinstance(loader.dataset, IterableDataset):
-        return loader.num_workers > 1
+        return bool(loader.num_workers > 1)
     if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
         return False
     if isinstance(sampler, RandomSampler):

@@ -1,8 +1,6 @@
 """Sees the loss functions of `torch.nn.functional`, and tensors moved without blocking, on audited steps alone.
 
-Functions have no hooks, so they are replaced, from the first forward pass of the step to its end and no longer; the
-criterion modules call them by name and are seen as well. What was imported by name (`from torch.nn.functional import
-cross_entropy`) is not.
+Functions have no hooks: for the step, those of the losses run other code. The criterion modules call them.
 """
 
 import inspect
@@ -14,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Copy, Loss, Value
-from ta_runtime.observers.patching import Patch, as_overridden, overridden
+from ta_runtime.observers.patching import Patch, Recoded, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
@@ -41,60 +39,41 @@ class Losses:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._patches: list[Patch] = []
-        self._copies: list[Patch] = []
+        self._patches: list[Patch | Recoded] = []
         self._record_guarded = session.guarded(self._record)
         self._value_guarded = session.guarded(self._value)
         self._copied_guarded = session.guarded(self._copied)
 
     def attach(self) -> None:
-        """Watch the copies, for a batch is moved before the model is called."""
-        if self._session.machine.accelerator is not None and not self._copies:
-            self._copies = [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
+        self._patches = [Recoded(getattr(nn.functional, name), self._loss) for name in LOSSES]
+        if self._session.machine.accelerator is not None:
+            self._patches += [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
 
-    def begin(self) -> None:
-        """A forward pass begins, and losses come after it.
-
-        Not earlier: what the training code keeps, compares or pickles between steps are torch's own functions.
-        """
-        if not self._patches:
-            self._patches = [Patch(nn.functional, name, self._loss(name)) for name in LOSSES]
-
-    def end(self) -> None:
+    def detach(self) -> None:
         while self._patches:
             self._patches.pop().undo()
 
-    def detach(self) -> None:
-        self.end()
-        while self._copies:
-            self._copies.pop().undo()
-
     # -- losses -----------------------------------------------------------------------------------------------
 
-    def _loss(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-            def observed(*args: Any, **kwargs: Any) -> Any:
-                if torch.compiler.is_compiling() or not self._patches or not torch.is_grad_enabled():
-                    return original(*args, **kwargs)
-                if overridden(args, kwargs):
-                    return as_overridden(original, args, kwargs)
-                loss = self._record_guarded(name, original, args, kwargs)  # before it: it may raise
-                result = original(*args, **kwargs)
-                if loss is not None:
-                    self._value_guarded(loss, result)
-                return result
+    def _loss(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            compiling = torch.compiler.is_compiling()
+            if compiling or not self._patches or not torch.is_grad_enabled() or overridden(args, kwargs):
+                return original(*args, **kwargs)
+            loss = self._record_guarded(original, args, kwargs)  # before it: it may raise
+            result = original(*args, **kwargs)
+            if loss is not None:
+                self._value_guarded(loss, result)
+            return result
 
-            return observed
+        return observed
 
-        return wrapper
-
-    def _record(
-        self, name: str, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Loss | None:
+    def _record(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Loss | None:
         window = self._session.window
         if window.step is None or self._session.in_backward or len(window.step.losses) == _MOST:
             return None
-        bound = _signature(name, original).bind(*args, **kwargs)
+        name = original.__name__
+        bound = _signature(original).bind(*args, **kwargs)
         bound.apply_defaults()
         options = dict(bound.arguments)
         given, target = options.pop("input"), options.pop("target")
@@ -132,7 +111,7 @@ class Losses:
     def _to(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(tensor, *args, **kwargs)
-            if not torch.compiler.is_compiling() and self._copies and kwargs.get("non_blocking"):
+            if not torch.compiler.is_compiling() and self._patches and kwargs.get("non_blocking"):
                 self._copied_guarded(tensor, result)
             return result
 
@@ -148,5 +127,5 @@ class Losses:
 
 
 @cache
-def _signature(name: str, original: Callable[..., Any]) -> inspect.Signature:
+def _signature(original: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(original)

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ta_runtime.facts import Gradients, Optimizer, Update
+from ta_runtime.facts import Gradients, Optimizer, State, Update
 from ta_runtime.observers import filters, states
 from ta_runtime.observers.patching import Patch
 from ta_runtime.places import BUILT, Place, here
@@ -30,6 +31,8 @@ SAMPLE = 4096
 """Elements of a parameter that are kept over an audited step, to see what it changed."""
 
 _PLAIN = {Tensor}
+_STRIDED = {torch.strided}
+_LAYOUT, _DEVICE = attrgetter("layout"), attrgetter("device")
 _STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
 _RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
 
@@ -104,8 +107,8 @@ class Optimizers:
                 self._measure(optimizer, window)
             if sample is not None and window.step is not None:
                 with torch.no_grad():
-                    self._compare(sample, window)
-                    states.measure(optimizer, window)
+                    after = self._compare(sample, window)
+                    states.measure(self.facts(optimizer), window, after)
                     if session.wants_filters and filters.due(window.index, session.settings.every_n_steps):
                         filters.measure(optimizer, window)
         session.stepped(optimizer)
@@ -131,8 +134,10 @@ class Optimizers:
         gradients = [parameter.grad for parameter in tensors]
         present = [gradient is not None for gradient in gradients]
         indices: Sequence[int] = range(len(tensors))
-        plain = {type(gradient) for gradient in gradients} == _PLAIN and not any(
-            gradient.is_sparse or gradient.is_meta for gradient in gradients
+        plain = (
+            set(map(type, gradients)) == _PLAIN
+            and set(map(_LAYOUT, gradients)) == _STRIDED
+            and not any(device.type == "meta" for device in set(map(_DEVICE, gradients)))
         )
         if plain:
             measured = gradients
@@ -169,6 +174,7 @@ class Optimizers:
         overflow = getattr(optimizer, "found_inf", None)
         named = [("clipped", window.clipped), ("scale", scale), ("overflow", overflow)]
         extras = [*(("loss", loss) for loss in losses), *((name, t) for name, t in named if t is not None)]
+        names = [name for name, _ in extras]  # all that is kept: the loss would keep its graph
         window.losses = []
         window.clipped = None
         window.backwards = 0
@@ -178,7 +184,7 @@ class Optimizers:
         def deliver(values: list[float]) -> None:
             taken = len(indices)
             beside: dict[str, list[float]] = {}
-            for (name, _), value in zip(extras, values[taken:], strict=True):
+            for name, value in zip(names, values[taken:], strict=True):
                 beside.setdefault(name, []).append(value)
             norms = values[:taken]
             divisor = beside.get("scale", [1.0])[0]
@@ -220,45 +226,49 @@ class Optimizers:
         groups = [(indices, torch.stack([views[index] for index in indices])) for indices in alike(views)]
         return _Sample(updates, groups)
 
-    def _compare(self, sample: _Sample, window: "Window") -> None:
-        """The change of each parameter, by differences of its sample in the parameter's own dtype."""
+    def _compare(self, sample: _Sample, window: "Window") -> dict[int, State]:
+        """The change of each parameter, by differences of its sample in the parameter's own dtype.
+
+        Returns what the step made of those that are compared whole, by the ids of their tensors.
+        """
         assert window.step is not None
-        updates: list[Update] = []
+        compared: list[int] = []
         counted: list[Update] = []
         norms: list[Tensor] = []
         counts: list[Tensor] = []
+        takers: list[tuple[str, list[Update] | list[State]]] = []
+        after: dict[int, State] = {}
         for indices, before in sample.groups:
-            of_group = [sample.updates[index] for index in indices]
-            values = [local(update.tensor) for update in of_group]
-            now = [
-                value if update.exact else _sample(value)
-                for value, update in zip(values, of_group, strict=True)
-            ]
+            now = [self._now(sample.updates[index]) for index in indices]
             kept = [number for number, value in enumerate(now) if _like(value, before)]
             if len(kept) < len(now):  # replaced by the step: there is nothing to compare
                 before = before[kept]
                 now = [now[number] for number in kept]
-                of_group = [of_group[number] for number in kept]
+                indices = [indices[number] for number in kept]
             if not kept:
                 continue
-            changes = torch.stack(now).sub_(before)
-            norms += [row_norms(before), row_norms(changes)]
-            updates += of_group
-            if before.dtype.itemsize == 2 or any(id(update.tensor) in self.closer for update in of_group):
+            updates = [sample.updates[index] for index in indices]
+            changes = torch.stack(now)
+            norms.append(row_norms(before))
+            takers.append(("weight", updates))
+            if all(update.exact for update in updates):
+                norms.append(row_norms(changes))  # the weights themselves, until `before` is taken from them
+                states = [State(update.tensor, update.optimizer, False) for update in updates]
+                after |= {id(state.tensor): state for state in states}
+                takers.append(("norm", states))
+            changes.sub_(before)
+            norms.append(row_norms(changes))
+            takers.append(("change", updates))
+            compared += indices
+            if before.dtype.itemsize == 2 or any(id(update.tensor) in self.closer for update in updates):
                 counts.append(row_norms(changes, order=0.0) / max(before.shape[1:].numel(), 1))
-                counted += of_group
-        sizes = [len(norm) for norm in norms]
+                counted += updates
 
         def deliver(values: list[float]) -> None:
             rest = iter(values)
-            position = 0
-            for size in sizes[::2]:
-                of_group = updates[position : position + size]
-                for update in of_group:
-                    update.weight = next(rest)
-                for update in of_group:
-                    update.change = next(rest)
-                position += size
+            for field, entries in takers:
+                for entry in entries:
+                    setattr(entry, field, next(rest))
 
         def deliver_changed(values: list[float]) -> None:
             for update, share in zip(counted, values, strict=True):
@@ -269,7 +279,12 @@ class Optimizers:
             window.readings.vectors(norms, deliver)
         if counts:
             window.readings.vectors(counts, deliver_changed)
-        window.step.updates.extend(updates)
+        window.step.updates += [sample.updates[index] for index in sorted(compared)]
+        return after
+
+    def _now(self, update: Update) -> Tensor:
+        values = local(update.tensor)
+        return values if update.exact else _sample(values)
 
 
 def _like(value: Tensor, stacked: Tensor) -> bool:

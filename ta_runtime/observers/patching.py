@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from torch.overrides import handle_torch_function, has_torch_function
@@ -31,6 +32,43 @@ class Patch:
             delattr(self._owner, self._name)
         else:
             setattr(self._owner, self._name, self._own)
+
+
+class Recoded:
+    """A Python function that runs other code, until `undo`, and is itself all the while.
+
+    It does not matter how the run came by it, and it can be compared, pickled, scripted and traced as ever.
+    `wrapper(original)` gives what runs instead; `original` is a twin that runs the code as it was.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
+        assert isinstance(function, FunctionType) and not function.__closure__
+        self._function = function
+        self._code = code = function.__code__
+        twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+        twin.__kwdefaults__ = function.__kwdefaults__
+        stub = _stub.__code__
+        self._replacement = stub.replace(
+            co_consts=tuple(wrapper(twin) if const == _RUNS else const for const in stub.co_consts),
+            co_name=code.co_name,
+            co_filename=code.co_filename,  # by these two its source is found
+            co_firstlineno=code.co_firstlineno,
+        )
+        function.__code__ = self._replacement
+
+    def undo(self) -> None:
+        if self._function.__code__ is self._replacement:
+            self._function.__code__ = self._code
+
+
+_RUNS = "what runs instead"
+
+
+def _stub(*args: Any, **kwargs: Any) -> Any:
+    run: Any = "what runs instead"  # a constant, in place of which the replacement is put
+    return run(*args, **kwargs)
 
 
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

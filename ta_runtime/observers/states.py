@@ -2,46 +2,47 @@
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 from torch.nn.modules.batchnorm import _NormBase
 
-from ta_runtime.facts import State
+from ta_runtime.facts import Optimizer, State
 from ta_runtime.readings import local, measurable
 
 if TYPE_CHECKING:
     from ta_runtime.window import Window
 
 
-def measure(optimizer: torch.optim.Optimizer, window: "Window") -> None:
-    """Of the models that ran in this step, what this optimizer holds and, once a step, the running statistics.
+def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> None:
+    """What this optimizer holds and, once a step, the running statistics of the layers that ran.
 
-    Other buffers are left out: masks full of infinities are what they should be. Call it under `torch.no_grad()`.
+    `known` has what is measured already, by the ids of the tensors. Other buffers are left out: masks full of infinities are what they should be. Call it under `torch.no_grad()`.
     """
     step = window.step
     assert step is not None
-    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-    known = {id(state.tensor) for state in step.states}
+    noted = {id(state.tensor) for state in step.states}
+    held = [tensor for group in optimizer.groups for tensor in group["params"]]
+    ran = {id(call.module): call.module for forward in step.forwards for call in forward.calls}
+    norms = [module for module in ran.values() if isinstance(module, _NormBase)]
+    buffers = [buffer for module in norms for buffer in module.buffers(recurse=False)]
     states: list[State] = []
+    new: list[State] = []
     measured: list[Tensor] = []
-    for model in {id(forward.model.module): forward.model for forward in step.forwards}.values():
-        for path, module in model.module.named_modules():
-            found = [(name, tensor, False) for name, tensor in module._parameters.items() if id(tensor) in held]
-            if isinstance(module, _NormBase):
-                found += [(name, buffer, True) for name, buffer in module.named_buffers(recurse=False)]
-            for name, tensor, is_buffer in found:
-                if tensor is None or id(tensor) in known or not measurable(values := local(tensor)):
-                    continue
-                known.add(id(tensor))
-                full = f"{path}.{name}" if path else name
-                states.append(State(full, tensor, model, is_buffer))
-                measured.append(values)
-    if not states:
-        return
+    for number, tensor in enumerate([*held, *buffers]):
+        if id(tensor) in noted:
+            continue
+        state = known.get(id(tensor))
+        if state is None:
+            if not measurable(values := local(tensor)):
+                continue
+            state = State(tensor, optimizer, number >= len(held))
+            new.append(state)
+            measured.append(values)
+        states.append(state)
+    step.states += states
 
     def deliver(norms: list[float]) -> None:
-        for state, norm in zip(states, norms, strict=True):
+        for state, norm in zip(new, norms, strict=True):
             state.norm = norm
 
-    window.readings.bulk(measured, deliver)
-    step.states += states
+    if new:
+        window.readings.bulk(measured, deliver)

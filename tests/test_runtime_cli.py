@@ -1,0 +1,376 @@
+"""The command `ta-runtime` as a user meets it: `run` and `audit`."""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from preloaded import Preloaded, Ran
+from sarif_validator import unexplained
+
+from ta_runtime.cli import main
+
+ADAM = """\
+import sys
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=0.1)
+for step in range(3):
+    loss = model(torch.randn(8, 4)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+CLEAN = ADAM.replace(", weight_decay=0.1", "")
+NETS = """\
+import torch
+
+print("imported")
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 2)
+
+
+class Sized(Net):
+    def __init__(self, size):
+        super().__init__()
+
+
+net = Net()
+number = 3
+
+
+def build():
+    print("building")
+    model = Net()
+    return model, torch.optim.Adam(model.parameters(), weight_decay=0.1)
+
+
+def broken():
+    raise KeyError("checkpoint")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def ta_runtime(project: Path, torch_process: Preloaded) -> Callable[..., Ran]:
+    """The command in its own process, in the project's folder."""
+    return partial(torch_process.ta_runtime, project)
+
+
+def status_of(words: list[str]) -> int:
+    """The exit status of the command in this process."""
+    try:
+        return main(words)
+    except SystemExit as error:  # from argparse
+        return int(str(error.code))
+
+
+def rules(document: str) -> list[str]:
+    return [item["rule"] for item in json.loads(document)]
+
+
+# -- run ------------------------------------------------------------------------------------------------------
+
+
+def test_run_tells_findings_on_stderr_and_leaves_stdout_and_the_status_to_the_script(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text(ADAM + "print(sys.argv, __name__, sys.path[0])\n")
+    ran = ta_runtime("run", "train.py", "--every", "5", "-q", "--", "--output")
+    assert ran.returncode == 0
+    assert ran.stdout == f"['train.py', '--every', '5', '-q', '--', '--output'] __main__ {project}\n"
+    live, heading, *rest = ran.stderr.splitlines()
+    assert live.startswith("ta-runtime: step 0: train.py:5: TA401 warning: ")
+    assert heading.split() == ["rule", "line", "step", "times"]
+    assert rest[-1] == "ta-runtime: Found 1 warning in 1 file."
+    assert [path.name for path in sorted(project.iterdir())] == [".git", "train.py"]
+
+
+def test_a_module_runs_as_under_python(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    package = project / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "train.py").write_text(ADAM + "print(sys.argv[1:], __package__, __spec__.name)\n")
+    (package / "__main__.py").write_text("from . import train\n")
+    ran = ta_runtime("run", "--quiet", "-m", "pkg.train", "--lr", "3", "-m")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "['--lr', '3', '-m'] pkg pkg.train\n", "")
+    ran = ta_runtime("run", "--format=concise", "--quiet", "-m", "pkg")
+    assert "pkg/train.py:5:13: TA401" in ran.stderr
+    ran = ta_runtime("run", "-m", "pkg.other")
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        "ta-runtime: error: -m pkg.other: there is no module pkg.other here\n",
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_a_document_on_stdout_is_nothing_but_the_document(
+    form: str, project: Path, ta_runtime: Callable[..., Ran], validate_sarif: Callable[[str], list[str]]
+) -> None:
+    noise = (
+        "import atexit, os, subprocess\n"
+        "print('from python')\n"
+        "os.write(1, b'from the descriptor\\n')\n"
+        "subprocess.run(['echo', 'from a process'])\n"
+        "atexit.register(print, 'at exit')\n"
+    )
+    (project / "train.py").write_text(noise + ADAM)
+    ran = ta_runtime("run", "--format", form, "train.py")
+    assert ran.returncode == 0
+    for line in ("from python", "from the descriptor", "from a process", "at exit"):
+        assert line in ran.stderr
+    if form == "json":
+        assert rules(ran.stdout) == ["TA401"]
+    else:
+        [run] = json.loads(ran.stdout)["runs"]
+        assert [result["ruleId"] for result in run["results"]] == ["TA401"]
+        assert run["automationDetails"]["id"] == "ta-runtime/"
+        assert not unexplained(validate_sarif(ran.stdout))
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "told"),
+    [
+        ("sys.exit(7)", 7, ""),
+        ("sys.exit()", 1, ""),
+        ("sys.exit('no data')", 1, "no data\n"),
+        (
+            "raise IndexError('beyond')",
+            1,
+            "line 11, in <module>\n    raise IndexError('beyond')\nIndexError: beyond\n",
+        ),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt\n"),
+    ],
+)
+def test_the_scripts_own_exit_status_wins_and_fail_level_speaks_if_it_is_0(
+    ending: str, status: int, told: str, project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text(ADAM + ending + "\n")
+    ran = ta_runtime("run", "--fail-level=warning", "train.py")
+    assert ran.returncode == status
+    assert told in ran.stderr
+    assert "ta_runtime/cli.py" not in ran.stderr
+    assert "TA401" in ran.stderr
+
+
+def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text("import torch\nfor\n")
+    ran = ta_runtime("run", "train.py")
+    assert ran.returncode == 1
+    assert 'File "train.py", line 2\n    for\n' in ran.stderr
+    assert "cli.py" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run"], "name what to run"),
+        (["run", "missing.py"], "missing.py: no such file"),
+        (["run", "pkg"], "pkg: is a folder"),
+        (["run", "-m", "pkg.other"], "-m pkg.other: there is no module pkg.other here"),
+        (
+            ["run", "--output", "none/ta.sarif", "train.py"],
+            "cannot write none/ta.sarif: there is no folder none",
+        ),
+        (
+            ["run", "--baseline", "none.json", "train.py"],
+            "none.json does not exist; write it with --update-baseline",
+        ),
+        (["run", "--update-baseline", "train.py"], "name the file with --baseline FILE"),
+        (["run", "--select", "TAX", "train.py"], "TAX"),
+        (["run", "--every", "often", "train.py"], "'often' is not a number of steps"),
+    ],
+)
+def test_wrong_usage_is_told_before_the_script_runs(
+    words: list[str],
+    told: str,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (project / "pkg").mkdir()
+    (project / "train.py").write_text("print('ran')\n")
+    monkeypatch.chdir(project)
+    status = status_of(words)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert told in err.splitlines()[-1]
+
+
+def test_output_takes_its_format_from_the_name_or_the_option(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text(ADAM + "print('mine')\n")
+    ran = ta_runtime("run", "--output", "ta.json", "train.py")
+    assert ran.stdout == "mine\n"
+    assert ran.stderr.endswith("ta-runtime: Found 1 warning in 1 file. The report is in ta.json.\n")
+    assert rules((project / "ta.json").read_text()) == ["TA401"]
+    ta_runtime("run", "--output", "ta.log", "--format", "github", "train.py")
+    assert (project / "ta.log").read_text().startswith("::warning file=train.py,line=5,")
+
+
+def test_a_script_that_enables_the_audit_itself_still_runs(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text(
+        "import ta_runtime\nta_runtime.enable(output='own.sarif')\n"
+        + ADAM
+        + "print(len(ta_runtime.disable()))\n"
+    )
+    ran = ta_runtime("run", "train.py")
+    assert (ran.returncode, ran.stdout) == (0, "1\n")
+    assert "`ta-runtime run` watches already" in ran.stderr
+    assert not (project / "own.sarif").exists()
+
+
+def test_what_is_pickled_or_run_at_exit_finds_its_main_module(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
+    (project / "train.py").write_text(
+        "import atexit, pickle, multiprocessing as mp\n"
+        "class State: pass\n"
+        "def work(queue): queue.put(State())\n"
+        "if __name__ == '__main__':\n"
+        "    atexit.register(lambda: print(pickle.loads(pickle.dumps(State())).__class__))\n"
+        "    context = mp.get_context('spawn')\n"
+        "    queue = context.SimpleQueue()\n"
+        "    process = context.Process(target=work, args=(queue,))\n"
+        "    process.start(); print(queue.get().__class__); process.join()\n"
+    )
+    ran = ta_runtime("run", "--format", "concise", "train.py")
+    assert ran.stdout == "<class '__main__.State'>\n" * 2
+    assert "Not seen: any training, as no optimizer stepped in this process.\n" in ran.stderr
+
+
+def test_a_baseline_keeps_what_a_run_cannot_judge(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    (project / "train.py").write_text(ADAM)
+    (project / "pyproject.toml").write_text("[tool.ta]\nbaseline = 'known.json'\n")
+    ran = ta_runtime("run", "--update-baseline", "train.py")
+    assert (ran.returncode, ran.stderr.splitlines()[-1]) == (
+        0,
+        "ta-runtime: recorded 1 finding in known.json",
+    )
+    known = json.loads((project / "known.json").read_text())
+    assert [entry["rule"] for entry in known["findings"]] == ["TA401"]
+    gone = {"rule": "TA102", "fingerprint": "0:1", "message": "gone", "path": "train.py"}
+    known["findings"] += [
+        gone,
+        {**gone, "fingerprint": "1:1", "path": "other.py"},  # a file that does not run here
+        {**gone, "fingerprint": "2:1", "rule": "TA600"},  # the linter's
+        {**gone, "fingerprint": "3:1", "rule": "TA401"},  # the linter's as well
+    ]
+    (project / "known.json").write_text(json.dumps(known))
+    ran = ta_runtime("run", "--fail-level", "note", "train.py")
+    assert ran.returncode == 0
+    assert "All checks passed (1 in the baseline)." in ran.stderr
+    assert (
+        "ta-runtime: 1 entry of known.json matches nothing in this run; --update-baseline drops it"
+        in ran.stderr
+    )
+    ta_runtime("run", "--update-baseline", "train.py")
+    kept = json.loads((project / "known.json").read_text())["findings"]
+    assert [entry["rule"] for entry in kept] == ["TA102", "TA401", "TA401", "TA600"]
+    assert [entry["path"] for entry in kept if entry["rule"] == "TA102"] == ["other.py"]
+    (project / "train.py").write_text(ADAM + "raise ValueError\n")
+    assert "matches nothing" not in ta_runtime("run", "train.py").stderr
+
+
+def test_ctrl_c_ends_the_run_with_its_report(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    (project / "train.py").write_text(ADAM + "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    ran = ta_runtime("run", "--output", "ta.json", "train.py")
+    assert ran.returncode == 130
+    assert "not seen: anything after step 3, in which the run was interrupted." in ran.stderr
+    assert rules((project / "ta.json").read_text()) == ["TA401"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
+def test_a_full_standard_output_is_an_error(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    (project / "train.py").write_text(ADAM)
+    ran = ta_runtime("run", "--format", "json", "train.py", stdout="/dev/full")
+    assert ran.returncode == 2
+    assert ran.stderr.endswith("ta-runtime: error: cannot write the report: No space left on device\n")
+
+
+# -- audit ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def audit(project: Path, ta_runtime: Callable[..., Ran]) -> Callable[..., Ran]:
+    """The command `audit` where `nets.py` is."""
+    (project / "nets.py").write_text(NETS)
+    return partial(ta_runtime, "audit")
+
+
+@pytest.mark.parametrize("name", ["nets:Net", "nets:net", "nets:build"])
+def test_a_clean_model_has_status_0(name: str, project: Path, audit: Callable[..., Ran]) -> None:
+    ran = audit(name, "--phase", "static", "--format", "json")
+    assert (ran.returncode, json.loads(ran.stdout)) == (0, [])
+    assert "imported" in ran.stderr
+
+
+def test_init_checks_the_optimizer_that_the_factory_gives(project: Path, audit: Callable[..., Ran]) -> None:
+    ran = audit("nets:build", "--phase", "init", "--select", "TA401")
+    assert ran.returncode == 1
+    assert "TA401 warning: " in ran.stdout
+    assert " --> nets.py:26:19\n" in ran.stdout
+    assert audit("nets:build", "--phase=init", "--select=TA401", "--exit-zero").returncode == 0
+    assert audit("nets:build", "--phase=init", "--select=TA401", "--fail-level=ERROR").returncode == 0
+
+
+def test_without_a_phase_both_are_checked(
+    project: Path, audit: Callable[..., Ran], validate_sarif: Callable[[str], list[str]]
+) -> None:
+    ran = audit("nets:build", "--select", "TA401", "--format", "sarif", "--fail-level", "note")
+    assert ran.returncode == 1
+    assert [result["ruleId"] for result in json.loads(ran.stdout)["runs"][0]["results"]] == ["TA401"]
+    assert not unexplained(validate_sarif(ran.stdout))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nets"], "write MODULE:OBJECT"),
+        (["nuts:Net"], "there is no module nuts in "),
+        (["nets:Nat"], "nets has no Nat"),
+        (
+            ["nets:Sized"],
+            "missing a required argument: 'size'; name a function without arguments that builds it",
+        ),
+        (["nets:number"], "gives a int, which is neither a torch.nn.Module nor (model, optimizer)"),
+        (["nets:Net", "--phase", "init"], "gives no optimizer: write a function such as `def build(): "),
+        (["nets:broken"], "to call it raised KeyError"),
+    ],
+)
+def test_an_object_that_cannot_be_audited_is_told_with_the_remedy(
+    words: list[str],
+    told: str,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (project / "nets.py").write_text(NETS)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "nets", raising=False)
+    assert status_of(["audit", *words]) == 2
+    assert told in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["audit"]], ids=str)
+def test_help_has_examples_or_exit_statuses(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of([*words, "--help"]) == 0
+    assert ("exit status:" if words else "examples:") in capsys.readouterr().out
