@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from corpus import FOLDER, VERSIONS, Missing, corpora, run_pip, sources
+from tables import aligned, processor, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -118,7 +119,7 @@ def measure(corpus: str, rounds: int, torchfix_runs: int) -> Report:
             slow[peer.name] = [_timed(peer, scratch) for _ in range(torchfix_runs)]
         return Report(
             date=datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
-            machine=f"{CORES} cores, {_processor()}, {platform.system()}, Python {platform.python_version()}",
+            machine=f"{CORES} cores, {processor()}, {platform.system()}, Python {platform.python_version()}",
             load_before=load,
             versions=_versions(torchfix),
             corpus=folder.name,
@@ -150,14 +151,14 @@ def rendered(report: Report) -> Iterator[str]:
         paired = name in report.rounds
         rows.append((
             name if paired else f"{name} *",
-            _spread([run.wall_s for run in runs]),
-            _spread([run.cpu_s for run in runs]),
+            spread([run.wall_s for run in runs]),
+            spread([run.cpu_s for run in runs]),
             f"{max(run.peak_mib for run in runs):.0f}",
-            _spread(_ratios([run.wall_s for run in runs], [run.wall_s for run in one], paired)),
-            _spread(_ratios([run.wall_s for run in runs], [run.wall_s for run in every], paired)),
-            _spread(_ratios([run.cpu_s for run in runs], [run.cpu_s for run in one], paired)),
+            spread(_ratios([run.wall_s for run in runs], [run.wall_s for run in one], paired)),
+            spread(_ratios([run.wall_s for run in runs], [run.wall_s for run in every], paired)),
+            spread(_ratios([run.cpu_s for run in runs], [run.cpu_s for run in one], paired)),
         ))  # fmt: skip
-    yield from _aligned(rows)
+    yield from aligned(rows)
     yield ""
     yield f"--help imports libcst/rich: {', '.join(report.help_imports) or 'no'}"
     yield f"Median (least-most) of {len(one)} interleaved round(s); ratios are taken within a round: above 1, ta-lint is"
@@ -303,15 +304,6 @@ def _timed(peer: Peer, scratch: Path) -> Run:
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / _MAXRSS_UNITS_PER_MIB)
 
 
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
-
-
 def _progress(text: str) -> None:
     print(f"lint.py: {text}", file=sys.stderr, flush=True)
 
@@ -323,29 +315,6 @@ def _ratios(peer: list[float], ours: list[float], paired: bool) -> list[float]:
     """Peer against ours, round by round, or against our median where the peer had no part in the rounds."""
     against = ours if paired else [statistics.median(ours)] * len(peer)
     return [value / ours for value, ours in zip(peer, against, strict=True)]
-
-
-def _spread(values: list[float]) -> str:
-    median, least, most = (f"{value:.3g}" for value in (statistics.median(values), min(values), max(values)))
-    return median if least == most else f"{median} ({least}-{most})"
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    header, *body = rows
-    yield _row(header, widths)
-    yield (
-        "|"
-        + "|".join(f"{'-' * (width + 1)}{'-' if number == 0 else ':'}" for number, width in enumerate(widths))
-        + "|"
-    )
-    for row in body:
-        yield _row(row, widths)
-
-
-def _row(cells: tuple[str, ...], widths: list[int]) -> str:
-    name, *figures = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-    return f"| {name.lstrip().ljust(widths[0])} | {' | '.join(figures)} |"
 
 
 if __name__ == "__main__":

@@ -298,6 +298,8 @@ def _finished(program: _Script | _Module) -> tuple[int, BaseException | None]:
     try:
         code, module = program.code()
         sys.modules["__main__"] = module
+        if "__mp_main__" in sys.modules:  # its name in children that `multiprocessing` spawns, whose pickles come here
+            sys.modules["__mp_main__"] = module
         exec(code, vars(module))  # noqa: S102 - to run it is what the command is for
     except SystemExit as error:
         return _status_of(error), error

@@ -8,12 +8,14 @@ from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ta_runtime.places import Place
     from ta_runtime.facts import Forward, Gradients, Update
+    from ta_runtime.places import Place
 
 SAMPLED_EVERY = 10
 """Steps from one kept sample of single gradient norms to the next."""
 _SAMPLES = 5
+LONGEST_STREAK = 3
+"""Steps in a row that the most patient check asks for."""
 
 
 class Series:
@@ -142,6 +144,8 @@ class History:
         """Every module, by id, that ran in a training forward pass of an audited step."""
         self.unrun: dict[int, list[Unrun]] = {}
         """Of each model, by id, what TA500 waits for."""
+        self.is_waiting = False
+        """Whether a streak has begun that the next steps will end or bear out."""
         self._streaks: dict[Hashable, int] = {}
 
     def streak(self, key: Hashable, holds: bool) -> int:
@@ -149,8 +153,9 @@ class History:
         if not holds:
             self._streaks.pop(key, None)
             return 0
-        self._streaks[key] = self._streaks.get(key, 0) + 1
-        return self._streaks[key]
+        count = self._streaks[key] = self._streaks.get(key, 0) + 1
+        self.is_waiting |= count < LONGEST_STREAK
+        return count
 
     def log_norms(self, optimizer: object) -> Series:
         """Natural logarithms of the global gradient norms of an optimizer, before clipping."""

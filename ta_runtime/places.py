@@ -142,15 +142,11 @@ def of_attribute(kind: type, attribute: str) -> Place | None:
         if (definition := _classes(filename).get(base.__qualname__)) is None:
             continue
         for node in ast.walk(definition):
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            for target in targets if isinstance(node, (ast.Assign, ast.AnnAssign)) else []:
-                if (
-                    isinstance(target, ast.Attribute)
-                    and target.attr == attribute
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == "self"
-                ):
-                    return Place(filename, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(ast.unparse(target) == f"self.{attribute}" for target in targets):
+                return Place(filename, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
     return None
 
 

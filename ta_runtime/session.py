@@ -122,7 +122,9 @@ class Session:
             if self.watches(optimizer) and id(optimizer) not in self._judged:  # it never stepped
                 self._judge_optimizer(optimizer)
 
-    def conclude(self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None) -> None:
+    def conclude(
+        self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None
+    ) -> None:
         """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
         seconds = (self._last_step or 0.0) - (self._first_step or 0.0)
         found = self.loaders.found
@@ -141,9 +143,8 @@ class Session:
                 self.window.readings.send()
             self._pending.append(self.window)
             self.window = Window(self.window.index, None)
-        judge = self.guarded(self._judge)
         while self._pending:
-            judge(self._pending.popleft())
+            self._tried(self._judge, self._pending.popleft())
 
     # -- asked by the observers -------------------------------------------------------------------------------
 
@@ -187,18 +188,13 @@ class Session:
             if traced():
                 return None
             if thread() != self._thread:
-                if not leads or self.step_count:
+                if not leads:
+                    return None
+                if self.step_count:
+                    self._miss("optimizer steps in other threads than the first")
                     return None
                 self._thread = thread()
-            try:
-                return method(*args, **kwargs)
-            except AuditFailed:
-                raise
-            except torch.OutOfMemoryError:
-                self._miss("what the memory of the device did not suffice for")
-            except Exception as error:  # noqa: BLE001 - the run goes on
-                self._observer_failed(method.__qualname__, error)
-            return None
+            return self._tried(method, *args, **kwargs)
 
         return run
 
@@ -217,9 +213,9 @@ class Session:
         if self._first_step is None:
             self._first_step = self._last_step
         self.loaders.stepped()
+        self.window.stepped.add(id(optimizer))
         if id(optimizer) not in self._judged:
             self._judge_optimizer(optimizer)
-        self.window.stepped.add(id(optimizer))
         expected = self._expected or {id(other) for other in construction.optimizers() if self.watches(other)}
         if expected <= self.window.stepped:
             self._close()
@@ -301,16 +297,20 @@ class Session:
             self._join(step)
             suspicions += self._asked("step", step)
             self._look_closer(step)
+        self._remember(window)
+        self._open(suspicions, window.index)
+
+    def _remember(self, window: Window) -> None:
+        """What the steps to come are compared with."""
         for gradients in window.gradients:
             if not gradients.skipped:
                 key = gradients.optimizer.optimizer
                 self.history.add_norm(key, gradients.before_clipping or gradients.total)
                 self.history.add_loss(key, gradients.step, gradients.loss)
                 self.history.add_gradients(gradients)
-        if step is not None:
-            self.history.add_updates(step.updates)
-            self.history.add_calls(step.training_forwards)
-        self._open(suspicions, window.index)
+        if window.step is not None:
+            self.history.add_updates(window.step.updates)
+            self.history.add_calls(window.step.training_forwards)
 
     def _judge_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self._judged.add(id(optimizer))
@@ -319,18 +319,23 @@ class Session:
     def _join(self, step: Step) -> None:
         """What one part of a step says about another."""
         for gradients in step.gradients:
-            norms = {id(tensor): norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)}
+            norms = {
+                id(tensor): norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)
+            }
             for update in step.updates:
                 if update.optimizer.optimizer is gradients.optimizer.optimizer:
                     update.gradient = norms.get(id(update.tensor))
                     update.skipped = gradients.skipped
 
     def _look_closer(self, step: Step) -> None:
-        """A small sample that did not change says little: the next audited step compares the whole parameter."""
+        """Audit the next step as well, for a sample that did not change, to compare all of it, and for a streak."""
         for update in step.updates:
             if update.change == 0.0 and not update.exact:
                 self.optimizers.closer.add(id(update.tensor))
                 self._armed = max(self._armed, 1)
+        if self.history.is_waiting:
+            self.history.is_waiting = False
+            self._armed = max(self._armed, 1)
 
     def _asked(self, fact: str, value: object) -> Iterable[tuple[str, Suspicion]]:
         for check in self._checks:
@@ -362,6 +367,17 @@ class Session:
             self._follow_window()
 
     # -- what goes wrong --------------------------------------------------------------------------------------
+
+    def _tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except AuditFailed:
+            raise
+        except torch.OutOfMemoryError:
+            self._miss("what the memory of the device did not suffice for")
+        except Exception as error:  # noqa: BLE001 - the run goes on
+            self._observer_failed(method.__qualname__, error)
+        return None
 
     def _observer_failed(self, name: str, error: Exception) -> None:
         self._failures[name] = self._failures.get(name, 0) + 1

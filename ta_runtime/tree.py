@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import islice
 from typing import Any
 
 from torch import Tensor
@@ -16,12 +17,7 @@ def tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
     Goes into mappings (also `BatchEncoding` and `ModelOutput`), lists, tuples, dataclasses and packed sequences;
     iterators are left alone, as reading one would take its values from the run.
     """
-    found = 0
-    for path, tensor in _walk(value, name, _DEPTH):
-        yield path, tensor
-        found += 1
-        if found == _COUNT:
-            return
+    yield from islice(_walk(value, name, _DEPTH), _COUNT)
 
 
 def _walk(value: Any, name: str, depth: int) -> Iterator[tuple[str, Tensor]]:

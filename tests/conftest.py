@@ -1,11 +1,20 @@
 """Fixtures that several test files share."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import sarif_validator
 from preloaded import Preloaded, preloaded
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled() -> Iterator[None]:
+    """A process that has used `torch.compile` is watched in another way: no test hands that on to the next."""
+    yield
+    if any(getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", {}).values()):
+        sys.modules["torch._dynamo"].reset()
 
 
 @pytest.fixture

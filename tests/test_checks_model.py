@@ -9,7 +9,7 @@ import torch
 from observed import observed
 from torch import nn
 
-from ta_runtime import checks, session
+from ta_runtime import checks, facts, session
 from ta_runtime.facts import (
     Call,
     Copy,
@@ -233,6 +233,23 @@ def test_a_layer_that_was_left_on_the_cpu_is_found() -> None:
     assert suspicion.evidence == {"layers on the CPU": 2, "first": "`1`, `2`"}
 
 
+def test_a_split_model_is_found_although_its_call_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "machine", lambda: Machine("meta"))
+    code = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)).to("meta")
+model[1] = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.randn(2, 4, device="meta")).sum().backward()
+optimizer.step()
+"""
+    assert [finding.site.line for finding in observed(code, tmp_path, rules="TA202")] == [5]
+
+
 def hooked(module: nn.Module, name: str = "_hf_hook") -> nn.Module:
     setattr(module, name, object())
     return module
@@ -273,6 +290,10 @@ def test_float32_matrix_multiplications_are_found_on_tensor_cores_alone(
     assert not ask("TA203", "step", head_step(1024, 1024, dtype=torch.bfloat16))
     assert not ask("TA203", "step", head_step(64, 64))
     assert not ask("TA203", "step", convolution_step())
+    lstm = nn.LSTM(512, 1024, device="meta")
+    assert not ask("TA203", "step", a_step(lstm, (ROWS, 1, 512), (ROWS, 1, 1024)))
+    attention = nn.MultiheadAttention(512, 8, device="meta")
+    assert ask("TA203", "step", a_step(attention, (ROWS, 1, 512), (ROWS, 1, 512)))
 
 
 @pytest.mark.parametrize("matmul", ["tf32", "none", "ieee"])
@@ -407,6 +428,53 @@ def test_a_model_on_the_cpu_beside_an_idle_cuda_device_is_found() -> None:
     assert not ask("TA207", "step", cpu_step(machine=CPU))
     assert not ask("TA207", "step", cpu_step(device="cuda"))
     assert not ask("TA207", "step", cpu_step(size=16))
+
+
+@pytest.mark.parametrize("size", [1024, 64])
+def test_a_run_on_the_cpu_beside_a_cuda_device(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "machine", lambda: H100)
+    code = f"""\
+import torch
+
+model = torch.nn.Linear({size}, {size})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.randn(300, {size})).square().mean().backward()
+optimizer.step()
+"""
+    found = observed(code, tmp_path, rules="TA200 TA201 TA203 TA207")
+    assert [(finding.site.line, finding.rule) for finding in found] == (
+        [(3, "TA207")] if size == 1024 else []
+    )
+
+
+# -- what the user can change ----------------------------------------------------------------------------------
+
+
+class Theirs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 8, 4, padding=2), nn.BatchNorm2d(8))
+
+
+@pytest.mark.parametrize("rule", ["TA400", "TA404"])
+def test_layers_inside_a_model_class_of_a_library_are_silent(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model(nn.Sequential(Theirs()), HERE, Names(), CPU)
+    assert ask(rule, "model", model)
+    monkeypatch.setattr(facts, "of_class", lambda kind: None)
+    assert not ask(rule, "model", model)
+
+
+def test_a_lazy_model_and_one_on_meta_are_judged_without_numbers() -> None:
+    for module in (
+        nn.Sequential(nn.LazyConv2d(8, 4, padding=2), nn.LazyBatchNorm2d()),
+        on_meta(nn.Linear, 4, 4),
+    ):
+        for rule in ("TA202", "TA400", "TA404"):
+            ask(rule, "model", Model(module, HERE, Names(), CPU))
 
 
 # -- TA405: filters -----------------------------------------------------------------------------------------------

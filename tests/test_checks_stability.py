@@ -223,6 +223,21 @@ def test_a_gradient_that_was_something_else_once_is_not_watched_again(watched):
     assert not zero_for(watched, 60, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
 
 
+def test_of_a_sharded_parameter_a_rank_may_hold_nothing(watched):
+    norms = [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    for index in range(60):
+        watched.past(watched.gradients(norms, index))
+    called = watched.forward(*[watched.call(layer) for layer in watched.model])
+    assert not list(ta103.check_step(step(called, gradients=[watched.gradients(norms, 60, sharded=True)])))
+
+
+def test_an_optimizer_of_nothing_but_empty_shards_has_no_gradients(watched):
+    watched.tensors = [nn.Parameter(torch.empty(0)) for _ in range(6)]
+    for index in range(5):
+        watched.past(watched.gradients([None] * 6, index))
+    assert not list(ta104.check_gradients(watched.gradients([None] * 6, 5)))
+
+
 @pytest.mark.parametrize(("before", "found"), [(0, False), (1, False), (2, True), (9, True)])
 def test_no_gradient_is_a_finding_at_the_third_step(watched, before, found):
     for index in range(before):

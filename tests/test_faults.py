@@ -67,8 +67,7 @@ def attributes() -> dict[str, Any]:
         f"{owner.__name__}.{name}": id(value)
         for owner in owners
         for name, value in vars(owner).items()
-        if (callable(value)
-        and not name.startswith("_"))
+        if (callable(value) and not name.startswith("_"))
         or name in ("__init__", "__iter__", "__next__", "__call__")
     }
     found |= {
@@ -518,7 +517,10 @@ def test_training_in_a_thread_is_seen() -> None:
         thread.join()
         return [seen.pop()]
 
-    assert check(run).session.step_count == 4
+    watched = check(run)
+    assert watched.session.step_count == 4
+    assert not watched.session._pending
+    assert len(watched.session.history._log_norms) == 1
 
 
 def test_tracing_and_scripting() -> None:
@@ -729,6 +731,17 @@ def test_another_library_that_wraps_what_the_session_wrapped() -> None:
         assert len(calls) == 8
     finally:
         Tensor.backward = original  # type: ignore[method-assign]
+
+
+def test_a_library_that_has_replaced_a_loss_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = F.mse_loss
+
+    def theirs(left: Tensor, right: Tensor) -> Tensor:
+        return original(left, right) * 2
+
+    monkeypatch.setattr(F, "mse_loss", theirs)
+    check(lambda: train(net(), lambda model: F.mse_loss(model(torch.randn(4, 6)), torch.zeros(4, 2))))
+    assert F.mse_loss is theirs
 
 
 def test_a_patch_is_undone_exactly() -> None:

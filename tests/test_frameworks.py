@@ -136,6 +136,11 @@ def batches(count: int, size: int = 8, width: int = 8) -> DataLoader:
     return DataLoader(TensorDataset(inputs, labels), batch_size=size)
 
 
+QUIET = dict.fromkeys(
+    ["logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"], False
+)
+
+
 # -- Lightning ----------------------------------------------------------------------------------------------------
 
 
@@ -189,10 +194,7 @@ def fit(*, automatic: bool = True, **options: Any) -> Ran:
     trainer = lightning.Trainer(
         max_epochs=2,
         accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         **options,
     )
     trainer.fit(model, batches(6), batches(2))
@@ -276,7 +278,10 @@ def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
     losses: list[float] = []
     trainer = transformers.Trainer(model=model, args=arguments, train_dataset=Sentences(), callbacks=[notes])
     backward = trainer.accelerator.backward
-    trainer.accelerator.backward = lambda loss, **kwargs: (losses.append(loss.item()), backward(loss, **kwargs))[1]
+    trainer.accelerator.backward = lambda loss, **kwargs: (
+        losses.append(loss.item()),
+        backward(loss, **kwargs),
+    )[1]
     trainer.train()
     logged = [entry["grad_norm"] for entry in trainer.state.log_history if "grad_norm" in entry]
     return Ran(model.state_dict(), torch.get_rng_state(), notes.norms, losses), logged
@@ -284,7 +289,13 @@ def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"gradient_accumulation_steps": 2}, {"label_smoothing_factor": 0.1}, {"max_grad_norm": 0.05}, {"bf16": True}],
+    [
+        {},
+        {"gradient_accumulation_steps": 2},
+        {"label_smoothing_factor": 0.1},
+        {"max_grad_norm": 0.05},
+        {"bf16": True},
+    ],
     ids=["plain", "accumulated", "label smoothing", "clipped", "bf16"],
 )
 def test_a_transformers_run_is_told_right_and_stays_as_it_was(
@@ -310,7 +321,9 @@ def test_a_transformers_run_is_told_right_and_stays_as_it_was(
 def accelerated(*, accumulate: int = 1, clip: float | None = None, precision: str = "no") -> Ran:
     torch.manual_seed(0)
     accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
-    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=accumulate, mixed_precision=precision)
+    accelerator = accelerate.Accelerator(
+        cpu=True, gradient_accumulation_steps=accumulate, mixed_precision=precision
+    )
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 3))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
@@ -351,4 +364,111 @@ def test_an_accelerate_run_is_told_right_and_stays_as_it_was(
         assert gradients.total == pytest.approx(min(norm, clip), rel=1e-4)
     assert all(loss.function == "cross_entropy" for step in seen.steps for loss in step.losses)
     if "precision" in options:  # it casts inside the forward that it puts on the model
-        assert {call.outputs[0].dtype for step in seen.steps for call in step.forwards[0].calls[:1]} == {torch.bfloat16}
+        assert {call.outputs[0].dtype for step in seen.steps for call in step.forwards[0].calls[:1]} == {
+            torch.bfloat16
+        }
+
+
+# -- what a framework adds ------------------------------------------------------------------------------------------
+
+
+class Adversaries(lightning.LightningModule):
+    """Two optimizers, each with a part of the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.generator = nn.Sequential(nn.Linear(4, 16), nn.GELU(), nn.Linear(16, 8))
+        self.critic = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 1))
+        self.norms: list[float] = []
+        self.recorded: list[float] = []
+
+    def training_step(self, batch: list[Tensor], index: int) -> None:
+        real = batch[0]
+        for_generator, for_critic = self.optimizers()
+        fake = self.generator(torch.randn(len(real), 4))
+        on_real, on_fake = F.softplus(-self.critic(real)), F.softplus(self.critic(fake.detach()))
+        self.improve(self.critic, for_critic, on_real.mean() + on_fake.mean())
+        self.improve(self.generator, for_generator, F.softplus(-self.critic(fake)).mean())
+
+    def improve(self, part: nn.Module, optimizer: Any, loss: Tensor) -> None:
+        self.toggle_optimizer(optimizer)
+        optimizer.zero_grad()
+        self.manual_backward(loss)
+        self.recorded.append(loss.item())
+        self.norms.append(norm_of(part.parameters()))
+        optimizer.step()
+        self.untoggle_optimizer(optimizer)
+
+    def configure_optimizers(self) -> Any:
+        parts = (self.generator, self.critic)
+        return [torch.optim.AdamW(part.parameters(), lr=1e-4, weight_decay=0.0) for part in parts], []
+
+
+def fought() -> Ran:
+    torch.manual_seed(0)
+    model = Adversaries()
+    lightning.Trainer(max_epochs=1, accelerator="cpu", **QUIET).fit(model, batches(6))
+    return Ran(model.state_dict(), torch.get_rng_state(), model.norms, model.recorded)
+
+
+def test_two_optimizers_under_lightning_make_one_step_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain = fought()
+    with watched(monkeypatch, tmp_path) as seen:
+        ran = fought()
+    assert same(ran, plain)
+    assert seen.findings == []
+    assert seen.not_seen == []
+    assert [gradients.step for gradients in seen.gradients] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert [gradients.total for gradients in seen.gradients] == pytest.approx(ran.norms, rel=1e-4)
+    assert [gradients.loss for gradients in seen.gradients] == pytest.approx(ran.losses, rel=1e-5)
+    assert {place.path for place in seen.places} == {__file__}
+
+
+def test_an_evaluation_between_the_steps_of_a_trainer_is_no_step(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with watched(monkeypatch, tmp_path) as seen:
+        config = transformers.GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path / "out"),
+            eval_strategy="steps",
+            eval_steps=1,
+            max_steps=3,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            use_cpu=True,
+        )
+        model = transformers.GPT2LMHeadModel(config)
+        data = Sentences()
+        transformers.Trainer(model=model, args=arguments, train_dataset=data, eval_dataset=data).train()
+    assert seen.findings == []
+    assert [gradients.step for gradients in seen.gradients] == [0, 1, 2]
+    assert [len(step.training_forwards) for step in seen.steps] == [1, 1, 1, 0]
+    assert any(not forward.training for step in seen.steps for forward in step.forwards)
+
+
+def test_a_pitfall_under_a_framework_is_found_on_the_line_of_the_script(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Forgetful(Classifier):
+        def __init__(self) -> None:
+            super().__init__()
+            self.forgotten = nn.Linear(8, 8)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.parameters(), lr=1e-3, weight_decay=0.1)
+
+    with watched(monkeypatch, tmp_path) as seen:
+        trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", **QUIET)
+        trainer.fit(Forgetful(), batches(8))
+    lines = Path(__file__).read_text().splitlines()
+    found = {finding.rule: lines[finding.site.line - 1].strip() for finding in seen.findings}
+    assert found == {
+        "TA401": "return torch.optim.Adam(self.parameters(), lr=1e-3, weight_decay=0.1)",
+        "TA500": "self.forgotten = nn.Linear(8, 8)",
+    }
+    assert {Path(finding.site.path) for finding in seen.findings} == {Path(__file__)}

@@ -1,6 +1,7 @@
 """The command `ta-runtime` as a user meets it: `run` and `audit`."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -237,9 +238,7 @@ def test_a_script_that_enables_the_audit_itself_still_runs(
     assert not (project / "own.sarif").exists()
 
 
-def test_what_is_pickled_or_run_at_exit_finds_its_main_module(
-    project: Path, ta_runtime: Callable[..., Ran]
-) -> None:
+def test_what_is_pickled_or_run_at_exit_finds_its_main_module(project: Path) -> None:
     (project / "train.py").write_text(
         "import atexit, pickle, multiprocessing as mp\n"
         "class State: pass\n"

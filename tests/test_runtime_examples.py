@@ -40,12 +40,20 @@ def ran(code: str, name: str, folder: Path, *command: str) -> Ran:
     relative = script.relative_to(folder).as_posix()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*(command or (sys.executable,)), relative], cwd=folder, env=environment, capture_output=True, text=True
+        [*(command or (sys.executable,)), relative],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     report = folder / "ta-runtime.sarif"
     results = json.loads(report.read_text())["runs"][0]["results"] if report.exists() else []
     places = [(result["locations"][0]["physicalLocation"], result["ruleId"]) for result in results]
-    own = {(place["region"]["startLine"], rule) for place, rule in places if place["artifactLocation"]["uri"] == relative}
+    own = {
+        (place["region"]["startLine"], rule)
+        for place, rule in places
+        if place["artifactLocation"]["uri"] == relative
+    }
     foreign = {place["artifactLocation"]["uri"] for place, _ in places} - {relative}
     return Ran(done.returncode, done.stdout, done.stderr, frozenset(own), frozenset(foreign))
 
@@ -99,3 +107,18 @@ def test_the_command_finds_the_same_in_the_script_as_it_was(name: str, tmp_path:
     assert audited.status == 0, audited.complaints
     assert audited.findings == marked(code)
     assert audited.foreign == frozenset()
+
+
+def test_the_readme_shows_what_a_demo_prints(tmp_path: Path) -> None:
+    """But for what the floating point of a machine may change, and the blanks at the ends of the table's lines."""
+    shown = re.search(
+        r"```console\n\$ python examples/runtime/(.+)\n((?:.*\n)*?)```", (ROOT / "README.md").read_text()
+    )
+    assert shown is not None
+    code = (ROOT / "examples" / "runtime" / shown[1]).read_text()
+    audited = ran(code, shown[1], tmp_path, "/bin/sh", "-c", f'exec {sys.executable} -u "$0" 2>&1')
+
+    def told(text: str) -> list[str]:
+        return [re.sub(r"\d\.\d{3,}", "#", line).rstrip() for line in text.splitlines()]
+
+    assert told(audited.printed) == told(shown[2])

@@ -17,8 +17,8 @@ UNDERFLOW = 1e-12
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
         silence = gradients.history.silence(gradients.optimizer.optimizer)
-        if not silence.zero or silence.steps < PATIENCE or not gradients.total:
-            continue
+        if not silence.zero or silence.steps < PATIENCE or not gradients.total or gradients.sharded:
+            continue  # of a sharded parameter this rank may hold nothing
         never = [
             index
             for index in _zero(gradients)
@@ -31,14 +31,18 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             parameter = gradients.parameter(index)
             if parameter.layer is None or id(parameter.layer.module) not in called:
                 continue
-            message = f"the gradient of `{parameter.name}` is exactly zero at every step"
+            message = f"the gradient of `{parameter.name}` is zero at every step"
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
 
 
 def _zero(gradients: Gradients) -> Iterator[int]:
-    return (index for index, norm in enumerate(gradients.norms) if norm == 0.0)
+    return (
+        index
+        for index, norm in enumerate(gradients.norms)
+        if norm == 0.0 and gradients.tensors[index].numel()
+    )
 
 
 def _called(step: Step) -> set[int]:

@@ -12,7 +12,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if not gradients.present or any(gradients.present):
         return
     without = gradients.history.silence(gradients.optimizer.optimizer).without_gradients
-    if without >= PATIENCE - 1:
+    if without >= PATIENCE - 1 and any(tensor.numel() for tensor in gradients.tensors):  # not an empty shard
         message = "the optimizer steps, and none of its parameters has ever had a gradient"
         evidence = {
             "parameters": len(gradients.tensors),

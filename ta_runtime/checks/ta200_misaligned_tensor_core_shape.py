@@ -29,15 +29,17 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     if not step.machine.has_tensor_cores:
         return
     for forward in step.training_forwards:
-        work = {id(call): call.multiplications for call in forward.calls}
-        enough = SHARE * sum(work.values())
+        found = [
+            call for call in forward.calls if _misaligned(call.module) and _is_half(call, forward.autocast)
+        ]
+        enough = SHARE * sum(call.multiplications for call in forward.calls) if found else 0
         places: dict[Place, dict[str, Call]] = defaultdict(dict)
         shares: dict[Place, int] = defaultdict(int)
-        for call in forward.calls:
-            if work[id(call)] >= WORK and _is_half(call, forward.autocast) and _misaligned(call.module):
+        for call in found:
+            if call.multiplications >= WORK:
                 layer = call.layer
                 places[layer.place][layer.name] = call
-                shares[layer.place] += work[id(call)]
+                shares[layer.place] += call.multiplications
         for place, calls in places.items():
             if shares[place] >= enough:
                 name, call = next(iter(calls.items()))
@@ -48,8 +50,10 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _is_half(call: Call, autocast: torch.dtype | None) -> bool:
-    given = call.inputs[0]
-    return given.device.type == "cuda" and (autocast in _HALF or given.dtype in _HALF)
+    return any(
+        given.device.type == "cuda" and (autocast in _HALF or given.dtype in _HALF)
+        for given in call.inputs[:1]
+    )
 
 
 def _misaligned(module: nn.Module) -> bool:

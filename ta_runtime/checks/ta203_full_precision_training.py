@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 import torch
+from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
 from ta_runtime.facts import Call, Step, Suspicion
 
 SHARE = 0.5
-"""The least share of the multiplications of a forward pass in such layers. Convolutions are not among them: TF32 is on
-for them unless it is switched off."""
+"""The least share of the multiplications of a forward pass in such layers. Convolutional and recurrent layers are not
+among them: cuDNN runs both in TF32 unless that is switched off."""
 WORK = 1 << 30
 """The least multiplications of a forward pass: an A100 does them in 0.1 ms in float32 (19.5 TFLOPS, NVIDIA)."""
 
@@ -44,5 +45,5 @@ def tf32_allowed() -> bool:
 
 def _is_full(call: Call) -> bool:
     given = call.inputs[0]
-    is_matrix = not isinstance(call.module, _ConvNd)
+    is_matrix = not isinstance(call.module, (_ConvNd, nn.RNNBase))
     return is_matrix and given.device.type == "cuda" and given.dtype is torch.float32

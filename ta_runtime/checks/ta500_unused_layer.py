@@ -1,6 +1,7 @@
 """TA500: a layer that never runs in training, and whose parameters never get a gradient."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from torch import nn
 
@@ -37,7 +38,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
     yield from _unused(run.history, STEPS)
 
 
-def _unrun(model: Model, ran: Set[int], missing: Set[int]) -> Iterator[Unrun]:
+def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> Iterator[Unrun]:
     """The topmost modules, each with all it holds, that did not run and whose parameters have no gradient."""
     stack: list[tuple[str, nn.Module, bool]] = [("", model.module, False)]
     while stack:

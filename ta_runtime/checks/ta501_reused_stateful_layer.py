@@ -7,12 +7,23 @@ from torch import nn
 
 from ta_runtime.facts import Call, Forward, Step, Suspicion
 
+_NORMS = (
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+    nn.SyncBatchNorm,
+    nn.InstanceNorm1d,
+    nn.InstanceNorm2d,
+    nn.InstanceNorm3d,
+)
+
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.training_forwards:
         by_module: dict[int, list[Call]] = defaultdict(list)
         for call in forward.calls:
-            if call.training and getattr(call.module, "track_running_stats", False):
+            module = call.module
+            if call.training and isinstance(module, _NORMS) and module.track_running_stats:
                 by_module[id(call.module)].append(call)
         for calls in by_module.values():
             if len(calls) < 2 or len(_sources(forward, calls)) < 2:

@@ -15,7 +15,7 @@ from ta_runtime.observers.patching import Patch
 
 # none of these is public: without them, what some tracers run is looked at
 _interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
-_tracing = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
+_tracing = getattr(torch._C, "_is_tracing", lambda: False)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _mode = getattr(torch._C, "_get_dispatch_mode", lambda key: None)
 _keys = getattr(torch._C, "_TorchDispatchModeKey", None)
@@ -46,7 +46,8 @@ class Compilers:
         """Whether anything was ever handed to `torch.compile`, also before the session."""
         if not self._used:
             frames = sys.modules.get("torch._dynamo.eval_frame")
-            backends = getattr(frames, "cached_backends", {})  # not public; has None for what is to run uncompiled
+            # not public; None stands for what is to run uncompiled
+            backends = getattr(frames, "cached_backends", {})
             self._used = any(backend is not None for backend in backends.values())
         return self._used
 

@@ -36,7 +36,14 @@ def attach(on_model: Callable[[], None]) -> None:
     if _users > 1:
         return
     # ReduceLROnPlateau does not call the constructor of LRScheduler
-    constructors = [nn.Module, torch.optim.Optimizer, DataLoader, LRScheduler, ReduceLROnPlateau, torch.amp.GradScaler]
+    constructors = [
+        nn.Module,
+        torch.optim.Optimizer,
+        DataLoader,
+        LRScheduler,
+        ReduceLROnPlateau,
+        torch.amp.GradScaler,
+    ]
     _undo.append(register_module_module_registration_hook(_registered).remove)
     _undo.extend(Patch(kind, "__init__", _noting).undo for kind in constructors)
 

@@ -176,8 +176,9 @@ class Forwards:
             value = self._value(output)
             outputs.append(value)
             if leaf:
-                self._last = output, value, _version(output)
-                self._measure_output(module, output, value, call)
+                version = _version(output)
+                self._last = output, value, version
+                self._measure_output(module, output, version, value, call)
 
     def _value(self, tensor: Tensor, reader: nn.Module | None = None) -> Value:
         """The value that the last module put out, unless it was written to before this one reads it."""
@@ -198,14 +199,16 @@ class Forwards:
             self._given[id(tensor)] = weakref.ref(tensor), value, _version(tensor)
         return value
 
-    def _measure_output(self, module: nn.Module, output: Tensor, value: Value, call: Call) -> None:
+    def _measure_output(
+        self, module: nn.Module, output: Tensor, version: int, value: Value, call: Call
+    ) -> None:
         if type(output) is not Tensor:
             with torch.no_grad():
                 output = local(output)
         if not measurable(output):
             return
         if isinstance(module, RECTIFIERS):  # what is finite stays so: its norm says nothing new
-            self._rectify(output, call)
+            self._rectify(output, version, call)
             return
         self._held.append((output, value))
         self._hold(output)
@@ -246,7 +249,7 @@ class Forwards:
 
     def _read_rectified(self, rectified: list[tuple[Tensor, int, Call]]) -> None:
         """Small outputs, those of one shape as one."""
-        entries = [entry for entry in rectified if entry[0]._version == entry[1]]
+        entries = [entry for entry in rectified if _version(entry[0]) == entry[1]]
         calls: list[Call] = []
         counts: list[Tensor] = []
         for indices in alike([output for output, _, _ in entries]):
@@ -265,15 +268,15 @@ class Forwards:
         if counts:
             self._session.window.readings.vectors(counts, deliver)
 
-    def _rectify(self, output: Tensor, call: Call) -> None:
+    def _rectify(self, output: Tensor, version: int, call: Call) -> None:
         """The largest output of each unit: it is zero for a unit that is off in every row."""
         if output.dim() < 2 or output.numel() == 0:
             return
         unit = _unit_axis(output)
         call.units = output.shape[unit]
         call.rows = output.numel() // call.units
-        if output.numel() <= SMALL and not output.is_inference():
-            self._rectified.append((output, output._version, call))
+        if output.numel() <= SMALL:
+            self._rectified.append((output, version, call))
             self._hold(output)
             return
         with torch.no_grad():

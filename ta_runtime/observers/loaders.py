@@ -199,7 +199,7 @@ def _hashable(tensor: Tensor) -> bool:
 
 def _bytes(tensor: Tensor) -> memoryview:
     array = tensor.numpy()
-    return memoryview(array if array.flags.c_contiguous else array.copy()).cast("B")
+    return (array if array.flags.c_contiguous else array.copy()).data.cast("B")
 
 
 def _pieces(tensor: Tensor) -> list[memoryview]:

@@ -45,7 +45,15 @@ class Losses:
         self._copied_guarded = session.guarded(self._copied)
 
     def attach(self) -> None:
-        self._patches = [Recoded(getattr(nn.functional, name), self._loss) for name in LOSSES]
+        functions = [getattr(nn.functional, name) for name in LOSSES]
+        own = [
+            function
+            for function in functions
+            if getattr(function, "__module__", "") == nn.functional.__name__
+        ]
+        self._patches = [
+            Recoded(function, self._loss) for function in own if not getattr(function, "__closure__", ())
+        ]
         if self._session.machine.accelerator is not None:
             self._patches += [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
 
@@ -68,7 +76,9 @@ class Losses:
 
         return observed
 
-    def _record(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Loss | None:
+    def _record(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Loss | None:
         window = self._session.window
         if window.step is None or self._session.in_backward or len(window.step.losses) == _MOST:
             return None
@@ -80,7 +90,12 @@ class Losses:
         if not isinstance(given, Tensor) or not isinstance(target, Tensor):
             return None
         loss = Loss(
-            name, here(), Value.of("input", given), Value.of("target", target), options, training=given.requires_grad
+            name,
+            here(),
+            Value.of("input", given),
+            Value.of("target", target),
+            options,
+            training=given.requires_grad,
         )
         window.step.losses.append(loss)
         with torch.no_grad():
@@ -119,7 +134,12 @@ class Losses:
 
     def _copied(self, source: Tensor, result: Tensor) -> None:
         step = self._session.window.step
-        if step is None or source.device == result.device or source.device.type != "cpu" or len(step.copies) == _MOST:
+        if (
+            step is None
+            or source.device == result.device
+            or source.device.type != "cpu"
+            or len(step.copies) == _MOST
+        ):
             return
         pinned = torch.cuda.is_available() and source.is_pinned()
         loader = self._session.loaders.origin(source)

@@ -17,7 +17,9 @@ class Patch:
     theirs; so every wrapper passes calls straight on once its observer is detached.
     """
 
-    def __init__(self, owner: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    def __init__(
+        self, owner: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
         self._owner = owner
         self._name = name
         self._own = vars(owner).get(name, _ABSENT)
@@ -44,7 +46,8 @@ class Recoded:
     def __init__(
         self, function: Callable[..., Any], wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
-        assert isinstance(function, FunctionType) and not function.__closure__
+        assert isinstance(function, FunctionType)
+        assert not function.__closure__
         self._function = function
         self._code = code = function.__code__
         twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
