@@ -74,10 +74,16 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def work(rank: int, kind: str, folder: str) -> None:
+def work(rank: int, folder: str) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    for kind in ("ddp", "fsdp2"):
+        watch(kind, f"{folder}/{kind}.{rank}.pt")
+    dist.destroy_process_group()
+
+
+def watch(kind: str, path: str) -> None:
     plain = train(wrapped(kind), [])
 
     seen: list[Gradients] = []
@@ -111,15 +117,20 @@ def work(rank: int, kind: str, folder: str) -> None:
             "layers": sorted(layers),
             "failures": [finding.message for finding in audit.findings if finding.rule == "TA000"],
         },
-        f"{folder}/{rank}.pt",
+        path,
     )
-    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    mp.spawn(work, (str(folder),), nprocs=2)
+    return folder
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
-def test_two_processes(kind: str, tmp_path: Path) -> None:
-    mp.spawn(work, (kind, str(tmp_path)), nprocs=2)
-    results = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+def test_two_processes(kind: str, folder: Path) -> None:
+    results = [torch.load(folder / f"{kind}.{rank}.pt") for rank in range(2)]
     line = Path(__file__).read_text(encoding="utf-8").splitlines().index(LINE) + 1
     for result in results:
         assert result["failures"] == []

@@ -82,7 +82,7 @@ def test_under_torchrun_rank_0_reports_what_all_saw(ending: str, tmp_path: Path)
         "-m",
         "torch.distributed.run",
         "--nproc-per-node=2",
-        "--master-port=0",
+        "--standalone",
         "-m",
         "ta_runtime",
         "run",

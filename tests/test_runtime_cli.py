@@ -250,7 +250,8 @@ def test_what_is_pickled_or_run_at_exit_finds_its_main_module(project: Path) -> 
         "    process = context.Process(target=work, args=(queue,))\n"
         "    process.start(); print(queue.get().__class__); process.join()\n"
     )
-    ran = ta_runtime("run", "--format", "concise", "train.py")
+    command = [sys.executable, "-m", "ta_runtime", "run", "--format", "concise", "train.py"]
+    ran = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
     assert ran.stdout == "<class '__main__.State'>\n" * 2
     assert "Not seen: any training, as no optimizer stepped in this process.\n" in ran.stderr
 

@@ -12,7 +12,7 @@ FACTOR = 30.0
 
 Measured: after the warm-up no norm of the healthy runs in `tests/runs` is above 3 times the median before it.
 """
-SPREADS = 12.0
+SPREADS = 8.0
 """How many median absolute deviations of the logarithm it must be away as well, so that a noisy run is not accused.
 
 Of normally distributed logarithms, 12 are 8 standard deviations.

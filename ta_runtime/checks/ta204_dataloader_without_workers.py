@@ -9,7 +9,7 @@ STEPS = 10
 SHARE = 0.2
 """The least share of a step spent waiting: by that much workers can shorten it at most."""
 WAIT = 2e-3
-"""The least seconds that a batch takes. A batch from a worker takes up to 1 ms to come through the queue (measured)."""
+"""The least seconds that a batch takes: so long takes a small batch from a worker (measured on two busy cores)."""
 IDLE = 0.5
 """The least share of the batches at whose arrival the device had nothing left to do: else it worked while the
 training process waited, and nothing was lost."""

@@ -1,5 +1,6 @@
 """TA500: a layer that never runs in training, and whose parameters never get a gradient."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
@@ -7,6 +8,7 @@ from torch import nn
 
 from ta_runtime.facts import Model, Run, Step, Suspicion
 from ta_runtime.history import History, Unrun
+from ta_runtime.places import Place
 
 STEPS = 10
 """Steps of the optimizer without a gradient, at the end of the run: a block that is left out half of the time is then
@@ -56,12 +58,17 @@ def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> It
 
 def _unused(history: History, least: int) -> Iterator[Suspicion]:
     steps = _steps_without_gradient(history)
+    unused: dict[Place, list[Unrun]] = defaultdict(list)
     for layer in (layer for layers in history.unrun.values() for layer in layers):
         fewest = min(steps.get(parameter, 0) for parameter in layer.parameters)
         enough = max(least, CHOSEN_STEPS if layer.is_chosen else 0)
         if fewest >= enough and history.called.isdisjoint(layer.modules):
-            message = f"`{layer.name}` never runs in training, and its parameters get no gradient"
-            yield Suspicion(layer.place, message, {"steps": fewest}, layer.name)
+            unused[layer.place].append(layer)
+    for place, layers in unused.items():  # one for the blocks that share a line
+        first = layers[0]
+        message = f"`{first.name}` never runs in training, and its parameters get no gradient"
+        evidence = {"layers": len(layers), "steps": min(steps[tensor] for tensor in first.parameters)}
+        yield Suspicion(place, message, evidence)
 
 
 def _steps_without_gradient(history: History) -> dict[int, int]:
