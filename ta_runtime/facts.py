@@ -421,7 +421,11 @@ class Filters:
 
 @dataclass(slots=True)
 class Step:
-    """One audited step: everything from the end of the step before to the end of `optimizer.step()`."""
+    """One audited step: everything from the end of the step before to the end of `optimizer.step()`.
+
+    The first four, of the others each fourth, and those that look closer at something are `thorough`: only they have
+    `updates`, `states` and `filters`, which say little more when they are asked for at every step.
+    """
 
     index: int
     place: "Place"
@@ -436,6 +440,7 @@ class Step:
     copies: list[Copy] = field(default_factory=list)
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
+    thorough: bool = True
     history: History = field(default_factory=History)
 
     @property

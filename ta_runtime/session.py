@@ -37,6 +37,8 @@ _ARMED = 2
 """Steps that are audited after a new incident, to see it from close up."""
 _IN_FLIGHT = 4
 """Steps whose numbers may be on their way at once; of more, the newest is not looked at."""
+_THOROUGH = 4
+"""The first audits, and of those after them each so-manieth, also look at what hardly changes from one to the next."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""
 
@@ -76,6 +78,7 @@ class Session:
         self._data_parallel = False
         self._expected: set[int] = set()
         self._armed = 0
+        self._audits = 0
         self._pending: deque[Window] = deque()
         self._first_step: float | None = None
         self._last_step: float | None = None
@@ -252,7 +255,14 @@ class Session:
         every = self.settings.every_n_steps
         audited = self._armed > 0 or (every > 0 and index % every == 0)
         self._armed = max(self._armed - 1, 0)
-        return Window(index, Step(index, NOWHERE, self.machine, history=self.history) if audited else None)
+        return Window(index, self._audited_step(index) if audited else None)
+
+    def _audited_step(self, index: int) -> Step:
+        number, self._audits = self._audits, self._audits + 1
+        thorough = number < _THOROUGH or number % _THOROUGH == 0 or bool(self.optimizers.closer)
+        thorough |= self.history.is_waiting
+        self.history.is_waiting = False
+        return Step(index, NOWHERE, self.machine, history=self.history, thorough=thorough)
 
     def _follow_window(self) -> None:
         """Attach what an audited step needs, or let go of it."""
@@ -295,7 +305,7 @@ class Session:
                     self._data_parallel |= forward.model.data_parallel
                     suspicions += self._asked("model", forward.model)
             self._join(step)
-            suspicions += self._asked("step", step)
+            suspicions += self._asked("step", step, thorough=step.thorough)
             self._look_closer(step)
         self._remember(window)
         self._open(suspicions, window.index)
@@ -334,12 +344,11 @@ class Session:
                 self.optimizers.closer.add(id(update.tensor))
                 self._armed = max(self._armed, 1)
         if self.history.is_waiting:
-            self.history.is_waiting = False
             self._armed = max(self._armed, 1)
 
-    def _asked(self, fact: str, value: object) -> Iterable[tuple[str, Suspicion]]:
+    def _asked(self, fact: str, value: object, *, thorough: bool = True) -> Iterable[tuple[str, Suspicion]]:
         for check in self._checks:
-            if check.fact != fact or check.rule in self._off:
+            if check.fact != fact or check.rule in self._off or (check.of_structure and not thorough):
                 continue
             try:
                 yield from [(check.rule, suspicion) for suspicion in check.function(value)]
@@ -363,7 +372,7 @@ class Session:
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
         if self.started and self.window.step is None:
-            self.window.step = Step(self.window.index, NOWHERE, self.machine, history=self.history)
+            self.window.step = self._audited_step(self.window.index)
             self._follow_window()
 
     # -- what goes wrong --------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from ta_runtime.facts import (
 )
 from ta_runtime.history import History
 from ta_runtime.names import Names
-from ta_runtime.observers import filters
 from ta_runtime.places import Place
 
 H100 = Machine("cuda", (9, 0))
@@ -498,8 +497,3 @@ def test_small_all_zero_and_frozen_filters_are_silent() -> None:
     assert not ask("TA405", "step", filter_step(1.0, 0.0, change=0.0))
     assert not ask("TA405", "step", filter_step(1.0, 0.0, had_gradient=False))
     assert not ask("TA405", "step", filter_step(float("nan"), 0.0))
-
-
-def test_filters_are_measured_ever_less_often() -> None:
-    assert [index for index in range(0, 9000, 1000) if filters.due(index, 1000)] == [0, 1000, 3000, 7000]
-    assert [index for index in range(20) if filters.due(index, 1)] == [0, 1, 3, 7, 15]

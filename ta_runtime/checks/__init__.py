@@ -8,6 +8,9 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_step(Step)`: at every audited step;
 - `check_run(Run)`: at the end.
 
+`OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
+asked on thorough steps alone (`facts.Step.thorough`).
+
 Nothing lists the modules: the folder is the list.
 """
 
@@ -31,6 +34,7 @@ class Check:
     rule: str
     fact: str
     function: Callable[[Any], Iterator[Suspicion]]
+    of_structure: bool = False
 
 
 @cache
@@ -55,8 +59,11 @@ def load(rule: str) -> list[Check]:
         TypeError: its module has no function of those above.
     """
     module = import_module(f"{__name__}.{stems()[rule]}")
+    of_structure = getattr(module, "OF_STRUCTURE", False)
     found = [
-        Check(rule, fact, getattr(module, f"check_{fact}")) for fact in FACTS if hasattr(module, f"check_{fact}")
+        Check(rule, fact, function, of_structure)
+        for fact in FACTS
+        if (function := getattr(module, f"check_{fact}", None)) is not None
     ]
     if not found:
         raise TypeError(f"{module.__name__}: no check_model, check_optimizer, check_gradients, check_step or check_run")

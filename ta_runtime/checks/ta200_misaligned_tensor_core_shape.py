@@ -10,6 +10,7 @@ from torch.nn.modules.conv import _ConvNd
 from ta_runtime.facts import Call, Step, Suspicion
 from ta_runtime.places import Place
 
+OF_STRUCTURE = True
 MULTIPLE = 8
 """Elements of half precision in 16 bytes, what tensor cores load at once: NVIDIA, Matrix Multiplication
 Background User's Guide, "Requirements to Use Tensor Cores"."""

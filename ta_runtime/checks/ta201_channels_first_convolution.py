@@ -7,6 +7,7 @@ from torch import nn
 
 from ta_runtime.facts import Call, Step, Suspicion
 
+OF_STRUCTURE = True
 SHARE = 0.5
 """The least share of the multiplications of a forward pass that runs in such convolutions."""
 WORK = 1 << 30

@@ -8,6 +8,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from ta_runtime.facts import Call, Step, Suspicion
 
+OF_STRUCTURE = True
 SHARE = 0.5
 """The least share of the multiplications of a forward pass in such layers. Convolutional and recurrent layers are not
 among them: cuDNN runs both in TF32 unless that is switched off."""

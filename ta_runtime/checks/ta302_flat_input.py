@@ -15,29 +15,29 @@ _LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.RNNBase, nn.Flatten)
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    given: dict[tuple[str, Place, str], list[Value]] = {}
+    flat: dict[tuple[str, Place, str], tuple[bool, Value]] = {}
     for forward in step.training_forwards:
-        for value in _mains(forward):
-            given.setdefault(("TA302", forward.place, value.name), []).append(value)
-    for key, values in given.items():
-        if step.history.streak(key, all(map(_is_flat, values))) < STEPS:
+        for value in forward.inputs:
+            if value.dtype.is_floating_point and len(value.shape) > 1:
+                key = ("TA302", forward.place, value.name)
+                before, _ = flat.get(key, (True, value))
+                flat[key] = before and _is_flat(value) and _is_main(value, forward), value
+    for key, (holds, value) in flat.items():
+        if step.history.streak(key, holds) < STEPS:
             continue
         _, place, name = key
-        value = values[0]
+        shape = str(tuple(value.shape))
         if value.numel == 0:
-            message = f"the input `{name}` of the model is empty"
-            yield Suspicion(place, message, {"shape": str(tuple(value.shape))}, name)
+            yield Suspicion(place, f"the input `{name}` of the model is empty", {"shape": shape}, name)
         else:
             message = f"the input `{name}` of the model has the same value everywhere"
-            yield Suspicion(
-                place, message, {"value": value.maximum or 0.0, "shape": str(tuple(value.shape))}, name
-            )
+            yield Suspicion(place, message, {"value": value.maximum or 0.0, "shape": shape}, name)
 
 
-def _mains(forward: Forward) -> list[Value]:
-    """The float inputs that a layer reads as they were given: not masks, timesteps, weights of classes."""
-    read = {id(call.inputs[0]) for call in forward.calls if call.inputs and isinstance(call.module, _LAYERS)}
-    return [v for v in forward.inputs if id(v) in read and len(v.shape) > 1 and v.dtype.is_floating_point]
+def _is_main(value: Value, forward: Forward) -> bool:
+    """Whether a layer reads it as it was given: not a mask, timesteps, weights of classes."""
+    calls = (call for call in forward.calls if isinstance(call.module, _LAYERS))
+    return any(call.inputs and call.inputs[0] is value for call in calls)
 
 
 def _is_flat(value: Value) -> bool:

@@ -12,6 +12,8 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from ta_runtime.facts import Forward, Layer, Model, Step, Suspicion
 from ta_runtime.places import Place
 
+OF_STRUCTURE = True
+
 
 def check_model(model: Model) -> Iterator[Suspicion]:
     """Neighbours in a `Sequential`, also of a model that never ran."""

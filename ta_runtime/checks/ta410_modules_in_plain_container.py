@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ta_runtime.facts import Forward, Step, Suspicion
 from ta_runtime.places import of_attribute
 
+OF_STRUCTURE = True
 _KINDS = {list: "list", tuple: "tuple", dict: "dict"}
 _OWN = frozenset(vars(nn.Module()))
 """What every module has: its parameters, hooks and the like."""

@@ -7,6 +7,7 @@ from torch import nn
 
 from ta_runtime.facts import Call, Forward, Step, Suspicion
 
+OF_STRUCTURE = True
 _NORMS = (
     nn.BatchNorm1d,
     nn.BatchNorm2d,

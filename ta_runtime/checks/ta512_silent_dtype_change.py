@@ -6,6 +6,7 @@ import torch
 
 from ta_runtime.facts import Call, Step, Suspicion
 
+OF_STRUCTURE = True
 _BYTES = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}
 
 

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
-def due(index: int, every: int) -> bool:
-    """Whether step `index` is the first, second, fourth, eighth ... of those audited each `every` steps.
-
-    Filters change slowly, and one operation for each convolution is too much for every audit.
-    """
-    number = index // every if every else index
-    return number & (number + 1) == 0
-
-
 def measure(optimizer: torch.optim.Optimizer, window: "Window") -> None:
     """Of the models that ran in this step, the convolutions that this optimizer holds. Call it under `torch.no_grad()`."""
     step = window.step

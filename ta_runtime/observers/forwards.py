@@ -173,7 +173,11 @@ class Forwards:
         for output in result if isinstance(result, (tuple, list)) else (result,):
             if not isinstance(output, Tensor):
                 continue
-            value = self._value(output)
+            last = self._last
+            if output.requires_grad and (last is None or last[0] is not output):
+                value = Value.of("", output)
+            else:
+                value = self._value(output)
             outputs.append(value)
             if leaf:
                 version = _version(output)

@@ -20,7 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from ta_runtime.facts import Gradients, Optimizer, State, Update
 from ta_runtime.observers import filters, states
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, Place, here
+from ta_runtime.places import BUILT, here
 from ta_runtime.readings import alike, local, measurable, row_norms
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Optimizers:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._running: dict[int, _Sample | None] = {}
+        self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
         self._undo: list[Callable[[], None]] = []
         self.closer: set[int] = set()
         """Parameters, by id, of which a sample did not change: audited steps compare them whole."""
@@ -69,6 +70,7 @@ class Optimizers:
         while self._undo:
             self._undo.pop()()
         self._running.clear()
+        self._nested.clear()
 
     def facts(self, optimizer: torch.optim.Optimizer) -> Optimizer:
         """The facts of an optimizer. Built before the session, it stands on the line that steps it."""
@@ -84,21 +86,27 @@ class Optimizers:
         if not session.watches(optimizer):
             return
         key = id(optimizer)
-        if key in self._running and _calls_itself(optimizer):
-            return
+        if key in self._running:
+            if _calls_itself(optimizer):
+                self._nested[key] = self._nested.get(key, 0) + 1
+                return
+            self._nested.pop(key, None)  # the step before raised
         self._running[key] = None
         window = session.window_for(optimizer)
         if not session.looks_at(window):
             return
         if not _closure(args, kwargs):
             self._measure(optimizer, window)
-        if window.step is not None:
+        if window.step is not None and window.step.thorough:
             self._running[key] = self._sampled(optimizer)
 
     def _after(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         session = self._session
         key = id(optimizer)
-        if key not in self._running or _calls_itself(optimizer):
+        if key not in self._running:
+            return
+        if self._nested.get(key):
+            self._nested[key] -= 1
             return
         sample = self._running.pop(key)
         window = session.window
@@ -109,7 +117,7 @@ class Optimizers:
                 with torch.no_grad():
                     after = self._compare(sample, window)
                     states.measure(self.facts(optimizer), window, after)
-                    if session.wants_filters and filters.due(window.index, session.settings.every_n_steps):
+                    if session.wants_filters:
                         filters.measure(optimizer, window)
         session.stepped(optimizer)
 
@@ -132,16 +140,17 @@ class Optimizers:
         audited = window.step is not None
         tensors = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
         gradients = [parameter.grad for parameter in tensors]
-        present = [gradient is not None for gradient in gradients]
         indices: Sequence[int] = range(len(tensors))
         plain = (
             set(map(type, gradients)) == _PLAIN
             and set(map(_LAYOUT, gradients)) == _STRIDED
-            and not any(device.type == "meta" for device in set(map(_DEVICE, gradients)))
+            and not gradients[0].is_meta
         )
         if plain:
             measured = gradients
+            present = [True] * len(gradients)
         else:
+            present = [gradient is not None for gradient in gradients]
             dense = [None if gradient is None else _dense(gradient, audited) for gradient in gradients]
             indices = [index for index, gradient in enumerate(dense) if gradient is not None]
             measured = [dense[index] for index in indices]
@@ -314,7 +323,7 @@ def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _calls_itself(optimizer: torch.optim.Optimizer) -> bool:
     """Whether `step` runs inside `step` of the same optimizer, as when a subclass calls `super().step()`.
 
-    Looks at the stack: a count would be off for ever after one step that raised.
+    Looks at the stack, as a step that raised leaves the same traces in `_running`.
     """
     depth = 0
     frame = sys._getframe(2)
@@ -325,8 +334,3 @@ def _calls_itself(optimizer: torch.optim.Optimizer) -> bool:
                 return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
-
-
-def place_of_step(gradients: list[Gradients]) -> Place | None:
-    """The line that called `step()`, of the first optimizer that did."""
-    return gradients[0].place if gradients else None
