@@ -122,3 +122,23 @@ def test_the_readme_shows_what_a_demo_prints(tmp_path: Path) -> None:
         return [re.sub(r"\d\.\d{3,}", "#", line).rstrip() for line in text.splitlines()]
 
     assert told(audited.printed) == told(shown[2])
+
+
+def test_the_auditor_of_the_readme_works_as_it_is_written(tmp_path: Path) -> None:
+    [snippet] = re.findall(
+        r"```python\n(from ta_runtime import Auditor\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    code = (
+        "import torch\n"
+        "model = torch.nn.Linear(4, 1)\n"
+        "optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
+        "criterion = torch.nn.MSELoss()\n"
+        "loader = [(torch.randn(16, 4), torch.randn(16)) for _ in range(4)]\n"
+        f"{snippet}"
+        "print(*(f'{finding.rule}:{finding.site.line}' for finding in auditor.findings))\n"
+    )
+    (tmp_path / "train.py").write_text(code)
+    ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    loss_line = code.splitlines().index("        loss = criterion(auditor.forward(inputs), targets)") + 1
+    assert f"TA316:{loss_line}" in ran.stdout
