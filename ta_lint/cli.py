@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     rule.set_defaults(run=_rule)
     rule.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
 
-    listing = commands.add_parser("rules", help="list the rules")
+    listing = commands.add_parser("rules", help="list the rules, and who sees them: static, runtime or both")
     listing.set_defaults(run=_rules)
     listing.add_argument("--format", choices=("text", "json"), default="text")
     return parser
@@ -287,7 +287,8 @@ def _rendered(
         from ta_lint.core.sarif import sarif_log
 
         known = config.baseline is not None
-        return sarif_log(findings, rules, version=__version__, root=root, baseline=known)
+        seen = {rule.id: rule for rule in rules.values() if "static" in rule.observers}
+        return sarif_log(findings, seen, version=__version__, root=root, baseline=known)
     if arguments.format == "json":
         return report.as_json(findings, rules)
     if arguments.format == "github":
@@ -374,5 +375,8 @@ def _rules(arguments: argparse.Namespace) -> int:
         return CLEAN
     for rule in rules:
         state = "on" if rule.default else "opt-in"
-        print(f"{rule.id}  {rule.name:<34} {rule.severity.value:<8} {state:<7} {', '.join(rule.tags)}")
+        seen = "+".join(rule.observers)
+        print(
+            f"{rule.id}  {rule.name:<38} {rule.severity.value:<8} {state:<7} {seen:<15} {', '.join(rule.tags)}"
+        )
     return CLEAN

@@ -1,9 +1,16 @@
-"""Runtime checks for PyTorch training: `import ta_runtime; ta_runtime.enable()`."""
+"""Runtime checks for PyTorch training: `import ta_runtime; ta_runtime.enable()`.
 
-from ta_runtime.api import disable, enable, findings
-from ta_runtime.auditor import Auditor, Result, audit_dynamic, audit_step, autopatch
-from ta_runtime.reporters import ConsoleReporter, JSONReporter, SARIFReporter
-from ta_runtime.session import AuditFailed
+The names are loaded when they are first asked for, and torch with them: `ta-runtime --help` needs neither.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ta_runtime.api import disable, enable, findings
+    from ta_runtime.auditor import Auditor, Result, audit_dynamic, audit_step, autopatch
+    from ta_runtime.reporters import ConsoleReporter, JSONReporter, SARIFReporter
+    from ta_runtime.session import AuditFailed
 
 __all__ = [
     "AuditFailed",
@@ -19,3 +26,26 @@ __all__ = [
     "enable",
     "findings",
 ]
+
+_MODULES = {
+    "AuditFailed": "session",
+    "ConsoleReporter": "reporters",
+    "JSONReporter": "reporters",
+    "SARIFReporter": "reporters",
+    "disable": "api",
+    "enable": "api",
+    "findings": "api",
+}
+"""Where each name is; in `auditor` if it is not here."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'auditor')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,7 +17,7 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime import checks, ranks, reports
-from ta_runtime.findings import findings
+from ta_runtime.finding import findings
 from ta_runtime.incidents import Incident
 from ta_runtime.observers.patching import Patch
 from ta_runtime.reports import ReportFile
@@ -74,7 +74,7 @@ class Audit:
         self._gathered_at: int | None = None
         self._handed_over: int | None = None
         self._before_destruction: Patch | None = None
-        self.session = Session(settings, models=models, optimizers=optimizers, on_incident=self._opened)
+        self.session = Session(settings, models=models, optimizers=optimizers, on_incidents=self._opened)
 
     @property
     def mine(self) -> bool:
@@ -118,7 +118,7 @@ class Audit:
         seen = self.session.not_seen.items()
         hidden = [f"{what} ({count} times)" if count > 1 else what for what, count in seen]
         if self._ended and self._process_wide and self.session.step_count == 0:
-            hidden.append("any training, as no optimizer stepped in this process")
+            hidden.append(reports.NO_TRAINING)
         if self._raised is not None:
             hidden.append(self._raised)
         return hidden
@@ -130,6 +130,7 @@ class Audit:
     # -- from the start to the end ----------------------------------------------------------------------------
 
     def start(self) -> None:
+        self._ended = False
         self.session.start()
         if dist.is_available():
             self._before_destruction = Patch(dist, "destroy_process_group", self._gathering)
@@ -234,28 +235,29 @@ class Audit:
     def _found(self, incidents: Iterable[Incident]) -> list[tuple[Incident, Finding]]:
         return findings(incidents, self.settings, self._place, self.accepted)
 
-    def _opened(self, incident: Incident) -> None:
+    def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:
-            self._attempt(lambda: self._announce(incident), "a finding could not be reported")
+            self._attempt(lambda: self._announce(incidents), "findings could not be reported")
 
-    def _announce(self, incident: Incident) -> None:
+    def _announce(self, incidents: list[Incident]) -> None:
+        """Tell of the incidents that a step opened: all of them, before the first that is to stop the run does."""
         settings = self.settings
-        finding = next(found for other, found in self._found(self.session.incidents) if other is incident)
-        self.new.append(finding)
-        level = settings.fail_level
-        loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
-        if finding.counts and settings.live and loud and self.speaks:
-            reports.live(finding, settings.root, sys.stderr)
+        found = {id(incident): finding for incident, finding in self._found(self.session.incidents)}
+        opened = [found[id(incident)] for incident in incidents]
+        self.new += opened
+        for finding in opened:
+            loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
+            if finding.counts and settings.live and loud and self.speaks:
+                reports.live(finding, settings.root, sys.stderr)
         self.save()
-        for callback in list(self.on_opened):
-            self._call(callback, finding)
-        if (
-            finding.counts
-            and level is not None
-            and finding.severity.rank >= level.rank
-            and self.session.started
-        ):
-            raise AuditFailed(f"{finding.rule} at {finding.site.path}:{finding.site.line}: {finding.message}")
+        for finding in opened:
+            for callback in list(self.on_opened):
+                self._call(callback, finding)
+        level = settings.fail_level
+        for finding in opened:
+            if level is not None and finding.counts and finding.severity.rank >= level.rank:
+                where = f"{finding.site.path}:{finding.site.line}"
+                raise AuditFailed(f"{finding.rule} at {where}: {finding.message}")
 
     def _call(self, callback: Callable[[Finding], object], finding: Finding) -> None:
         try:

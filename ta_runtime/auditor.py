@@ -15,6 +15,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime.audit import Audit
 from ta_runtime.facts import Forward, Step, Value
@@ -89,11 +90,9 @@ class Auditor:
         auto_finish: bool = True,
     ) -> None:
         self.model = model
-        if optimizer is None or isinstance(optimizer, torch.optim.Optimizer):
-            self.optimizers = [optimizer] if optimizer is not None else []
-        else:
-            self.optimizers = list(optimizer)
+        self.optimizers = _optimizers(optimizer)
         self.reporters = list(reporters)
+        _check(model, self.reporters)
         self.auto_finish = auto_finish
         self._fail_level = severity(fail_level)
         self._update_baseline = update_baseline
@@ -108,9 +107,10 @@ class Auditor:
             baseline=baseline_file,
             compiled=compiled,
             live=False,
+            keys=("select_rules", "ignore_rules"),
         )
         if update_baseline and settings.baseline is None:
-            raise ValueError("update_baseline: name the file as baseline_file, or set [tool.ta] baseline")
+            raise UsageError("update_baseline: name the file as baseline_file, or set [tool.ta] baseline")
         self.audit = Audit(
             settings,
             models=[model],
@@ -260,6 +260,26 @@ class Auditor:
 
     def _telling(self, reporter: Reporter) -> OnFinding:
         return lambda finding: reporter.opened(finding, self.audit)
+
+
+def _optimizers(given: object) -> list[torch.optim.Optimizer]:
+    several = [] if given is None else given if isinstance(given, Iterable) else [given]
+    found = list(several)
+    for optimizer in found:
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            kind = type(optimizer).__name__
+            raise UsageError(
+                f"optimizer: a {kind} is no torch.optim.Optimizer; give one, a list of them, or None"
+            )
+    return found
+
+
+def _check(model: object, reporters: list[Reporter]) -> None:
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"model: a {type(model).__name__} is no torch.nn.Module")
+    for reporter in reporters:
+        if not (hasattr(reporter, "opened") and hasattr(reporter, "finished")):
+            raise UsageError(f"reporters: {reporter!r} is none; give [JSONReporter()], or the like")
 
 
 def audit_dynamic(

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import inspect
@@ -38,34 +39,53 @@ examples:
 """
 
 _RUN = """\
-Runs a script as Python would, and watches its training steps. New findings are told on standard error as they open, and
-a table ends the run; the script's own standard output is left alone. With --output the report is written there as well,
-anew at each finding, so that a job that is killed has its report up to the step before.
+Runs a script as Python would, and watches its training steps. New findings are
+told on standard error as they open, and a table ends the run; the script's own
+standard output is left alone. With --output the report is written there as
+well, anew at each finding, so that a job that is killed has its report up to
+the step before. Options of ta-runtime stand before the script's name, and what
+follows it is the script's own.
 """
 
 _RUN_EPILOG = """\
-exit status: the script's own; with --fail-level, 1 if the script ended with 0 and there are such findings; 2 wrong
-usage or a report that could not be written; 130 interrupted
+examples:
+  ta-runtime run train.py --lr 3e-4
+  ta-runtime run --every 100 --output ta.sarif -m mypackage.train
+  ta-runtime run --fail-level error train.py        fail a CI job on an error
+
+exit status: the script's own; with --fail-level, 1 if the script ended with 0
+and there are such findings; 2 wrong usage or a report that could not be
+written; 130 interrupted
 """
 
 _AUDIT = """\
-Looks at a model as it is built, without training it. OBJECT is a module of torch, its class (called without arguments),
-or a function that returns a model or (model, optimizer).
+Looks at a model as it is built, without training it. OBJECT is a module of
+torch, its class (called without arguments), or a function that returns a model
+or (model, optimizer).
 """
 
 _AUDIT_EPILOG = """\
-exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, an object that cannot be built, or a report
-that could not be written
+examples:
+  ta-runtime audit models:Net                      the class Net of models.py
+  ta-runtime audit train:build --phase init        build() returns (model, optimizer)
+
+exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, an
+object that cannot be built, or a report that could not be written
 """
 
-_SELECTOR = "an id (TA102), a prefix (TA1), a name (exploding-gradient), or a tag (stability)"
+_SELECTORS = """\
+A rule is named by an id (TA102), a prefix (TA1), a name (exploding-gradient),
+or a tag (stability); several are separated by commas."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parsed(sys.argv[1:] if argv is None else argv)
     from ta_lint.core.errors import UsageError
 
+    if importlib.util.find_spec("torch") is None:
+        print("ta-runtime needs torch: pip install 'ta-lint[runtime]'", file=sys.stderr)
+        return ERROR
     try:
         status: int = arguments.run(arguments)
         return status
@@ -91,6 +111,20 @@ def main(argv: list[str] | None = None) -> int:
         return ERROR
 
 
+def _parsed(words: list[str]) -> argparse.Namespace:
+    """The command line; what is wrong in it ends the process with status 2, after a hint at what may be meant."""
+    parser = _parser()
+    if words and words[0].endswith(".py"):
+        parser.error(f"to watch a script, write `ta-runtime run {words[0]}`")
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        command: argparse.ArgumentParser = arguments.parser
+        near = difflib.get_close_matches(unknown[0].partition("=")[0], command._option_string_actions, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return arguments
+
+
 def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
@@ -112,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
         allow_abbrev=False,  # what looks like one may be the script's
     )
-    run.set_defaults(run=_run)
+    run.set_defaults(run=_run, parser=run)
     run.add_argument(
         "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS ...]", help="the script and its arguments"
     )
@@ -130,11 +164,13 @@ def _parser() -> argparse.ArgumentParser:
     audit = commands.add_parser(
         "audit",
         help="look at a model and its optimizer without training",
+        usage="ta-runtime audit [options] MODULE:OBJECT",
         description=_AUDIT,
         epilog=_AUDIT_EPILOG,
         formatter_class=raw,
+        allow_abbrev=False,
     )
-    audit.set_defaults(run=_audit)
+    audit.set_defaults(run=_audit, parser=audit)
     audit.add_argument("object", metavar="MODULE:OBJECT", help="such as models:Net or mypackage.train:build")
     audit.add_argument("--phase", choices=("static", "init"),
                        help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip
@@ -145,9 +181,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_shared(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """The options of both commands; returns the group of those on output."""
     run = parser.prog.endswith("run")
-    rules = parser.add_argument_group(
-        "rules", f"A rule is named by {_SELECTOR}; several are separated by commas."
-    )
+    rules = parser.add_argument_group("rules", _SELECTORS)
     rules.add_argument(
         "--select", type=_listed, action="extend", metavar="RULES", help="look for these alone"
     )
@@ -204,12 +238,13 @@ def _steps(text: str) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ta_lint.core.errors import UsageError
-    from ta_runtime import api, ranks
 
     words = arguments.module if arguments.module is not None else arguments.script
     if not words:
         raise UsageError("name what to run: `ta-runtime run SCRIPT`, or `ta-runtime run -m MODULE`")
     program = _Module(words) if arguments.module is not None else _Script(words)
+    from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
+
     settings = _settings(
         arguments,
         every_n_steps=arguments.every,
@@ -298,7 +333,9 @@ def _finished(program: _Script | _Module) -> tuple[int, BaseException | None]:
     try:
         code, module = program.code()
         sys.modules["__main__"] = module
-        if "__mp_main__" in sys.modules:  # its name in children that `multiprocessing` spawns, whose pickles come here
+        if (
+            "__mp_main__" in sys.modules
+        ):  # its name in children that `multiprocessing` spawns, whose pickles come here
             sys.modules["__mp_main__"] = module
         exec(code, vars(module))  # noqa: S102 - to run it is what the command is for
     except SystemExit as error:
@@ -435,6 +472,7 @@ def _settings(arguments: argparse.Namespace, **steps: object) -> "Settings":
         baseline=arguments.baseline,
         config_file=arguments.config,
         isolated=arguments.isolated,
+        keys=("--select", "--ignore"),
         **steps,  # type: ignore[arg-type]
     )
     if arguments.update_baseline and settings.baseline is None:

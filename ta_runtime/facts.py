@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from ta_runtime.places import Place
 
 
-_DATA_PARALLEL = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}  # by name: the import takes 0.1 s
+_DATA_PARALLEL = {
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "FSDPModule",
+}  # by name: the import takes 0.1 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,9 @@ class Model:
     def data_parallel(self) -> bool:
         """Whether DDP or FSDP is around or in it, and no mesh of more dimensions: ranks of other parallelism share data."""
         kinds = {kind.__name__ for module in self.module.modules() for kind in type(module).__mro__}
-        meshes = [mesh for p in self.module.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None]
+        meshes = [
+            mesh for p in self.module.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None
+        ]
         return not kinds.isdisjoint(_DATA_PARALLEL) and all(mesh.ndim == 1 for mesh in meshes)
 
     @property

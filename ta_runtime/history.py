@@ -1,11 +1,13 @@
 """What is normal for this run: running medians, so that thresholds are the run's own."""
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 from typing import TYPE_CHECKING
+
+from ta_runtime.places import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Forward, Gradients, Update
@@ -125,21 +127,28 @@ class Unrun:
     """Whether it is one of a list of modules of which others ran."""
 
 
+class _Past:
+    """What is kept of one optimizer."""
+
+    def __init__(self) -> None:
+        self.log_norms = Series()
+        self.losses = Series(length=2000)
+        self.silence = Silence()
+        self.samples: deque[Sequence[float | None]] = deque(maxlen=_SAMPLES)
+        self.ratios = Series()
+        self.usage = Usage()
+
+
 class History:
-    """The series that a session keeps: of each optimizer its gradient norms, and the losses.
+    """The series that a session keeps: of each optimizer its gradient norms, losses and updates.
 
     A step's own values are added after its checks ran, so that a spike is compared with what came before it.
     """
 
     def __init__(self) -> None:
-        self._log_norms: defaultdict[int, Series] = defaultdict(Series)
-        self._losses: defaultdict[int, Series] = defaultdict(lambda: Series(length=2000))
-        self._silences: defaultdict[int, Silence] = defaultdict(Silence)
-        self._samples: defaultdict[int, deque[Sequence[float | None]]] = defaultdict(
-            lambda: deque(maxlen=_SAMPLES)
-        )
-        self._ratios: defaultdict[int, Series] = defaultdict(Series)
+        self._pasts: Register[_Past] = Register()
         self.usages: dict[int, Usage] = {}
+        """Of every optimizer, by number, also of those that are gone."""
         self.called: set[int] = set()
         """Every module, by id, that ran in a training forward pass of an audited step."""
         self.unrun: dict[int, list[Unrun]] = {}
@@ -159,35 +168,35 @@ class History:
 
     def log_norms(self, optimizer: object) -> Series:
         """Natural logarithms of the global gradient norms of an optimizer, before clipping."""
-        return self._log_norms[id(optimizer)]
+        return self._past(optimizer).log_norms
 
     def losses(self, optimizer: object) -> Series:
         """The losses that an optimizer stepped on, the mean of its micro-batches."""
-        return self._losses[id(optimizer)]
+        return self._past(optimizer).losses
 
     def add_norm(self, optimizer: object, norm: float | None) -> None:
         if norm is not None and norm > 0:
             self.log_norms(optimizer).add(math.log(norm))
 
-    def add_loss(self, optimizer: object, step: int, loss: float | None) -> None:
+    def add_loss(self, optimizer: object, loss: float | None) -> None:
         if loss is not None:
             self.losses(optimizer).add(loss)
 
     def silence(self, optimizer: object) -> Silence:
-        return self._silences[id(optimizer)]
+        return self._past(optimizer).silence
 
     def samples(self, optimizer: object) -> deque[Sequence[float | None]]:
         """`Gradients.norms` of the last 5 earlier steps whose number is a multiple of 10, the oldest first."""
-        return self._samples[id(optimizer)]
+        return self._past(optimizer).samples
 
     def ratios(self, optimizer: object) -> Series:
         """Of each audited step, the median over weights of the update's norm over the weight's."""
-        return self._ratios[id(optimizer)]
+        return self._past(optimizer).ratios
 
     def add_gradients(self, gradients: "Gradients") -> None:
         key = gradients.optimizer.optimizer
         self.silence(key).add(gradients)
-        self.usages.setdefault(id(key), Usage()).add(gradients)
+        self._past(key).usage.add(gradients)
         if gradients.step % SAMPLED_EVERY == 0:
             self.samples(key).append(gradients.norms)
 
@@ -196,12 +205,18 @@ class History:
             self.called.update(id(call.module) for call in forward.calls)
 
     def add_updates(self, updates: "Sequence[Update]") -> None:
-        by_optimizer: dict[int, list[float]] = {}
-        optimizers = {}
+        found: dict[int, tuple[object, list[float]]] = {}
         for update in updates:
             if (ratio := update.ratio) is not None:
                 key = update.optimizer.optimizer
-                optimizers[id(key)] = key
-                by_optimizer.setdefault(id(key), []).append(ratio)
-        for identity, ratios in by_optimizer.items():
-            self.ratios(optimizers[identity]).add(median_low(ratios))
+                found.setdefault(id(key), (key, []))[1].append(ratio)
+        for key, ratios in found.values():
+            self.ratios(key).add(median_low(ratios))
+
+    def _past(self, optimizer: object) -> _Past:
+        past = self._pasts.get(optimizer)
+        if past is None:
+            past = _Past()
+            self._pasts.add(optimizer, past)
+            self.usages[len(self.usages)] = past.usage
+        return past

@@ -11,14 +11,17 @@ import os
 import sys
 import sysconfig
 import weakref
+from collections.abc import KeysView
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from torch import nn
+
+_V = TypeVar("_V")
 
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
@@ -95,20 +98,31 @@ def _place(filename: str, code: CodeType, instruction: int) -> Place:
     return Place(filename, line, last, column, end_column)
 
 
-class Register:
-    """Objects by identity, each with the place that built it; forgets what the run forgets."""
+class Register(Generic[_V]):
+    """What is known of objects, by their identity, as they may have no hash; forgets what the run forgets.
+
+    So an object that comes to lie where another was is not taken for it.
+    """
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[Any], Place]] = {}
+        self._entries: dict[int, tuple[weakref.ref[Any], _V]] = {}
 
     def __contains__(self, instance: object) -> bool:
         return self.get(instance) is not None
 
-    def get(self, instance: object) -> Place | None:
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def ids(self) -> KeysView[int]:
+        """Of the objects that still live."""
+        return self._entries.keys()
+
+    def get(self, instance: object) -> _V | None:
         entry = self._entries.get(id(instance))
         return entry[1] if entry is not None and entry[0]() is instance else None
 
-    def add(self, instance: object, place: Place) -> None:
+    def add(self, instance: object, value: _V) -> None:
         key = id(instance)
         entries = self._entries
 
@@ -116,10 +130,10 @@ class Register:
             if (entry := entries.get(key)) is not None and entry[0] is reference:
                 del entries[key]
 
-        entries[key] = (weakref.ref(instance, forget), place)
+        entries[key] = (weakref.ref(instance, forget), value)
 
 
-BUILT = Register()
+BUILT: Register[Place] = Register()
 """Every module, optimizer, loader, scheduler and scaler built while a session was on. See `observers.construction`."""
 
 

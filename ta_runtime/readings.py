@@ -2,7 +2,8 @@
 
 One `torch._foreach_norm` and one `torch.stack` give the norms of any number of tensors of one device and dtype: two
 operations. On an accelerator the vector then goes into pinned memory by a copy that does not block, and an event says
-when it has arrived. Nothing here ever waits for a device, draws random numbers or records a graph.
+when it has arrived. Nothing here draws random numbers or records a graph, and nothing waits for a device but `deliver`,
+if it is called before all has arrived.
 """
 
 from collections.abc import Callable, Sequence
@@ -167,12 +168,11 @@ class Readings:
         if vector.device.type == "cpu":
             self._transfers.append(_Transfer(vector, None, deliver))
             return
-        pinned = torch.empty(
-            vector.shape, dtype=vector.dtype, pin_memory=True
-        )  # from torch's cache of such memory
+        # from torch's cache of such memory
+        pinned = torch.empty(vector.shape, dtype=vector.dtype, pin_memory=True)
         pinned.copy_(vector, non_blocking=True)
         arrived = torch.Event(vector.device.type)
-        arrived.record()
+        arrived.record(torch.accelerator.current_stream(vector.device))  # not that of the current device
         self._transfers.append(_Transfer(pinned, arrived, deliver))
 
     @property
@@ -181,9 +181,11 @@ class Readings:
         return all(transfer.arrived is None or transfer.arrived.query() for transfer in self._transfers)
 
     def deliver(self) -> None:
-        """Hand out the numbers, once."""
+        """Hand out the numbers, once; waits for those that are not here."""
         transfers, self._transfers = self._transfers, []
         for transfer in transfers:
+            if transfer.arrived is not None:
+                transfer.arrived.synchronize()
             transfer.deliver(transfer.vector.tolist())
 
 

@@ -21,6 +21,9 @@ from ta_runtime import ranks
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY = "ta-runtime/"
+NO_TRAINING = "any training, as no optimizer stepped in this process"
+"""What was not seen of a run without a step."""
+_NO_STEP = "No training step was seen: no optimizer stepped in this process."
 
 _COLORS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 
@@ -73,7 +76,8 @@ def rendered(
         )
     if brief:
         return text
-    return text + report.summary(findings) + "".join(f"Not seen: {what}.\n" for what in not_seen)
+    found, *hidden = _told(findings, not_seen)
+    return f"{text}{found}\n" + "".join(f"Not seen: {what}.\n" for what in hidden)
 
 
 class ReportFile:
@@ -192,7 +196,11 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
             Text(finding.message),
         )
     width = None if stream.isatty() else 120
-    Console(file=stream, no_color=not wants_color(stream), width=width, highlight=False).print(grid)
+    console = Console(file=stream, no_color=not wants_color(stream), width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(grid)
+    for line in captured.get().splitlines():
+        _print(line.rstrip(), stream)
 
 
 def summary(
@@ -202,12 +210,19 @@ def summary(
     stream = sys.stderr
     with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
         table(findings, root, stream)
-    text = report.summary(findings).rstrip("\n")
+    text, *hidden = _told(findings, not_seen)
     where = [display(file.written) for file in files if file.written is not None]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
     _print(f"ta-runtime: {text}{report_at}", stream)
-    for what in not_seen:
+    for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)
+
+
+def _told(findings: Sequence[Finding], not_seen: Sequence[str]) -> list[str]:
+    """How many findings, as a sentence, and then what was not seen; "all checks passed" is no word for no training."""
+    if not findings and NO_TRAINING in not_seen:
+        return [_NO_STEP, *(what for what in not_seen if what != NO_TRAINING)]
+    return [report.summary(findings).rstrip("\n"), *not_seen]
 
 
 def error_line(message: str) -> None:
@@ -216,9 +231,13 @@ def error_line(message: str) -> None:
 
 
 def _print(line: str, stream: TextIO | None) -> None:
-    """Print a line; that nobody can read it is no reason to stop the run."""
+    """Print a line, above the progress bars of tqdm; that nobody can read it is no reason to stop the run."""
     with contextlib.suppress(OSError, ValueError):
-        print(line, file=stream, flush=True)
+        bars = getattr(sys.modules.get("tqdm"), "tqdm", None)
+        if getattr(bars, "_instances", None):
+            bars.write(line, file=stream)  # type: ignore[union-attr]
+        else:
+            print(line, file=stream, flush=True)
 
 
 def wants_color(stream: TextIO) -> bool:

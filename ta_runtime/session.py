@@ -10,8 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -29,7 +28,7 @@ from ta_runtime.observers.compilers import Compilers, traced
 from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
 from ta_runtime.observers.optimizers import Optimizers
-from ta_runtime.places import BUILT, NOWHERE, Place, of_class
+from ta_runtime.places import BUILT, NOWHERE, Place, Register, of_class
 from ta_runtime.settings import Settings
 from ta_runtime.window import Window
 
@@ -41,6 +40,11 @@ _THOROUGH = 4
 """The first audits, and of those after them each so-manieth, also look at what hardly changes from one to the next."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""
+
+
+_late: list[Callable[[], None]] = []
+"""What takes hooks off torch. It waits until no observer runs: torch walks over some of its tables of hooks while it calls
+them, and raises if one goes and others follow."""
 
 
 class AuditFailed(Exception):
@@ -56,7 +60,7 @@ class Session:
         *,
         models: Iterable[nn.Module] = (),
         optimizers: Iterable[torch.optim.Optimizer] | None = None,
-        on_incident: Callable[[Incident], object] = lambda incident: None,
+        on_incidents: Callable[[list[Incident]], object] = lambda incidents: None,
     ) -> None:
         self.settings = settings
         self.names = Names()
@@ -68,15 +72,16 @@ class Session:
         self.step_count = 0
         """Optimizer steps so far, of all optimizers together."""
         self.started = False
-        self._on_incident = on_incident
+        self._on_incidents = on_incidents
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         self._checks = checks.enabled(settings.rules)
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
-        self._judged: set[int] = set()
-        self._judged_models: list[weakref.ref[nn.Module]] = []
+        self._failure: AuditFailed | None = None  # to be raised when a step is over
+        self._depth = 0  # of observers' methods inside each other
+        self._judged: Register[bool] = Register()  # models and optimizers
         self._data_parallel = False
-        self._expected: set[int] = set()
+        self._expected: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
         self._armed = 0
         self._audits = 0
         self._pending: deque[Window] = deque()
@@ -101,6 +106,7 @@ class Session:
         """Attach to torch."""
         assert not self.started
         self.started = True
+        _take_off()
         construction.attach(self._settle)
         self.compilers.attach()
         self.optimizers.attach()
@@ -110,20 +116,20 @@ class Session:
 
     def stop(self) -> None:
         """Let go of torch, and judge what is still on its way. The incidents stay."""
-        if not self.started:
-            return
-        self.started = False
-        self.forwards.detach()
-        self.loaders.detach()
-        self.backwards.detach()
-        self.optimizers.detach()
-        self.compilers.detach()
-        optimizers = construction.optimizers()
-        construction.detach(self._settle)
-        self.flush()
-        for optimizer in optimizers:
-            if self.watches(optimizer) and id(optimizer) not in self._judged:  # it never stepped
-                self._judge_optimizer(optimizer)
+        if self.started:
+            self.started = False
+            self.forwards.detach()
+            self.loaders.detach()
+            self.backwards.detach()
+            self.compilers.detach()
+            optimizers = construction.optimizers()
+            _late.extend((self.optimizers.detach, partial(construction.detach, self._settle)))
+            self.flush()
+            for optimizer in optimizers:
+                if self.watches(optimizer) and optimizer not in self._judged:  # it never stepped
+                    self._judge_optimizer(optimizer)
+        if not self._depth:
+            _take_off()
 
     def conclude(
         self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None
@@ -132,16 +138,23 @@ class Session:
         seconds = (self._last_step or 0.0) - (self._first_step or 0.0)
         found = self.loaders.found
         run = Run(
-            self.step_count, self.machine, found, self.history, seconds, rank, world_size, dict(peers or {})
+            self.step_count,
+            self.machine,
+            found,
+            self.history,
+            seconds,
+            rank,
+            world_size,
+            dict(peers or {}),
+            self._data_parallel,
         )
-        run.data_parallel = self._data_parallel
         self._open(list(self._asked("run", run)), max(self.window.index - 1, 0))
 
     def flush(self) -> None:
         """Judge everything that was noted, waiting for its numbers; also of a step that did not end."""
-        if self.window.step is not None:
-            self.window.step.complete = False
         if not self.window.empty:
+            if self.window.step is not None:
+                self.window.step.complete = False
             with torch.no_grad():
                 self.window.readings.send()
             self._pending.append(self.window)
@@ -188,7 +201,7 @@ class Session:
 
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if traced():
+            if not self.started or traced():
                 return None
             if thread() != self._thread:
                 if not leads:
@@ -216,19 +229,23 @@ class Session:
         if self._first_step is None:
             self._first_step = self._last_step
         self.loaders.stepped()
-        self.window.stepped.add(id(optimizer))
-        if id(optimizer) not in self._judged:
+        stepped = self.window.stepped
+        stepped[id(optimizer)] = weakref.ref(optimizer)
+        if optimizer not in self._judged:
             self._judge_optimizer(optimizer)
-        expected = self._expected or {id(other) for other in construction.optimizers() if self.watches(other)}
-        if expected <= self.window.stepped:
+        expected = self._expected or {
+            id(other): weakref.ref(other) for other in construction.optimizers() if self.watches(other)
+        }
+        if all(key in stepped or reference() is None for key, reference in expected.items()):
             self._close()
+        self._fail()
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         """A GradScaler found an overflow and left the optimizer alone."""
         if self.watches(optimizer):
-            self.window.losses.clear()
-            self.window.clipped = None
+            self.window.forget()
             self._close()
+            self._fail()
 
     # -- steps ------------------------------------------------------------------------------------------------
 
@@ -300,8 +317,8 @@ class Session:
                 step.place = window.gradients[0].place
             for forward in step.forwards:
                 module = forward.model.module
-                if not any(judged() is module for judged in self._judged_models):
-                    self._judged_models.append(weakref.ref(module))
+                if module not in self._judged:
+                    self._judged.add(module, True)
                     self._data_parallel |= forward.model.data_parallel
                     suspicions += self._asked("model", forward.model)
             self._join(step)
@@ -316,14 +333,14 @@ class Session:
             if not gradients.skipped:
                 key = gradients.optimizer.optimizer
                 self.history.add_norm(key, gradients.before_clipping or gradients.total)
-                self.history.add_loss(key, gradients.step, gradients.loss)
+                self.history.add_loss(key, gradients.loss)
                 self.history.add_gradients(gradients)
         if window.step is not None:
             self.history.add_updates(window.step.updates)
             self.history.add_calls(window.step.training_forwards)
 
     def _judge_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        self._judged.add(id(optimizer))
+        self._judged.add(optimizer, True)
         self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
 
     def _join(self, step: Step) -> None:
@@ -358,16 +375,26 @@ class Session:
                 yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
 
     def _open(self, suspicions: list[tuple[str, Suspicion]], step: int) -> None:
-        if not suspicions:
+        opened = self.incidents.add(suspicions, step)
+        if not opened:
             return
-        for incident in self.incidents.add(suspicions, step):
-            if incident.suspicion.cause and self.settings.every_n_steps:
-                self._armed = _ARMED
-            self._on_incident(incident)
+        if self.settings.every_n_steps and any(incident.suspicion.cause for incident in opened):
+            self._armed = _ARMED
+        try:
+            self._on_incidents(opened)
+        except AuditFailed as failure:
+            self._failure = failure
+
+    def _fail(self) -> None:
+        """Raise what a finding is to stop the run with; asked where a step is over, as findings also come elsewhere."""
+        failure, self._failure = self._failure, None
+        if failure is not None and self.started:
+            raise failure
 
     def audit(self, fact: str, value: object) -> None:
         """Ask the checks of one fact now, as `Auditor.audit_static` does."""
         self._open(list(self._asked(fact, value)), self.window.index)
+        self._fail()
 
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
@@ -378,6 +405,7 @@ class Session:
     # -- what goes wrong --------------------------------------------------------------------------------------
 
     def _tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._depth += 1
         try:
             return method(*args, **kwargs)
         except AuditFailed:
@@ -386,19 +414,27 @@ class Session:
             self._miss("what the memory of the device did not suffice for")
         except Exception as error:  # noqa: BLE001 - the run goes on
             self._observer_failed(method.__qualname__, error)
+        finally:
+            self._depth -= 1
         return None
 
     def _observer_failed(self, name: str, error: Exception) -> None:
         self._failures[name] = self._failures.get(name, 0) + 1
         message = f"the observer `{name}` raised {type(error).__name__}: {oneline(error)}"
-        with suppress(AuditFailed):  # not the run's fault
-            self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
+        due = self._failure
+        self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
+        self._failure = due  # that an observer fails is not the run's fault
         if self._failures[name] == _PATIENCE:
             self._miss(f"anything from step {self.window.index} on: the observer `{name}` kept failing")
             self.stop()
 
     def _miss(self, what: str) -> None:
         self.not_seen[what] = self.not_seen.get(what, 0) + 1
+
+
+def _take_off() -> None:
+    while _late:
+        _late.pop()()
 
 
 def machine() -> Machine:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ta_lint.core.catalogue import catalogue
+from ta_lint.core.catalogue import catalogue, check_selector
 from ta_lint.core.config import Config, Configs, Options, project_root
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding, Severity
@@ -51,8 +51,11 @@ def resolve(
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
+    keys: tuple[str, str] = ("rules", "ignore"),
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
+
+    `keys` are what the caller calls `rules` and `ignore`.
 
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
@@ -65,16 +68,20 @@ def resolve(
     if on_finding is not None and not callable(on_finding):
         raise UsageError("on_finding: not a function of one finding")
     cwd = Path.cwd()
+    output, baseline = _path("output", output), _path("baseline", baseline)
+    select = _listed(keys[0], rules) if rules is not None else None
     options = Options(
-        select=_listed(rules),
+        select=select,
         extend_select=list(extend_select),
-        ignore=_listed(ignore) or [],
-        baseline=Path(baseline) if baseline is not None else None,
+        ignore=_listed(keys[1], ignore),
+        baseline=baseline,
         config=config_file,
         isolated=isolated,
     )
     config = Configs(options, cwd).root_config
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
+    if select is not None and not (config.rules & seen) - {"TA000"}:
+        raise UsageError(f"{keys[0]}: a run sees none of these rules; `ta-lint rules` says which it sees")
     return Settings(
         config=config,
         root=project_root(cwd),
@@ -82,7 +89,7 @@ def resolve(
         every_n_steps=every_n_steps,
         gradients_every_n_steps=gradients_every_n_steps,
         start_step=start_step,
-        output=Path(output).absolute() if output is not None else None,
+        output=output.absolute() if output is not None else None,
         fail_level=severity(fail_level) if fail_level is not None else None,
         on_finding=on_finding,
         baseline=config.baseline.absolute() if config.baseline is not None else None,
@@ -108,7 +115,20 @@ def _check_number(name: str, value: object) -> None:
         raise UsageError(f"{name}: {value!r} is not a number of steps, 0 or more")
 
 
-def _listed(names: str | Iterable[str] | None) -> list[str] | None:
-    if names is None:
-        return None
-    return names.replace(",", " ").split() if isinstance(names, str) else list(names)
+def _path(name: str, value: object) -> Path | None:
+    if value is None or isinstance(value, (str, Path)):
+        return Path(value) if value is not None else None
+    raise UsageError(f"{name}: {value!r} is not the path of a file")
+
+
+def _listed(name: str, rules: object) -> list[str]:
+    words = rules.replace(",", " ").split() if isinstance(rules, str) else rules
+    found: list[str] = []
+    for word in words if isinstance(words, Iterable) else [words]:
+        if not isinstance(word, str):
+            raise UsageError(
+                f"{name}: {word!r} names no rule; write 'TA102,stability', or a list of such words"
+            )
+        check_selector(word, name)
+        found.append(word)
+    return found

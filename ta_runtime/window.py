@@ -1,7 +1,9 @@
 """One step in the making: what the observers have noted since the step before."""
 
+import weakref
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from ta_runtime.facts import Gradients, Step
@@ -21,17 +23,22 @@ class Window:
     step: Step | None
     readings: Readings = field(default_factory=Readings)
     gradients: list[Gradients] = field(default_factory=list)
-    stepped: set[int] = field(default_factory=set)
+    stepped: "dict[int, weakref.ref[torch.optim.Optimizer]]" = field(default_factory=dict)
+    """The optimizers that have, by id."""
     losses: list[Tensor] = field(default_factory=list)
     loss_place: Place | None = None
     backwards: int = 0
     clipped: Tensor | None = None
 
+    def forget(self) -> None:
+        """Leave out what was noted for a step that is not looked at."""
+        self.losses, self.clipped, self.loss_place, self.backwards = [], None, None, 0
+
     def take_over(self, other: "Window") -> None:
         """Take what the other noted for a step that is taken in this one."""
-        self.losses, other.losses = other.losses, []
-        self.clipped, other.clipped = other.clipped, None
+        self.losses, self.clipped = other.losses, other.clipped
         self.loss_place, self.backwards = other.loss_place, other.backwards
+        other.forget()
 
     @property
     def empty(self) -> bool:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import sarif_validator
-from preloaded import Preloaded, preloaded
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +20,3 @@ def _nothing_compiled() -> Iterator[None]:
 def validate_sarif(tmp_path: Path) -> Callable[[str], list[str]]:
     """What Microsoft's validator says about the text of a SARIF log; see `sarif_validator.validate`."""
     return lambda sarif: sarif_validator.validate(sarif, tmp_path)
-
-
-@pytest.fixture(scope="session")
-def torch_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preloaded]:
-    """A process with torch loaded, to run scripts and commands in."""
-    with preloaded(tmp_path_factory.mktemp("preloaded")) as process:
-        yield process

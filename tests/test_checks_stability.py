@@ -62,7 +62,7 @@ class Watched:
         """What a session does after the checks of a step."""
         key = gradients.optimizer.optimizer
         self.history.add_norm(key, gradients.before_clipping or gradients.total)
-        self.history.add_loss(key, gradients.step, gradients.loss)
+        self.history.add_loss(key, gradients.loss)
         self.history.add_gradients(gradients)
 
     def forward(self, *calls: Call, inputs: Sequence[Value] = ()) -> Forward:

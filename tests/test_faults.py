@@ -520,7 +520,7 @@ def test_training_in_a_thread_is_seen() -> None:
     watched = check(run)
     assert watched.session.step_count == 4
     assert not watched.session._pending
-    assert len(watched.session.history._log_norms) == 1
+    assert len(watched.session.history.usages) == 1
 
 
 def test_tracing_and_scripting() -> None:

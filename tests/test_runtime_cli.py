@@ -1,14 +1,19 @@
 """The command `ta-runtime` as a user meets it: `run` and `audit`."""
 
 import json
+import os
+import pty
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import commands
 import pytest
-from preloaded import Preloaded, Ran
+from commands import Ran, at_once
 from sarif_validator import unexplained
 
 from ta_runtime.cli import main
@@ -65,9 +70,9 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ta_runtime(project: Path, torch_process: Preloaded) -> Callable[..., Ran]:
+def ta_runtime(project: Path) -> Callable[..., Ran]:
     """The command in its own process, in the project's folder."""
-    return partial(torch_process.ta_runtime, project)
+    return partial(commands.ta_runtime, project)
 
 
 def status_of(words: list[str]) -> int:
@@ -141,29 +146,26 @@ def test_a_document_on_stdout_is_nothing_but_the_document(
         assert not unexplained(validate_sarif(ran.stdout))
 
 
-@pytest.mark.parametrize(
-    ("ending", "status", "told"),
-    [
-        ("sys.exit(7)", 7, ""),
-        ("sys.exit()", 1, ""),
-        ("sys.exit('no data')", 1, "no data\n"),
-        (
-            "raise IndexError('beyond')",
-            1,
-            "line 11, in <module>\n    raise IndexError('beyond')\nIndexError: beyond\n",
-        ),
-        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt\n"),
-    ],
-)
 def test_the_scripts_own_exit_status_wins_and_fail_level_speaks_if_it_is_0(
-    ending: str, status: int, told: str, project: Path, ta_runtime: Callable[..., Ran]
+    project: Path, ta_runtime: Callable[..., Ran]
 ) -> None:
-    (project / "train.py").write_text(ADAM + ending + "\n")
-    ran = ta_runtime("run", "--fail-level=warning", "train.py")
-    assert ran.returncode == status
-    assert told in ran.stderr
-    assert "ta_runtime/cli.py" not in ran.stderr
-    assert "TA401" in ran.stderr
+    raised = "line 11, in <module>\n    raise IndexError('beyond')\nIndexError: beyond\n"
+    endings = {
+        "sys.exit(7)": (7, ""),
+        "sys.exit()": (1, ""),
+        "sys.exit('no data')": (1, "no data\n"),
+        "raise IndexError('beyond')": (1, raised),
+        "raise KeyboardInterrupt": (130, "KeyboardInterrupt\n"),
+    }
+    for number, ending in enumerate(endings):
+        (project / f"train{number}.py").write_text(ADAM + ending + "\n")
+    names = [f"train{number}.py" for number in range(len(endings))]
+    runs = at_once([partial(ta_runtime, "run", "--fail-level=warning", name) for name in names])
+    for ran, (ending, (status, told)) in zip(runs, endings.items(), strict=True):
+        assert ran.returncode == status, ending
+        assert told in ran.stderr
+        assert "ta_runtime/cli.py" not in ran.stderr
+        assert "TA401" in ran.stderr
 
 
 def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
@@ -194,6 +196,11 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
         (["run", "--update-baseline", "train.py"], "name the file with --baseline FILE"),
         (["run", "--select", "TAX", "train.py"], "TAX"),
         (["run", "--every", "often", "train.py"], "'often' is not a number of steps"),
+        (["run", "--select", "TA4O1", "train.py"], "--select: no rule, prefix, tag or alias is called 'TA4O1'; did "),
+        (["run", "--select", "TA600", "train.py"], "--select: a run sees none of these rules"),
+        (["run", "--selct", "TA401", "train.py"], "unrecognized arguments: --selct; did you mean --select?"),
+        (["run", "--baseline", "train.py", "train.py"], "train.py is corrupt ("),
+        (["train.py", "--lr", "3"], "to watch a script, write `ta-runtime run train.py`"),
     ],
 )
 def test_wrong_usage_is_told_before_the_script_runs(
@@ -238,7 +245,9 @@ def test_a_script_that_enables_the_audit_itself_still_runs(
     assert not (project / "own.sarif").exists()
 
 
-def test_what_is_pickled_or_run_at_exit_finds_its_main_module(project: Path) -> None:
+def test_what_is_pickled_or_run_at_exit_finds_its_main_module(
+    project: Path, ta_runtime: Callable[..., Ran]
+) -> None:
     (project / "train.py").write_text(
         "import atexit, pickle, multiprocessing as mp\n"
         "class State: pass\n"
@@ -250,10 +259,9 @@ def test_what_is_pickled_or_run_at_exit_finds_its_main_module(project: Path) -> 
         "    process = context.Process(target=work, args=(queue,))\n"
         "    process.start(); print(queue.get().__class__); process.join()\n"
     )
-    command = [sys.executable, "-m", "ta_runtime", "run", "--format", "concise", "train.py"]
-    ran = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=60)
+    ran = ta_runtime("run", "--format", "concise", "train.py")
     assert ran.stdout == "<class '__main__.State'>\n" * 2
-    assert "Not seen: any training, as no optimizer stepped in this process.\n" in ran.stderr
+    assert ran.stderr == "No training step was seen: no optimizer stepped in this process.\n"
 
 
 def test_a_baseline_keeps_what_a_run_cannot_judge(project: Path, ta_runtime: Callable[..., Ran]) -> None:
@@ -309,37 +317,46 @@ def test_a_full_standard_output_is_an_error(project: Path, ta_runtime: Callable[
 
 
 @pytest.fixture
-def audit(project: Path, ta_runtime: Callable[..., Ran]) -> Callable[..., Ran]:
-    """The command `audit` where `nets.py` is."""
+def nets(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`nets.py` in the working folder, to be imported by the command in this process."""
     (project / "nets.py").write_text(NETS)
-    return partial(ta_runtime, "audit")
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "nets", raising=False)
 
 
+@pytest.mark.usefixtures("nets")
 @pytest.mark.parametrize("name", ["nets:Net", "nets:net", "nets:build"])
-def test_a_clean_model_has_status_0(name: str, project: Path, audit: Callable[..., Ran]) -> None:
-    ran = audit(name, "--phase", "static", "--format", "json")
-    assert (ran.returncode, json.loads(ran.stdout)) == (0, [])
-    assert "imported" in ran.stderr
+def test_a_clean_model_has_status_0(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["audit", name, "--phase", "static"]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("\nAll checks passed.\n")
+    assert err == ""
 
 
-def test_init_checks_the_optimizer_that_the_factory_gives(project: Path, audit: Callable[..., Ran]) -> None:
-    ran = audit("nets:build", "--phase", "init", "--select", "TA401")
-    assert ran.returncode == 1
-    assert "TA401 warning: " in ran.stdout
-    assert " --> nets.py:26:19\n" in ran.stdout
-    assert audit("nets:build", "--phase=init", "--select=TA401", "--exit-zero").returncode == 0
-    assert audit("nets:build", "--phase=init", "--select=TA401", "--fail-level=ERROR").returncode == 0
+@pytest.mark.usefixtures("nets")
+def test_init_checks_the_optimizer_that_the_factory_gives(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["audit", "nets:build", "--phase=init", "--select=TA401"]
+    assert status_of(words) == 1
+    shown = capsys.readouterr().out
+    assert "TA401 warning: " in shown
+    line = NETS[: NETS.index("return model, torch.optim")].count("\n") + 1
+    assert f" --> nets.py:{line}:19 in build\n" in shown
+    assert status_of([*words, "--exit-zero"]) == 0
+    assert status_of([*words, "--fail-level=ERROR"]) == 0
 
 
 def test_without_a_phase_both_are_checked(
-    project: Path, audit: Callable[..., Ran], validate_sarif: Callable[[str], list[str]]
+    project: Path, ta_runtime: Callable[..., Ran], validate_sarif: Callable[[str], list[str]]
 ) -> None:
-    ran = audit("nets:build", "--select", "TA401", "--format", "sarif", "--fail-level", "note")
+    (project / "nets.py").write_text(NETS)
+    ran = ta_runtime("audit", "nets:build", "--select", "TA401", "--format", "sarif", "--fail-level", "note")
     assert ran.returncode == 1
     assert [result["ruleId"] for result in json.loads(ran.stdout)["runs"][0]["results"]] == ["TA401"]
     assert not unexplained(validate_sarif(ran.stdout))
 
 
+@pytest.mark.usefixtures("nets")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -351,21 +368,14 @@ def test_without_a_phase_both_are_checked(
             "missing a required argument: 'size'; name a function without arguments that builds it",
         ),
         (["nets:number"], "gives a int, which is neither a torch.nn.Module nor (model, optimizer)"),
+        (["nets:Net", "--phase", "last"], "argument --phase: invalid choice: 'last' (choose from "),
         (["nets:Net", "--phase", "init"], "gives no optimizer: write a function such as `def build(): "),
         (["nets:broken"], "to call it raised KeyError"),
     ],
 )
 def test_an_object_that_cannot_be_audited_is_told_with_the_remedy(
-    words: list[str],
-    told: str,
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / "nets.py").write_text(NETS)
-    monkeypatch.chdir(project)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.delitem(sys.modules, "nets", raising=False)
     assert status_of(["audit", *words]) == 2
     assert told in capsys.readouterr().err.splitlines()[-1]
 

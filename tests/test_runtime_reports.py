@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from preloaded import Preloaded
+from commands import python
 
 TRAIN = """\
 import os, signal, sys
@@ -31,17 +31,17 @@ for step in range(3):
     ],
 )
 def test_the_report_is_there(
-    ending: str, status: int, told: str, tmp_path: Path, torch_process: Preloaded
+    ending: str, status: int, told: str, tmp_path: Path
 ) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "train.py").write_text(TRAIN + ending + "\n")
-    ran = torch_process.python(tmp_path, "train.py")
+    ran = python(tmp_path, "train.py")
     assert ran.returncode == status
     assert told in ran.stderr
     assert [item["rule"] for item in json.loads((tmp_path / "ta.json").read_text())] == ["TA401"]
 
 
-def test_a_full_disk_is_told_once_and_does_not_stop_the_run(tmp_path: Path, torch_process: Preloaded) -> None:
+def test_a_full_disk_is_told_once_and_does_not_stop_the_run(tmp_path: Path) -> None:
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\nprint('done', file=sys.stdout)\n"
     code = (
         TRAIN.replace("model =", limit + "model =", 1)
@@ -49,6 +49,6 @@ def test_a_full_disk_is_told_once_and_does_not_stop_the_run(tmp_path: Path, torc
         .replace("ta.json", "ta.sarif")
     )
     (tmp_path / "train.py").write_text(code)
-    ran = torch_process.python(tmp_path, "train.py")
+    ran = python(tmp_path, "train.py")
     assert (ran.returncode, ran.stdout) == (0, "done\n")
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]

@@ -79,7 +79,7 @@ def _note(instance: Any) -> None:
             return
         BUILT.add(instance, built(instance))
         if isinstance(instance, nn.Module):
-            for listener in _listeners:
+            for listener in tuple(_listeners):
                 listener()
         elif isinstance(instance, torch.optim.Optimizer):
             _optimizers[:] = [reference for reference in _optimizers if reference() is not None]
