@@ -7,19 +7,22 @@ import argparse
 import json
 import logging
 import os
+import re
 import runpy
+import signal
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType, MappingProxyType
 from typing import Any
 
 import torch
@@ -34,7 +37,9 @@ STEPS = 60
 """Of a training: ten more than the rules that wait longest for gradients."""
 SECONDS = 8.0
 """After which a training of a large model ends early."""
-LARGEST = 40_000_000
+PATIENCE = 60
+"""Seconds after which one that does not get to its first steps is given up."""
+LARGEST = 15_000_000
 """Parameters; a configuration that this script does not make smaller is left out."""
 PACKAGES = ("peft", "timm", "torchvision", "transformers")
 RUNS = Path(__file__).parents[1] / "tests" / "runs"
@@ -127,14 +132,15 @@ SMALL = {
     "use_cache": False, "hidden_dropout_prob": 0.1,
 }  # fmt: skip
 """Sizes of configurations, by the names that they go by."""
-LATENT = {"q_lora_rank", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"}
-UNSURE = [
-    set(),
-    {"head_dim"},
-    {"head_dim", *LATENT},
-    SMALL.keys() - {"num_hidden_layers", "vocab_size", "num_labels"},
+LATENT = ("q_lora_rank", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
+UNSURE: list[dict[str, int | None]] = [
+    {},
+    {"num_key_value_heads": 4},
+    {"head_dim": None},
+    {"head_dim": None, **dict.fromkeys(LATENT), "num_key_value_heads": 4},
+    {name: None for name in SMALL if name not in ("num_hidden_layers", "vocab_size", "num_labels")},
 ]
-"""What to leave as it is where a model cannot be built with all of these, one after the other."""
+"""What to have instead where a model cannot be built with all of these, one after the other; None: as it is."""
 
 
 def transformers() -> Iterator[Training]:
@@ -149,19 +155,20 @@ def transformers() -> Iterator[Training]:
         yield Training("transformers", f"lora/{kind}", partial(_lora, kind, targets))
 
 
-def _small(kind: Any, kept: Set[str] = frozenset()) -> Any:
-    """A configuration of this class with small sizes; what is `kept`, or has no such name, stays as it is."""
+def _small(kind: Any, instead: Mapping[str, int | None] = MappingProxyType({})) -> Any:
+    """A configuration of this class with small sizes; what it has no such name for stays as it is."""
     usual = kind()
     parts = {
-        name: _small(type(getattr(usual, name)), kept).to_dict()
+        name: _small(type(getattr(usual, name)), instead).to_dict()
         for name in getattr(kind, "sub_configs", {})
         if getattr(usual, name, None) is not None
     }
-    names = {*vars(usual), *getattr(kind, "attribute_map", {})}
+    names = {*vars(usual), *getattr(kind, "attribute_map", {}), "num_labels"}
     sizes = {
         name: size
-        for name, size in SMALL.items()
-        if name in names - kept
+        for name, size in {**SMALL, **instead}.items()
+        if size is not None
+        and name in names
         and (isinstance(getattr(usual, name, None), (int, float)) or name.endswith("_token_id"))
     }
     return kind(**sizes, **parts)
@@ -169,18 +176,21 @@ def _small(kind: Any, kept: Set[str] = frozenset()) -> Any:
 
 def _transformer(task: str, kind: Any, made: Any) -> int:
     reasons = []
-    for kept in UNSURE:
+    for instead in UNSURE:
         try:
-            config = _small(kind, kept)
+            config = _small(kind, instead)
             with torch.device("meta"):
                 size = sum(parameter.numel() for parameter in made(config).parameters())
             if size > LARGEST:
                 reasons.append(f"{size} parameters")
                 continue
+            config.decoder_start_token_id = getattr(config, "decoder_start_token_id", None) or 1
             model = made(config)
             given = partial(_given, task, config)
             with torch.no_grad():
                 model(**given())
+        except LeftOut:
+            raise
         except Exception as error:  # noqa: BLE001 - these sizes do not fit each other
             reasons.append(f"{type(error).__name__}: {str(error)[:80]}")
         else:
@@ -271,12 +281,14 @@ def _image_model(name: str) -> int:
                 if "img_size" in options or not model.default_cfg.get("fixed_input_size")
                 else model.default_cfg["input_size"][1]
             )
-            if sum(parameter.numel() for parameter in model.parameters()) > LARGEST:
+            if sum(parameter.numel() for parameter in model.parameters()) > 3 * LARGEST:
                 reasons.append("too large")
                 continue
             with torch.no_grad():
                 model.eval()(torch.randn(2, 3, side, side))
             break
+        except LeftOut:
+            raise
         except Exception as error:  # noqa: BLE001 - it does not take these
             reasons.append(f"{type(error).__name__}: {str(error)[:100]}")
     else:
@@ -453,11 +465,11 @@ def _declare_operators() -> None:
     then complains that there is nothing to describe. Detection needs one of them."""
     if _declared or find_spec("torchvision") is None or torch.version.cuda is not None:
         return
-    library = torch.library.Library("torchvision", "FRAGMENT")
+    library: Any = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _declared.append(library)
-    boxes = import_module("torchvision.ops.boxes")
+    boxes: Any = import_module("torchvision.ops.boxes")
     library.impl("nms", partial(_suppressed, boxes.box_iou), "CPU")
     boxes._assert_has_ops = lambda: None
 
@@ -496,6 +508,8 @@ def watched(training: Training) -> Result:
     result = Result(training.family, training.name)
     audit = Audit(resolve(every_n_steps=1, live=False, isolated=True), place=__file__)
     started = time.perf_counter()
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(PATIENCE)
     audit.start()
     try:
         result.steps = training.run()
@@ -504,12 +518,17 @@ def watched(training: Training) -> Result:
     except Exception as error:  # noqa: BLE001 - a model that cannot be trained so is no finding
         result.raised = f"{type(error).__name__}: {str(error)[:200]}"
     finally:
+        signal.alarm(0)
         audit.stop()
     result.steps = result.steps or audit.session.step_count
     result.seconds = round(time.perf_counter() - started, 2)
     if not result.left_out:
         result.findings = [_told(finding) for finding in audit.findings]
     return result
+
+
+def _give_up(number: int, frame: FrameType | None) -> None:
+    raise LeftOut("it takes too long")
 
 
 def _told(finding: Finding) -> dict[str, str]:
@@ -541,7 +560,9 @@ def main() -> int:
     results = []
     for family in arguments.family or list(FAMILIES):
         try:
-            trainings = [training for training in FAMILIES[family]() if arguments.only in training.name]
+            trainings = [
+                training for training in FAMILIES[family]() if re.search(arguments.only, training.name)
+            ]
         except LeftOut as reason:
             print(f"{family}: left out: {reason}", flush=True)
             continue
@@ -580,7 +601,7 @@ def _arguments() -> argparse.Namespace:
         description="Train real models under ta-runtime, and print every finding."
     )
     parser.add_argument("--family", choices=FAMILIES, action="append", help="may be repeated (default: all)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="trainings whose name has this in it")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="trainings whose name matches")
     parser.add_argument("--limit", type=int, metavar="N", help="the first trainings of each family")
     parser.add_argument("--own", action="store_true", help="take the packages' classes for the user's own")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to a file as well")

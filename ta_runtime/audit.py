@@ -66,6 +66,9 @@ class Audit:
             self.on_opened.append(settings.on_finding)
         self._place = place or script()  # now: Python has forgotten it when the script is over
         self._process = os.getpid()
+        self._child = (
+            reports.is_child()
+        )  # now: of a spawned one nothing tells it if the script raises on import
         self._process_wide = optimizers is None
         self._ended = False
         self._raised: str | None = None
@@ -87,7 +90,7 @@ class Audit:
 
         A worker that imports a script which calls `enable()` at its top has not.
         """
-        return self.mine and (self.session.step_count > 0 or not reports.is_child())
+        return self.mine and (self.session.step_count > 0 or not self._child)
 
     @property
     def findings(self) -> list[Finding]:

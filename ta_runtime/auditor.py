@@ -107,7 +107,7 @@ class Auditor:
             baseline=baseline_file,
             compiled=compiled,
             live=False,
-            keys=("select_rules", "ignore_rules"),
+            keys=("select_rules", "ignore_rules", "baseline_file"),
         )
         if update_baseline and settings.baseline is None:
             raise UsageError("update_baseline: name the file as baseline_file, or set [tool.ta] baseline")

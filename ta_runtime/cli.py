@@ -472,7 +472,7 @@ def _settings(arguments: argparse.Namespace, **steps: object) -> "Settings":
         baseline=arguments.baseline,
         config_file=arguments.config,
         isolated=arguments.isolated,
-        keys=("--select", "--ignore"),
+        keys=("--select", "--ignore", "--baseline"),
         **steps,  # type: ignore[arg-type]
     )
     if arguments.update_baseline and settings.baseline is None:

@@ -171,6 +171,8 @@ class Value:
     norm: float | None = None
     channels_last: bool = False
     """Whether 4 dimensions lie in memory as NHWC, as those with one channel or one pixel also do."""
+    viewed: "Value | None" = None
+    """The input of the forward pass whose elements this views, all of them, in another shape or order."""
 
     @classmethod
     def of(cls, name: str, tensor: Tensor) -> "Value":

@@ -210,8 +210,8 @@ class History:
             if (ratio := update.ratio) is not None:
                 key = update.optimizer.optimizer
                 found.setdefault(id(key), (key, []))[1].append(ratio)
-        for key, ratios in found.values():
-            self.ratios(key).add(median_low(ratios))
+        for optimizer, ratios in found.values():
+            self.ratios(optimizer).add(median_low(ratios))
 
     def _past(self, optimizer: object) -> _Past:
         past = self._pasts.get(optimizer)

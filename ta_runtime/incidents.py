@@ -22,6 +22,14 @@ class Incident:
     followers: list[tuple[Place, str]] = field(default_factory=list)
     """What the same cause led to elsewhere."""
 
+    def follow(self, rule: str, suspicion: Suspicion) -> None:
+        """Note what the same cause led to, unless it is this again."""
+        first = self.suspicion
+        same = (rule, suspicion.place, suspicion.subject) == (self.rule, first.place, first.subject)
+        entry = (suspicion.place, f"{rule}: {suspicion.message}")
+        if not same and entry not in self.followers and len(self.followers) < _FOLLOWERS:
+            self.followers.append(entry)
+
 
 class Incidents:
     """All incidents of a session, in the order they opened."""
@@ -42,7 +50,7 @@ class Incidents:
         for rule, suspicion in sorted(suspicions, key=lambda entry: entry[1].order):
             incident = self._chains.get(suspicion.cause)
             if incident is not None:
-                _follow(incident, rule, suspicion)
+                incident.follow(rule, suspicion)
             else:
                 incident = self._incidents.get((rule, suspicion.place, suspicion.subject))
             if incident is None:
@@ -55,11 +63,3 @@ class Incidents:
                 incident.times += 1
                 incident.last_step = step
         return opened
-
-
-def _follow(incident: Incident, rule: str, suspicion: Suspicion) -> None:
-    first = incident.suspicion
-    same = (rule, suspicion.place, suspicion.subject) == (incident.rule, first.place, first.subject)
-    entry = (suspicion.place, f"{rule}: {suspicion.message}")
-    if not same and entry not in incident.followers and len(incident.followers) < _FOLLOWERS:
-        incident.followers.append(entry)

@@ -13,7 +13,6 @@ from typing import Any
 import torch.distributed as dist
 
 from ta_runtime.incidents import Incident
-from ta_runtime.places import Place
 
 PATIENCE = timedelta(seconds=10)
 """How long rank 0 waits for the others in all: they end their last step at about the same time."""
@@ -79,18 +78,25 @@ def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | No
 
 
 def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
-    """One incident for each pitfall at one place, with the ranks that saw it, and the first of their steps."""
-    found: dict[tuple[str, Place, str], Incident] = {}
-    for number, incidents in {0: own, **{other: seen.incidents for other, seen in received.items()}}.items():
-        for incident in incidents:
-            key = (incident.rule, incident.suspicion.place, incident.suspicion.subject)
-            known = found.get(key)
-            if known is None:
-                known = found[key] = replace(incident, ranks=set())
-            known.ranks.add(number)
-            known.first_step = min(known.first_step, incident.first_step)
-            known.last_step = max(known.last_step, incident.last_step)
-            known.times = max(known.times, incident.times)
+    """One incident for each pitfall at one place, and for each chain of causes, with the ranks that saw it.
+
+    It is that of the rank that saw it first.
+    """
+    by_rank = {0: own} | {other: seen.incidents for other, seen in received.items()}
+    seen = [(number, incident) for number, incidents in by_rank.items() for incident in incidents]
+    seen.sort(key=lambda entry: (entry[1].first_step, entry[1].suspicion.order))
+    found: dict[object, Incident] = {}
+    for number, incident in seen:
+        suspicion = incident.suspicion
+        key = suspicion.cause or (incident.rule, suspicion.place, suspicion.subject)
+        known = found.get(key)
+        if known is None:
+            known = found[key] = replace(incident, ranks=set(), followers=list(incident.followers))
+        else:
+            known.follow(incident.rule, suspicion)
+        known.ranks.add(number)
+        known.last_step = max(known.last_step, incident.last_step)
+        known.times = max(known.times, incident.times)
     return list(found.values())
 
 

@@ -148,8 +148,12 @@ def remove(paths: Iterable[str]) -> None:
 
 
 def is_child() -> bool:
-    """Whether `multiprocessing` started this process."""
-    return multiprocessing.parent_process() is not None
+    """Whether `multiprocessing` started this process.
+
+    While a spawned one imports the script, only a private mark says so.
+    """
+    importing = getattr(multiprocessing.current_process(), "_inheriting", False)
+    return importing or multiprocessing.parent_process() is not None
 
 
 def live(finding: Finding, root: Path, stream: TextIO) -> None:
@@ -196,7 +200,8 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
             Text(finding.message),
         )
     width = None if stream.isatty() else 120
-    console = Console(file=stream, no_color=not wants_color(stream), width=width, highlight=False)
+    colors = "auto" if wants_color(stream) else None
+    console = Console(file=stream, color_system=colors, width=width, highlight=False)  # type: ignore[arg-type]
     with console.capture() as captured:
         console.print(grid)
     for line in captured.get().splitlines():

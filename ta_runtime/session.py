@@ -66,7 +66,7 @@ class Session:
         self.names = Names()
         self.history = History()
         self.incidents = Incidents()
-        self.machine = machine()
+        self._machine = machine()
         self.not_seen: dict[str, int] = {}
         """What the session could not look at, and how often."""
         self.step_count = 0
@@ -163,6 +163,13 @@ class Session:
             self._tried(self._judge, self._pending.popleft())
 
     # -- asked by the observers -------------------------------------------------------------------------------
+
+    @property
+    def machine(self) -> Machine:
+        """The hardware, as far as it can be known by now."""
+        if self._machine.accelerator == "cuda" and self._machine.capability is None:
+            self._machine = machine()
+        return self._machine
 
     @property
     def in_backward(self) -> bool:
@@ -284,7 +291,8 @@ class Session:
     def _follow_window(self) -> None:
         """Attach what an audited step needs, or let go of it."""
         eager = self.settings.compiled == "eager"
-        if self.window.step is None:
+        over = not self.started  # a callback may have ended the session in the middle of a step
+        if self.window.step is None or over:
             self.forwards.detach()
             self.compilers.lift()
         elif not eager and self.compilers.used:
@@ -312,6 +320,7 @@ class Session:
             suspicions += self._asked("gradients", gradients)
         step = window.step
         if step is not None:
+            step.machine = self.machine
             step.gradients = window.gradients
             if window.gradients:
                 step.place = window.gradients[0].place
@@ -438,12 +447,15 @@ def _take_off() -> None:
 
 
 def machine() -> Machine:
-    """The hardware of this process."""
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    if accelerator is None:
+    """The hardware of this process, asked so that no device comes into use by it: a process forked then could not use it.
+
+    The capability is there once the run itself uses CUDA.
+    """
+    accelerator = torch.accelerator.current_accelerator()
+    if accelerator is None or not torch.accelerator.device_count():  # `is_available` would begin to use it
         return Machine(None)
-    capability = torch.cuda.get_device_capability() if accelerator.type == "cuda" else None
-    return Machine(accelerator.type, capability)
+    in_use = accelerator.type == "cuda" and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return Machine(accelerator.type, torch.cuda.get_device_capability() if in_use else None)
 
 
 def script() -> str:

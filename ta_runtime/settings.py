@@ -51,11 +51,11 @@ def resolve(
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
-    keys: tuple[str, str] = ("rules", "ignore"),
+    keys: tuple[str, str, str] = ("rules", "ignore", "baseline"),
 ) -> Settings:
     """The settings that these arguments and the project's `[tool.ta]` give.
 
-    `keys` are what the caller calls `rules` and `ignore`.
+    `keys` are what the caller calls `rules`, `ignore` and `baseline`.
 
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
@@ -68,7 +68,7 @@ def resolve(
     if on_finding is not None and not callable(on_finding):
         raise UsageError("on_finding: not a function of one finding")
     cwd = Path.cwd()
-    output, baseline = _path("output", output), _path("baseline", baseline)
+    output, baseline = _path("output", output), _path(keys[2], baseline)
     select = _listed(keys[0], rules) if rules is not None else None
     options = Options(
         select=select,

@@ -3,6 +3,7 @@
 import copy
 import gc
 import io
+import math
 import pickle
 import sys
 import threading
@@ -24,9 +25,14 @@ from torch.utils.data import DataLoader
 from ta_lint.core.finding import Finding
 from ta_runtime import checks
 from ta_runtime.audit import Audit
+from ta_runtime.facts import Machine, Suspicion
+from ta_runtime.incidents import Incident
 from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.patching import Patch
-from ta_runtime.session import AuditFailed
+from ta_runtime.places import Place
+from ta_runtime.ranks import Seen, merged
+from ta_runtime.readings import Readings, _Transfer
+from ta_runtime.session import AuditFailed, Session
 from ta_runtime.settings import resolve
 
 
@@ -664,6 +670,26 @@ def test_an_observer_that_keeps_failing_lets_go_of_the_run(monkeypatch: pytest.M
     assert attributes() == before
 
 
+def test_no_device_comes_into_use_by_being_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that are forked after it could not use it."""
+    in_use = False
+
+    def ask() -> tuple[int, int]:
+        assert in_use
+        return 9, 0
+
+    monkeypatch.setattr(
+        torch.accelerator, "current_accelerator", lambda check_available=False: torch.device("cuda")
+    )
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: in_use)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", ask)
+    session = Session(resolve())
+    assert session.machine == Machine("cuda", None)
+    in_use = True
+    assert session.machine.has_tensor_cores
+
+
 def test_a_callback_that_raises_is_not_called_again() -> None:
     calls = []
 
@@ -692,6 +718,155 @@ def test_a_run_that_is_to_fail_fails_after_its_step() -> None:
         train(model, optimizer=optimizer)
     assert not torch.equal(model[0].weight, before)
     watched.stop()
+
+
+def test_a_finding_between_steps_stops_the_run_at_the_next_step() -> None:
+    """It is judged when the next model is built, where nothing is to be raised."""
+    watched = audit(rules=["TA100"], fail_level="error", every_n_steps=0)
+    watched.start()
+    with pytest.raises(AuditFailed, match="TA100"):  # noqa: PT012
+        train(net(), lambda model: model(torch.full((4, 6), math.inf)), steps=1)
+        model = net()
+        assert [finding.rule for finding in watched.findings] == ["TA100"]
+        train(model, steps=1)
+    watched.stop()
+
+
+def test_a_run_that_is_to_fail_tells_all_that_the_step_showed_before() -> None:
+    told: list[str] = []
+    model = nn.Sequential(nn.Embedding(8, 6), nn.Linear(6, 2))
+    watched = audit(rules=["TA401", "TA403"], fail_level="note", on_finding=lambda new: told.append(new.rule))
+    watched.start()
+    optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+    with pytest.raises(AuditFailed):
+        train(model, lambda model: model(torch.arange(8)), optimizer=optimizer)
+    watched.stop()
+    assert sorted(told) == ["TA401", "TA403"]
+
+
+def test_a_flush_between_steps_leaves_the_step_that_begins_alone() -> None:
+    watched, steps = audit(), []
+    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched.start()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, optimizer=optimizer, steps=2)
+    watched.session.flush()
+    train(model, optimizer=optimizer, steps=2)
+    watched.stop()
+    assert [step.complete for step in steps] == [True] * 4
+
+
+def test_numbers_that_have_not_arrived_are_waited_for_at_the_end() -> None:
+    class Late:
+        def query(self) -> bool:
+            return False
+
+        def synchronize(self) -> None:
+            vector.fill_(3.0)
+
+    received: list[float] = []
+    vector, readings = torch.zeros(1), Readings()
+    readings._transfers.append(_Transfer(vector, Late(), received.extend))  # type: ignore[arg-type]
+    assert not readings.arrived
+    readings.deliver()
+    assert received == [3.0]
+
+
+def test_an_optimizer_that_takes_the_place_of_another_has_no_past() -> None:
+    watched = audit(rules=["TA401"])
+    watched.start()
+    places: set[int] = set()
+    for number in range(200):
+        model = nn.Linear(2, 2)
+        optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1 if number > 100 else 0.0)
+        again = id(optimizer) in places
+        places.add(id(optimizer))
+        train(model, lambda model: model(torch.ones(1, 2)), optimizer=optimizer, steps=1)
+        assert watched.session.window.index == number + 1  # nor is the other one waited for
+        assert watched.session.history.log_norms(optimizer).count <= 1
+        if again and number > 100:
+            break
+        del model, optimizer
+        gc.collect()
+    assert again
+    assert [finding.rule for finding in watched.findings] == ["TA401"]
+    watched.stop()
+
+
+def test_what_another_optimizer_stepped_on_is_not_taken_for_that_of_the_one_watched() -> None:
+    model, other = net(), net()
+    optimizer, theirs = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, other))
+    seen: list[tuple[float | None, int, float | None]] = []
+    watched = Audit(resolve(every_n_steps=0, live=False), models=[model], optimizers=[optimizer])
+    remember = watched.session._remember
+
+    def noted(window: Any) -> None:
+        seen.extend((each.loss, each.backwards, each.before_clipping) for each in window.gradients)
+        remember(window)
+
+    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.start()
+    for _ in range(3):
+        (other(torch.ones(2, 6)).sum() * 0 + 7).backward()
+        nn.utils.clip_grad_norm_(other.parameters(), 1.0)
+        theirs.step()
+        (model(torch.ones(2, 6)).sum() * 0 + 5).backward()
+        optimizer.step()
+    watched.stop()
+    assert seen == [(5.0, 1, None)] * 3
+
+
+def test_a_scaler_that_skips_a_step_while_the_session_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bad(self: Any, *args: Any) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(Session, "_close", bad)
+    watched = audit()
+    watched.start()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(model(torch.full((4, 6), math.inf)).sum()).backward()
+    scaler.step(optimizer)
+    watched.stop()
+    assert len(failures(watched)) == 1
+
+
+def test_what_is_masked_in_place_is_not_taken_for_the_output_of_the_layer() -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scores, self.hidden, self.out = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+            self.relu, self.pause = nn.ReLU(inplace=True), nn.Dropout(0.5, inplace=True)
+
+        def forward(self, values: Tensor) -> Tensor:
+            scores = self.scores(values)
+            scores.masked_fill_(torch.eye(4, dtype=torch.bool), -math.inf)
+            hidden: Tensor = self.out(self.relu(self.pause(self.hidden(scores.softmax(-1)))))
+            return hidden
+
+    watched, steps = audit(), []
+    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched.start()
+    train(Masked(), lambda model: model(torch.randn(4, 4)), steps=1)
+    watched.stop()
+    calls = steps[0].forwards[0].calls[:-1]
+    assert [(type(call.module).__name__, call.outputs[0].norm is None) for call in calls] == [
+        ("Linear", True), ("Linear", False), ("Dropout", False), ("ReLU", False), ("Linear", False),
+    ]  # fmt: skip
+
+
+def test_a_chain_that_several_ranks_saw_is_one_incident_of_the_first() -> None:
+    def incident(rule: str, line: int, step: int, order: int) -> Incident:
+        place = Place("train.py", line)
+        return Incident(rule, Suspicion(place, "broken", cause="non-finite", order=order), step, step)
+
+    ours, theirs = incident("TA100", 9, 4, 3), incident("TA101", 5, 4, 1)
+    [found] = merged([ours], {1: Seen([theirs], [])})
+    assert (found.rule, found.ranks, found.first_step) == ("TA101", {0, 1}, 4)
+    assert found.followers == [(Place("train.py", 9), "TA100: broken")]
+    assert theirs.followers == []
 
 
 def test_sessions_one_after_the_other_and_inside_each_other_leave_nothing_behind() -> None:
@@ -742,6 +917,63 @@ def test_a_library_that_has_replaced_a_loss_is_left_alone(monkeypatch: pytest.Mo
     monkeypatch.setattr(F, "mse_loss", theirs)
     check(lambda: train(net(), lambda model: F.mse_loss(model(torch.randn(4, 6)), torch.zeros(4, 2))))
     assert F.mse_loss is theirs
+
+
+@pytest.mark.parametrize("every_n_steps", [1, 2, 3])
+def test_sessions_whose_audited_steps_begin_and_end_in_any_order(every_n_steps: int) -> None:
+    before = attributes()
+    first, second = audit(every_n_steps=every_n_steps), audit(every_n_steps=every_n_steps)
+    first.start()
+    second.start()
+    train(net(), lambda model: F.mse_loss(model(torch.randn(4, 6)), torch.zeros(4, 2)), steps=7)
+    codes = {name: value for name, value in attributes().items() if name.startswith("code of")}
+    second.stop()
+    first.stop()
+    assert failures(first) == failures(second) == []
+    assert attributes() == before
+    assert every_n_steps == 1 or codes.items() <= before.items()
+
+
+def test_a_session_that_ends_in_a_hook_lets_other_hooks_run() -> None:
+    """Torch walks over its table of hooks while it calls them."""
+    before, calls = attributes(), []
+    watched = audit(rules=["TA401"], on_finding=lambda finding: watched.stop())
+    watched.start()
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+    steps = sys.modules["torch.optim.optimizer"]
+    theirs = steps.register_optimizer_step_post_hook(lambda *_: calls.append(1))
+    try:
+        train(model, optimizer=optimizer)
+    finally:
+        theirs.remove()
+    assert len(calls) == 4
+    assert not watched.session.started
+    watched.stop()
+    assert attributes() == before
+
+
+def test_an_observer_that_keeps_failing_while_models_are_built_leaves_their_hooks_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def bad(self: Any, *args: Any) -> None:
+        raise ValueError("a bug")
+
+    before = attributes()
+    monkeypatch.setattr(Session, "_judge_arrived", bad)
+    copies = [copy.deepcopy(nn.ReLU()) for _ in range(4)]
+    watched = audit()
+    watched.start()
+    theirs = hooks.register_module_module_registration_hook(lambda *_: None)
+    try:
+        holder = nn.Module()
+        for number, layer in enumerate(copies):
+            holder.add_module(str(number), layer)
+    finally:
+        theirs.remove()
+    assert not watched.session.started
+    watched.stop()
+    assert attributes() == before
 
 
 def test_a_patch_is_undone_exactly() -> None:

@@ -124,6 +124,25 @@ def test_nothing_of_a_step_is_kept_alive_after_it(every_n_steps: int) -> None:
         watched.session.stop()
 
 
+@pytest.mark.parametrize("gradients_every_n_steps", [0, 1, 2])
+def test_a_loss_that_was_scaled_is_not_kept_alive(gradients_every_n_steps: int) -> None:
+    watched = Watched(every_n_steps=0, gradients_every_n_steps=gradients_every_n_steps)
+    scaler = torch.amp.GradScaler("cpu")
+    watched.session.start()
+    try:
+        for _ in range(3):
+            mark = Mark()
+            loss = Marking.apply(watched.model(torch.randn(16, 8)).sum(), mark)
+            alive = weakref.ref(mark)
+            scaler.scale(loss).backward()
+            scaler.step(watched.optimizer)
+            scaler.update()
+            del loss, mark
+            assert alive() is None
+    finally:
+        watched.session.stop()
+
+
 @pytest.mark.parametrize("every_n_steps", [0, 1], ids=["gradients", "audit"])
 def test_a_long_run_keeps_no_more_objects_than_a_short_one(every_n_steps: int) -> None:
     watched = Watched(every_n_steps=every_n_steps)

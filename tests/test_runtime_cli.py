@@ -1,12 +1,15 @@
 """The command `ta-runtime` as a user meets it: `run` and `audit`."""
 
+import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
-import time
+import termios
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -196,7 +199,10 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
         (["run", "--update-baseline", "train.py"], "name the file with --baseline FILE"),
         (["run", "--select", "TAX", "train.py"], "TAX"),
         (["run", "--every", "often", "train.py"], "'often' is not a number of steps"),
-        (["run", "--select", "TA4O1", "train.py"], "--select: no rule, prefix, tag or alias is called 'TA4O1'; did "),
+        (
+            ["run", "--select", "TA4O1", "train.py"],
+            "--select: no rule, prefix, tag or alias is called 'TA4O1'; did ",
+        ),
         (["run", "--select", "TA600", "train.py"], "--select: a run sees none of these rules"),
         (["run", "--selct", "TA401", "train.py"], "unrecognized arguments: --selct; did you mean --select?"),
         (["run", "--baseline", "train.py", "train.py"], "train.py is corrupt ("),
@@ -297,12 +303,93 @@ def test_a_baseline_keeps_what_a_run_cannot_judge(project: Path, ta_runtime: Cal
     assert "matches nothing" not in ta_runtime("run", "train.py").stderr
 
 
-def test_ctrl_c_ends_the_run_with_its_report(project: Path, ta_runtime: Callable[..., Ran]) -> None:
-    (project / "train.py").write_text(ADAM + "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    ran = ta_runtime("run", "--output", "ta.json", "train.py")
-    assert ran.returncode == 130
-    assert "not seen: anything after step 3, in which the run was interrupted." in ran.stderr
+def test_ctrl_c_ends_the_run_with_its_report(project: Path) -> None:
+    (project / "train.py").write_text(ADAM + "import time\nprint('now', flush=True)\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "ta_runtime", "run", "--output", "ta.json", "train.py"]
+    with subprocess.Popen(
+        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+        timer.cancel()
+    assert process.returncode == 130
+    assert "not seen: anything after step 3, in which the run was interrupted." in err
     assert rules((project / "ta.json").read_text()) == ["TA401"]
+
+
+def test_a_script_that_nobody_reads_any_more_ends_as_under_python(project: Path) -> None:
+    (project / "train.py").write_text(ADAM + "for line in range(100_000): print(line)\n")
+    command = f"{sys.executable} -m ta_runtime run train.py | head -1"
+    ran = subprocess.run(command, shell=True, cwd=project, capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "0\n"
+    assert "\nBrokenPipeError: " in ran.stderr
+    assert "ta-runtime: Found 1 warning in 1 file.\n" in ran.stderr
+    assert "defect" not in ran.stderr
+
+
+def test_a_run_without_a_step_says_so(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    (project / "train.py").write_text("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    ran = ta_runtime("run", "train.py", "--lr", "3")
+    assert ran.returncode == 2
+    usage, complaint, last = ran.stderr.splitlines()
+    assert (usage, complaint) == (
+        "usage: train.py [-h]",
+        "train.py: error: unrecognized arguments: --lr 3",
+    )
+    assert last == "ta-runtime: No training step was seen: no optimizer stepped in this process."
+
+
+def test_a_script_finds_itself_and_its_neighbours(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    (project / "sub").mkdir()
+    (project / "sub" / "sibling.py").write_text("name = 'sibling'\n")
+    (project / "sub" / "läuft gut.py").write_text(
+        ADAM + "import os, sibling\nprint(os.path.exists(__file__), sibling.name, sys.argv)\n"
+    )
+    ran = ta_runtime("run", "sub/läuft gut.py", "--format", "json", PYTHONIOENCODING="utf-8")
+    assert (ran.returncode, ran.stdout) == (0, "True sibling ['sub/läuft gut.py', '--format', 'json']\n")
+    assert "step 0: sub/läuft gut.py:5: TA401" in ran.stderr
+
+
+def test_on_a_terminal_lines_are_coloured_and_stay_clear_of_progress_bars(project: Path) -> None:
+    pytest.importorskip("tqdm")
+    (project / "train.py").write_text(
+        ADAM.replace("range(3)", "tqdm(range(3))").replace(
+            "import torch", "import torch\nfrom tqdm import tqdm"
+        )
+    )
+
+    def shown(**environment: str) -> str:
+        leader, terminal = pty.openpty()
+        termios.tcsetwinsize(terminal, (24, 60))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ta_runtime", "run", "train.py"],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stderr=terminal,
+            env={**os.environ, "TERM": "xterm", **environment},
+        )
+        os.close(terminal)
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        told = b""
+        with contextlib.suppress(OSError):  # Linux says so at the end of a terminal
+            while part := os.read(leader, 4096):
+                told += part
+        timer.cancel()
+        os.close(leader)
+        assert process.wait(10) == 0
+        return told.decode()
+
+    colored = shown()
+    assert "TA401 \033[1;33mwarning\033[0m: " in colored
+    assert re.search(r"[\r\n]ta-runtime: step 0: ", colored)
+    assert "\033" not in re.sub(r"\033\[A", "", shown(NO_COLOR="1"))  # but for the bar's own movements
+    rows = colored[colored.index("rule") :].splitlines()
+    assert max(len(re.sub(r"\033\[[\d;]*m", "", row)) for row in rows) <= 60
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
@@ -380,7 +467,49 @@ def test_an_object_that_cannot_be_audited_is_told_with_the_remedy(
     assert told in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("nets")
+def test_what_is_wrong_with_the_words_is_told_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["audit", "nets:Net", "--phse", "init"]) == 2
+    assert "unrecognized arguments: --phse init; did you mean --phase?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [[], ["run"], ["audit"]], ids=str)
 def test_help_has_examples_or_exit_statuses(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of([*words, "--help"]) == 0
     assert ("exit status:" if words else "examples:") in capsys.readouterr().out
+
+
+def test_help_loads_no_torch_and_without_torch_it_is_said_what_to_install(project: Path) -> None:
+    """Found by a finder that knows no torch, as where it is not installed."""
+    (project / "without.py").write_text(
+        "import sys\n"
+        "import importlib.util\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "sys.modules['torch'] = None\n"
+        "from ta_runtime.cli import main\n"
+        "main(sys.argv[1:]) and sys.exit(2)\n"
+    )
+    (project / "train.py").write_text("import torch\n")
+    for words in (["--help"], ["run", "--help"], ["audit", "--help"], ["--version"]):
+        ran = commands.python(project, "without.py", *words)
+        assert (ran.returncode, ran.stderr) == (0, "")
+    for words in (["run", "train.py"], ["audit", "train:net"]):
+        ran = commands.python(project, "without.py", *words)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr == "ta-runtime needs torch: pip install 'ta-lint[runtime]'\n"
+
+
+def test_the_names_of_the_package_are_there_before_torch_is() -> None:
+    code = (
+        "import sys, ta_runtime\n"
+        "assert {*ta_runtime.__all__} <= {*dir(ta_runtime)}\n"
+        "assert 'torch' not in sys.modules\n"
+        "assert not hasattr(ta_runtime, 'Audits')\n"
+        "import ta_runtime.audit\n"
+        "from ta_runtime import *\n"
+        "assert findings() == disable() == []\n"
+        "assert Auditor.__module__ == 'ta_runtime.auditor'\n"
+    )
+    ran = commands.python(Path.cwd(), "-c", code)
+    assert ran.returncode == 0, ran.stderr

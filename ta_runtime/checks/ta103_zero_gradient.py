@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Gradients, Step, Suspicion
+from ta_runtime.facts import Gradients, Layer, Step, Suspicion
 
 PATIENCE = 50
 """Steps without any other gradient.
@@ -17,6 +17,10 @@ UNDERFLOW = 1e-12
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
         silence = gradients.history.silence(gradients.optimizer.optimizer)
+        if silence.steps >= PATIENCE and gradients.total == 0.0 and _is_cut_off(gradients):
+            message = "every gradient is zero at every step, although the loss is not, and changes"
+            evidence: dict[str, float | int | str] = {"steps": silence.steps, "loss": gradients.loss or 0.0}
+            yield Suspicion(gradients.loss_place or gradients.place, message, evidence)
         if not silence.zero or silence.steps < PATIENCE or not gradients.total or gradients.sharded:
             continue  # of a sharded parameter this rank may hold nothing
         never = [
@@ -31,10 +35,22 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             parameter = gradients.parameter(index)
             if parameter.layer is None or id(parameter.layer.module) not in called:
                 continue
+            if gradients.tensors[index].dim() == 1 and _others_have(gradients, parameter.layer):
+                continue  # a loss of differences, as of a WGAN's critic, cancels a bias: the layer is trained
             message = f"the gradient of `{parameter.name}` is zero at every step"
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
+
+
+def _is_cut_off(gradients: Gradients) -> bool:
+    """Whether no parameter ever had a gradient other than zero while the loss took several values, none of them zero."""
+    silence = gradients.history.silence(gradients.optimizer.optimizer)
+    losses = gradients.history.losses(gradients.optimizer.optimizer)
+    if losses.count < PATIENCE or losses.lowest == losses.highest or losses.lowest <= 0.0 <= losses.highest:
+        return False
+    always = [silence.zero.get(id(tensor), 0) >= PATIENCE for tensor in gradients.tensors if tensor.numel()]
+    return bool(always) and all(always) and not gradients.sharded
 
 
 def _zero(gradients: Gradients) -> Iterator[int]:
@@ -42,6 +58,14 @@ def _zero(gradients: Gradients) -> Iterator[int]:
         index
         for index, norm in enumerate(gradients.norms)
         if norm == 0.0 and gradients.tensors[index].numel()
+    )
+
+
+def _others_have(gradients: Gradients, layer: Layer) -> bool:
+    """Whether another parameter of the layer itself has a gradient."""
+    own = {id(tensor) for tensor in layer.module.parameters(recurse=False)}
+    return any(
+        norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False) if id(tensor) in own
     )
 
 

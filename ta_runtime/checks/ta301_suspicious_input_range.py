@@ -48,10 +48,10 @@ def _is_bytes(value: Value) -> bool:
 
 
 def _reader(calls: list[Call], images: list[Value]) -> Call | None:
-    """The layer that reads the images just as they were given, or after `nn.Flatten`: what lies between may scale."""
+    """The layer that reads the images as they were given, or a view, or after `nn.Flatten`: what lies between may scale."""
     raw = {id(value) for value in images}
     for call in calls:
-        if call.inputs and id(call.inputs[0]) in raw:
+        if call.inputs and (id(call.inputs[0]) in raw or id(call.inputs[0].viewed) in raw):
             if isinstance(call.module, _LAYERS):
                 return call
             if isinstance(call.module, nn.Flatten):

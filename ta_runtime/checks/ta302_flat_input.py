@@ -35,9 +35,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _is_main(value: Value, forward: Forward) -> bool:
-    """Whether a layer reads it as it was given: not a mask, timesteps, weights of classes."""
+    """Whether a layer reads it as it was given, or a view of it: not a mask, timesteps, weights of classes."""
     calls = (call for call in forward.calls if isinstance(call.module, _LAYERS))
-    return any(call.inputs and call.inputs[0] is value for call in calls)
+    return any(call.inputs and (call.inputs[0] is value or call.inputs[0].viewed is value) for call in calls)
 
 
 def _is_flat(value: Value) -> bool:

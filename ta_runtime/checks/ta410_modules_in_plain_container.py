@@ -74,8 +74,10 @@ def _containers(holder: nn.Module) -> Iterator[tuple[str, str, list[nn.Module | 
 
 
 def _elements(container: Any) -> list[nn.Module | nn.Parameter]:
-    values = container.values() if isinstance(container, dict) else container
-    return [value for value in values if isinstance(value, (nn.Module, nn.Parameter))]
+    """Its modules and parameters, also those of lists in it."""
+    values = list(container.values() if isinstance(container, dict) else container)
+    inner = [part for value in values if isinstance(value, (list, tuple)) for part in value]
+    return [value for value in values + inner if isinstance(value, (nn.Module, nn.Parameter))]
 
 
 def _trainable(element: nn.Module | nn.Parameter, registered: set[int], called: set[int]) -> bool:

@@ -41,7 +41,11 @@ def check_run(run: Run) -> Iterator[Suspicion]:
 
 
 def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> Iterator[Unrun]:
-    """The topmost modules, each with all it holds, that did not run and whose parameters have no gradient."""
+    """The topmost modules, each with all it holds, that did not run and whose parameters have no gradient.
+
+    Not what a library's class holds: the pooler of a BERT whose last hidden states are used is not the user's to remove.
+    """
+    own = {id(layer.module) for layer in model.own_layers}
     stack: list[tuple[str, nn.Module, bool]] = [("", model.module, False)]
     while stack:
         name, module, is_chosen = stack.pop()
@@ -50,6 +54,8 @@ def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> It
         if trainable and trainable <= missing and ran.isdisjoint(parts):
             layer = model.names.layer(model.module, name, module)
             yield Unrun(layer.place, layer.name, parts, trainable, is_chosen)
+            continue
+        if id(module) not in own:
             continue
         listed = isinstance(module, (nn.ModuleList, nn.ModuleDict)) and not ran.isdisjoint(parts)
         children = module.named_children()

@@ -63,14 +63,12 @@ class Backwards:
         return backward
 
     def _note_loss(self, loss: Tensor) -> None:
+        scaled, self._scaled = self._scaled, None
         window = self._session.window
         window.backwards += 1
         if not self._session.looks_at(window):
             return
-        unscaled = loss
-        if self._scaled is not None and self._scaled[0]() is loss:
-            unscaled = self._scaled[1]
-        self._scaled = None
+        unscaled = scaled[1] if scaled is not None and scaled[0]() is loss else loss
         if len(window.losses) < _MOST and _readable(unscaled):
             # The last one is held with its graph until the step, as the training code itself does: taking it off
             # would be one operation more. Of accumulated micro-batches the others are held without.

@@ -22,6 +22,10 @@ _keys = getattr(torch._C, "_TorchDispatchModeKey", None)
 _TRACERS = [key for name in ("PROXY", "FAKE") if (key := getattr(_keys, name, None)) is not None]
 
 
+_suspending: "list[Compilers]" = []  # audited steps of several sessions begin and end in any order
+_eager: list[Callable[[], object]] = []
+
+
 def traced() -> bool:
     """Whether a compiler, tracer or function transform runs the code: its tensors hold no numbers of the run."""
     return (
@@ -38,7 +42,6 @@ class Compilers:
     def __init__(self, on_use: Callable[[], None]) -> None:
         self._on_use = on_use
         self._undo: list[Callable[[], None]] = []
-        self._eager: list[Callable[[], object]] = []
         self._used = False
 
     @property
@@ -60,19 +63,24 @@ class Compilers:
             self._undo.pop()()
 
     def lift(self) -> None:
-        """Let compiled code run again."""
-        while self._eager:
-            self._eager.pop()()
+        """Let compiled code run again, if no other session needs it uncompiled."""
+        if self in _suspending:
+            _suspending.remove(self)
+            while not _suspending and _eager:
+                _eager.pop()()
 
     def suspend(self) -> None:
         """Run everything uncompiled until `lift`, nothing is recompiled for it."""
-        if self._eager:
+        if self in _suspending:
+            return
+        _suspending.append(self)
+        if len(_suspending) > 1:
             return
         stance = torch.compiler.set_stance("force_eager")
-        self._eager.append(lambda: stance.__exit__(None, None, None))  # back to the stance before
+        _eager.append(lambda: stance.__exit__(None, None, None))  # back to the stance before
         if (frames := sys.modules.get("torch._dynamo.eval_frame")) is not None:
             # its own `__call__` warns of global hooks, and then does the same
-            self._eager.append(Patch(frames.OptimizedModule, "__call__", _plain_call).undo)
+            _eager.append(Patch(frames.OptimizedModule, "__call__", _plain_call).undo)
 
     def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile(*args: Any, **kwargs: Any) -> Any:

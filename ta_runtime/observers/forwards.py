@@ -49,7 +49,7 @@ class Forwards:
         self._depth = 0  # of calls of the root inside itself
         self._forward: Forward | None = None  # None while what runs is not looked into
         self._seen = 0
-        self._held: list[tuple[Tensor, Value]] = []
+        self._held: list[tuple[Tensor, int, Value]] = []  # outputs, with their versions
         self._held_bytes = 0
         self._units: list[tuple[Tensor, Call]] = []  # the largest output of each unit
         self._rectified: list[tuple[Tensor, int, Call]] = []  # small outputs, with their versions
@@ -200,6 +200,10 @@ class Forwards:
             return known[1]
         value = Value.of("", tensor)
         if not tensor.requires_grad:
+            base = tensor._base
+            if base is not None and base.numel() == tensor.numel():
+                seen = self._given.get(id(base))
+                value.viewed = seen[1] if seen is not None and seen[0]() is base else None
             self._given[id(tensor)] = weakref.ref(tensor), value, _version(tensor)
         return value
 
@@ -209,13 +213,19 @@ class Forwards:
         if type(output) is not Tensor:
             with torch.no_grad():
                 output = local(output)
+            version = _version(output)
         if not measurable(output):
             return
+        last = self._held[-1] if self._held else None
+        passed = last is not None and last[0] is output and last[2] is value and version - last[1] <= 1
+        if passed:  # as it was, or the module works in place: what was not finite before is not so now either
+            self._held[-1] = output, version, value
         if isinstance(module, RECTIFIERS):  # what is finite stays so: its norm says nothing new
             self._rectify(output, version, call)
             return
-        self._held.append((output, value))
-        self._hold(output)
+        if not passed:
+            self._held.append((output, version, value))
+            self._hold(output)
         if isinstance(module, SATURATING):
             with torch.no_grad():
                 self._measure_saturation(module, output, call)
@@ -227,7 +237,7 @@ class Forwards:
                 self._flush()
 
     def _flush(self) -> None:
-        """Measure what is held, and let it go."""
+        """Measure what is held, and let it go; but not what was written to since: masks write infinities."""
         held, units, rectified = self._held, self._units, self._rectified
         self._held, self._held_bytes, self._units, self._rectified = [], 0, [], []
         readings = self._session.window.readings
@@ -236,8 +246,9 @@ class Forwards:
             for value, norm in zip(held_values, norms, strict=True):
                 value.norm = norm
 
-        held_values = [value for _, value in held]
-        readings.bulk([tensor for tensor, _ in held], deliver_norms)
+        held = [entry for entry in held if _version(entry[0]) == entry[1]]
+        held_values = [value for _, _, value in held]
+        readings.bulk([tensor for tensor, _, _ in held], deliver_norms)
         if units:
             self._read_units(units)
         if rectified:

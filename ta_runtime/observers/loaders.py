@@ -36,6 +36,7 @@ _SLICE = 256
 _WHOLE = _SLICES * _SLICE
 _REMEMBERED = 100_000  # hashes of one epoch
 _DIGESTS = 64
+_MOST = 256  # loaders of a run, which may build one an epoch: of more, the first
 _LITTLE = 64  # compressed bytes: what says less may well come again by chance
 
 # What numpy has a name for; others, such as bfloat16, are not hashed.
@@ -72,7 +73,7 @@ class Loaders:
         self._current: _Pass | None = None
         self._last: list[tuple[weakref.ref[Tensor], Loader]] = []
         self.found: list[Loader] = []
-        """Every loader that was iterated, in order of first use."""
+        """The loaders that were iterated, in order of first use."""
 
     def attach(self) -> None:
         self._patches = [
@@ -112,6 +113,8 @@ class Loaders:
     def _begin(self, loader: Any, iterator: Any) -> None:
         facts = self._facts.get(id(loader))
         if facts is None or facts.loader() is not loader:
+            if len(self.found) == _MOST:
+                return
             facts = Loader(weakref.ref(loader), BUILT.get(loader) or here(), workers=loader.num_workers)
             facts.once = _draws_once(loader)
             self._facts[id(loader)] = facts

@@ -1,6 +1,7 @@
 """Sees the loss functions of `torch.nn.functional`, and tensors moved without blocking, on audited steps alone.
 
-Functions have no hooks: for the step, those of the losses run other code. The criterion modules call them.
+Functions have no hooks: for the step, those of the losses run other code. The criterion modules call them. Sessions
+share that code, as they begin and end their audited steps in any order.
 """
 
 import inspect
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Copy, Loss, Value
+from ta_runtime.facts import Copy, Loss, Machine, Value
 from ta_runtime.observers.patching import Patch, Recoded, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
@@ -34,47 +35,31 @@ _MOST = 64  # calls of one step that are looked at
 _BY_CLASS = ("cross_entropy", "nll_loss")
 
 
+_attached: "list[Losses]" = []
+_patches: list[Patch | Recoded] = []
+
+
 class Losses:
     """Watches functions for one audited window."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._patches: list[Patch | Recoded] = []
-        self._record_guarded = session.guarded(self._record)
-        self._value_guarded = session.guarded(self._value)
-        self._copied_guarded = session.guarded(self._copied)
+        self.record = session.guarded(self._record)
+        self.value = session.guarded(self._value)
+        self.copied = session.guarded(self._copied)
 
     def attach(self) -> None:
-        functions = [getattr(nn.functional, name) for name in LOSSES]
-        own = [
-            function
-            for function in functions
-            if getattr(function, "__module__", "") == nn.functional.__name__
-        ]
-        self._patches = [
-            Recoded(function, self._loss) for function in own if not getattr(function, "__closure__", ())
-        ]
-        if self._session.machine.accelerator is not None:
-            self._patches += [Patch(Tensor, "to", self._to), Patch(Tensor, "cuda", self._to)]
+        _attached.append(self)
+        if len(_attached) == 1:
+            _patch(self._session.machine)
 
     def detach(self) -> None:
-        while self._patches:
-            self._patches.pop().undo()
+        _attached.remove(self)
+        if not _attached:
+            while _patches:
+                _patches.pop().undo()
 
     # -- losses -----------------------------------------------------------------------------------------------
-
-    def _loss(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def observed(*args: Any, **kwargs: Any) -> Any:
-            compiling = torch.compiler.is_compiling()
-            if compiling or not self._patches or not torch.is_grad_enabled() or overridden(args, kwargs):
-                return original(*args, **kwargs)
-            loss = self._record_guarded(original, args, kwargs)  # before it: it may raise
-            result = original(*args, **kwargs)
-            if loss is not None:
-                self._value_guarded(loss, result)
-            return result
-
-        return observed
 
     def _record(
         self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -123,15 +108,6 @@ class Losses:
 
     # -- copies -----------------------------------------------------------------------------------------------
 
-    def _to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-            result = original(tensor, *args, **kwargs)
-            if not torch.compiler.is_compiling() and self._patches and kwargs.get("non_blocking"):
-                self._copied_guarded(tensor, result)
-            return result
-
-        return observed
-
     def _copied(self, source: Tensor, result: Tensor) -> None:
         step = self._session.window.step
         if (
@@ -144,6 +120,43 @@ class Losses:
         pinned = torch.cuda.is_available() and source.is_pinned()
         loader = self._session.loaders.origin(source)
         step.copies.append(Copy(here(), source.device, result.device, True, pinned, loader))
+
+
+def _patch(machine: Machine) -> None:
+    functions = [getattr(nn.functional, name) for name in LOSSES]
+    own = [
+        function for function in functions if getattr(function, "__module__", "") == nn.functional.__name__
+    ]
+    _patches.extend(Recoded(function, _loss) for function in own if not getattr(function, "__closure__", ()))
+    if machine.accelerator is not None:
+        _patches.extend(Patch(Tensor, name, _to) for name in ("to", "cuda"))
+
+
+def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
+    def observed(*args: Any, **kwargs: Any) -> Any:
+        compiling = torch.compiler.is_compiling()
+        if compiling or not _attached or not torch.is_grad_enabled() or overridden(args, kwargs):
+            return original(*args, **kwargs)
+        # before it: it may raise
+        noted = [(losses, losses.record(original, args, kwargs)) for losses in tuple(_attached)]
+        result = original(*args, **kwargs)
+        for losses, loss in noted:
+            if loss is not None:
+                losses.value(loss, result)
+        return result
+
+    return observed
+
+
+def _to(original: Callable[..., Any]) -> Callable[..., Any]:
+    def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+        result = original(tensor, *args, **kwargs)
+        if not torch.compiler.is_compiling() and kwargs.get("non_blocking"):
+            for losses in tuple(_attached):
+                losses.copied(tensor, result)
+        return result
+
+    return observed
 
 
 @cache

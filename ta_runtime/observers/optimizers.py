@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -58,8 +59,9 @@ class Optimizers:
 
     def attach(self) -> None:
         # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
-        before = torch.compiler.disable(self._session.guarded(self._before, leads=True))
-        after = torch.compiler.disable(self._session.guarded(self._after))
+        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
+        before = disable(self._session.guarded(self._before, leads=True))
+        after = disable(self._session.guarded(self._after))
         self._undo = [
             register_optimizer_step_pre_hook(before).remove,
             register_optimizer_step_post_hook(after).remove,
@@ -102,6 +104,9 @@ class Optimizers:
 
     def _after(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         session = self._session
+        if not session.watches(optimizer):
+            session.window.forget()  # the losses and the clipping were for this step
+            return
         key = id(optimizer)
         if key not in self._running:
             return
@@ -123,12 +128,13 @@ class Optimizers:
 
     def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A scaler that finds an overflow does not call the optimizer: no hook would tell."""
+        skipped = self._session.guarded(self._session.skipped)
 
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             count = self._session.step_count
             result = original(scaler, optimizer, *args, **kwargs)
             if self._undo and self._session.step_count == count:
-                self._session.skipped(optimizer)
+                skipped(optimizer)
             return result
 
         return step
@@ -326,11 +332,11 @@ def _calls_itself(optimizer: torch.optim.Optimizer) -> bool:
     Looks at the stack, as a step that raised leaves the same traces in `_running`.
     """
     depth = 0
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_qualname == _STEP and frame.f_locals.get("self") is optimizer:
             depth += 1
             if depth == 2:
                 return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False

@@ -7,7 +7,12 @@ from transformers import BertConfig, BertForSequenceClassification, get_linear_s
 set_seed(0)
 accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
 config = BertConfig(
-    vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, num_labels=2
+    vocab_size=100,
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=64,
+    num_labels=2,
 )
 model = BertForSequenceClassification(config)
 ids = torch.randint(5, 100, (320, 12))
@@ -19,7 +24,7 @@ lr_scheduler = get_linear_schedule_with_warmup(optimizer, num_warmup_steps=10, n
 model, optimizer, train_dataloader, eval_dataloader, lr_scheduler = accelerator.prepare(
     model, optimizer, train_dataloader, eval_dataloader, lr_scheduler
 )
-for epoch in range(3):
+for _epoch in range(3):
     model.train()
     for input_ids, attention_mask, labels in train_dataloader:
         with accelerator.accumulate(model):

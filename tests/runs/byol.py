@@ -26,7 +26,9 @@ class BYOL(nn.Module):
 
     @torch.no_grad()
     def update_moving_average(self):
-        for current, ma in zip(self.online_encoder.parameters(), self.target_encoder.parameters()):
+        for current, ma in zip(
+            self.online_encoder.parameters(), self.target_encoder.parameters(), strict=False
+        ):
             ma.data = ma.data * self.decay + (1 - self.decay) * current.data
 
     def forward(self, one, two):
@@ -43,7 +45,11 @@ def loss_fn(x, y):
 
 torch.manual_seed(0)
 net = nn.Sequential(
-    nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    nn.Conv2d(3, 16, 3, 2, 1, bias=False),
+    nn.BatchNorm2d(16),
+    nn.ReLU(),
+    nn.AdaptiveAvgPool2d(1),
+    nn.Flatten(),
 )
 learner = BYOL(net, 16)
 opt = torch.optim.Adam(learner.parameters(), lr=3e-4)

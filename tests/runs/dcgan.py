@@ -54,7 +54,7 @@ netD.apply(weights_init)
 criterion = nn.BCELoss()
 optimizerD = torch.optim.Adam(netD.parameters(), lr=0.0002, betas=(0.5, 0.999))
 optimizerG = torch.optim.Adam(netG.parameters(), lr=0.0002, betas=(0.5, 0.999))
-for i in range(70):
+for _i in range(70):
     real = torch.tanh(torch.randn(16, 3, 1, 1) + 0.2 * torch.randn(16, 3, 16, 16))
     netD.zero_grad()
     label = torch.full((16,), 1.0)

@@ -71,7 +71,7 @@ alphas_cumprod = torch.cumprod(1 - betas, 0)
 model = UNet()
 ema = copy.deepcopy(model).requires_grad_(False)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.0)
-for step in range(60):
+for _step in range(60):
     x = (torch.randn(8, 3, 1, 1) + 0.1 * torch.randn(8, 3, 16, 16)).clamp(-1, 1)
     t = torch.randint(0, 1000, (8,))
     noise = torch.randn_like(x)
@@ -81,5 +81,5 @@ for step in range(60):
     loss.backward()
     optimizer.step()
     with torch.no_grad():
-        for source, target in zip(model.parameters(), ema.parameters()):
+        for source, target in zip(model.parameters(), ema.parameters(), strict=False):
             target.mul_(0.99).add_(source, alpha=0.01)

@@ -35,7 +35,9 @@ for _ in range(60):
     student_logits = student(inputs)
     soft_targets = nn.functional.softmax(teacher_logits / T, dim=-1)
     soft_prob = nn.functional.log_softmax(student_logits / T, dim=-1)
-    soft_targets_loss = torch.sum(soft_targets * (soft_targets.log() - soft_prob)) / soft_prob.size()[0] * (T**2)
+    soft_targets_loss = (
+        torch.sum(soft_targets * (soft_targets.log() - soft_prob)) / soft_prob.size()[0] * (T**2)
+    )
     loss = 0.25 * soft_targets_loss + 0.75 * ce_loss(student_logits, labels)
     loss.backward()
     optimizer.step()

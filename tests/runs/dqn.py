@@ -27,7 +27,7 @@ random.seed(0)
 policy_net, target_net = DQN(4, 2), DQN(4, 2)
 target_net.load_state_dict(policy_net.state_dict())
 optimizer = torch.optim.AdamW(policy_net.parameters(), lr=3e-4, amsgrad=True)
-memory = deque([], maxlen=1000)
+memory = deque(maxlen=1000)
 
 
 def select_action(state, epsilon):
@@ -40,7 +40,7 @@ def select_action(state, epsilon):
 def optimize_model(batch_size=32, gamma=0.99):
     if len(memory) < batch_size:
         return
-    batch = Transition(*zip(*random.sample(memory, batch_size)))
+    batch = Transition(*zip(*random.sample(memory, batch_size), strict=False))
     non_final_mask = torch.tensor([s is not None for s in batch.next_state], dtype=torch.bool)
     non_final_next_states = torch.cat([s for s in batch.next_state if s is not None])
     values = policy_net(torch.cat(batch.state)).gather(1, torch.cat(batch.action))
@@ -55,7 +55,7 @@ def optimize_model(batch_size=32, gamma=0.99):
     optimizer.step()
 
 
-for episode in range(12):
+for _episode in range(12):
     state = 0.05 * torch.randn(1, 4)
     for t in range(15):
         action = select_action(state, epsilon=0.5)

@@ -45,7 +45,7 @@ adj = adj + torch.eye(nodes)
 adj = (adj / adj.sum(1, keepdim=True)).to_sparse()
 model = GCN(features, 16, 5, 0.5)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-for epoch in range(100):
+for _epoch in range(100):
     model.train()
     optimizer.zero_grad()
     output = model(x, adj)

@@ -20,5 +20,5 @@ def closure():
     return loss
 
 
-for i in range(20):
+for _i in range(20):
     optimizer.step(closure)

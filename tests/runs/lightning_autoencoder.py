@@ -36,4 +36,6 @@ trainer = L.Trainer(
     max_epochs=5, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     accelerator="cpu",
 )  # fmt: skip
-trainer.fit(LitAutoEncoder(), DataLoader(train, batch_size=32, shuffle=True), DataLoader(validation, batch_size=32))
+trainer.fit(
+    LitAutoEncoder(), DataLoader(train, batch_size=32, shuffle=True), DataLoader(validation, batch_size=32)
+)

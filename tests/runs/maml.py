@@ -13,15 +13,15 @@ def sample(amplitude, phase, count=10):
     return x, amplitude * torch.sin(x + phase)
 
 
-for iteration in range(60):
+for _iteration in range(60):
     meta_optimizer.zero_grad()
-    for task in range(4):
+    for _task in range(4):
         amplitude, phase = 0.1 + 4.9 * torch.rand(()), torch.pi * torch.rand(())
         x, y = sample(amplitude, phase)
         weights = dict(model.named_parameters())
         loss = F.mse_loss(functional_call(model, weights, x), y)
         gradients = torch.autograd.grad(loss, weights.values(), create_graph=True)
-        weights = {name: w - 0.01 * g for (name, w), g in zip(weights.items(), gradients)}
+        weights = {name: w - 0.01 * g for (name, w), g in zip(weights.items(), gradients, strict=False)}
         x, y = sample(amplitude, phase)
         outer = F.mse_loss(functional_call(model, weights, x), y)
         (outer / 4).backward()

@@ -9,8 +9,12 @@ from torch.nn import functional as F
 class MultiTask(nn.Module):
     def __init__(self):
         super().__init__()
-        self.trunk = nn.Sequential(nn.Linear(16, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 64), nn.GELU())
-        self.heads = nn.ModuleDict({"class": nn.Linear(64, 5), "value": nn.Linear(64, 1), "tags": nn.Linear(64, 3)})
+        self.trunk = nn.Sequential(
+            nn.Linear(16, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 64), nn.GELU()
+        )
+        self.heads = nn.ModuleDict(
+            {"class": nn.Linear(64, 5), "value": nn.Linear(64, 1), "tags": nn.Linear(64, 3)}
+        )
 
     def forward(self, x, task):
         return self.heads[task](self.trunk(x))

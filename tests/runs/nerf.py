@@ -9,8 +9,7 @@ class NeRF(nn.Module):
         super().__init__()
         self.skips = skips
         self.pts_linears = nn.ModuleList(
-            [nn.Linear(input_ch, W)]
-            + [nn.Linear(W + input_ch if i in skips else W, W) for i in range(D - 1)]
+            [nn.Linear(input_ch, W)] + [nn.Linear(W + input_ch if i in skips else W, W) for i in range(D - 1)]
         )
         self.output_linear = nn.Linear(W, 3)
 

@@ -6,7 +6,7 @@ from torch.optim import Optimizer
 
 class Lion(Optimizer):
     def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
-        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -24,7 +24,7 @@ class Lion(Optimizer):
 
 class Shampoo(Optimizer):
     def __init__(self, params, lr=1e-1, momentum=0.9, epsilon=1e-4):
-        super().__init__(params, dict(lr=lr, momentum=momentum, epsilon=epsilon))
+        super().__init__(params, {"lr": lr, "momentum": momentum, "epsilon": epsilon})
 
     def step(self, closure=None):
         loss = closure() if closure is not None else None
@@ -64,7 +64,7 @@ for make in makers:
         x = torch.randn(32, 16)
         y = (x @ truth).argmax(1)
 
-        def closure():
+        def closure(model=model, x=x, y=y):
             model.zero_grad()
             loss = nn.functional.cross_entropy(model(x), y)
             loss.backward()

@@ -13,7 +13,9 @@ class SAM(torch.optim.Optimizer):
 
     @torch.no_grad()
     def first_step(self, zero_grad=False):
-        norms = [p.grad.norm(p=2) for group in self.param_groups for p in group["params"] if p.grad is not None]
+        norms = [
+            p.grad.norm(p=2) for group in self.param_groups for p in group["params"] if p.grad is not None
+        ]
         grad_norm = torch.norm(torch.stack(norms), p=2)
         for group in self.param_groups:
             scale = group["rho"] / (grad_norm + 1e-12)
@@ -54,7 +56,7 @@ for by_closure in (False, True):
         y = (x @ truth).argmax(1)
         if by_closure:
 
-            def closure():
+            def closure(model=model, x=x, y=y):
                 loss = F.cross_entropy(model(x), y)
                 loss.backward()
                 return loss

@@ -17,10 +17,16 @@ x = torch.stack(
 )
 y = 0.02 * (x[:, 0] - 1950) + 0.03 * x[:, 1] + 0.1 * x[:, 2]
 model = nn.Sequential(
-    nn.BatchNorm1d(5), nn.Linear(5, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1)
+    nn.BatchNorm1d(5),
+    nn.Linear(5, 64),
+    nn.ReLU(),
+    nn.Dropout(0.1),
+    nn.Linear(64, 32),
+    nn.ReLU(),
+    nn.Linear(32, 1),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(8):
+for _epoch in range(8):
     for features, target in DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True):
         loss = nn.functional.mse_loss(model(features), target.unsqueeze(1))
         optimizer.zero_grad()

@@ -42,7 +42,7 @@ model = TripletNet(EmbeddingNet())
 loss_fn = nn.TripletMarginLoss(margin=1.0)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 8, gamma=0.1)
-for epoch in range(6):
+for _epoch in range(6):
     model.train()
     for anchor, positive, negative in DataLoader(Triplets(), batch_size=32, shuffle=True):
         optimizer.zero_grad()

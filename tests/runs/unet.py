@@ -53,13 +53,15 @@ optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-5, weight_decay=1e-8, 
 scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, "max", patience=5)
 scaler = torch.amp.GradScaler("cpu", enabled=False)
 criterion = nn.CrossEntropyLoss()
-for step in range(60):
+for _step in range(60):
     images = F.interpolate(torch.rand(4, 3, 4, 4), size=32)
     masks = (images.mean(1) > 0.5).long()
     with torch.autocast("cpu", enabled=False):
         prediction = model(images)
         loss = criterion(prediction, masks)
-        loss += dice_loss(F.softmax(prediction, dim=1).float(), F.one_hot(masks, 2).permute(0, 3, 1, 2).float())
+        loss += dice_loss(
+            F.softmax(prediction, dim=1).float(), F.one_hot(masks, 2).permute(0, 3, 1, 2).float()
+        )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)

@@ -39,7 +39,7 @@ data = (torch.rand(640, 1, 28, 28) > 0.8).float() * torch.rand(640, 1, 28, 28)
 loader = torch.utils.data.DataLoader(data, batch_size=64, shuffle=True)
 model = VAE()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(8):
+for _epoch in range(8):
     model.train()
     for batch in loader:
         optimizer.zero_grad()

@@ -19,7 +19,7 @@ def gradient_penalty(real, fake):
     return ((gradients.norm(2, dim=1) - 1) ** 2).mean() * 0.1
 
 
-for iteration in range(60):
+for _iteration in range(60):
     for p in netD.parameters():
         p.requires_grad = True
     for _ in range(3):
