@@ -365,9 +365,12 @@ class Session:
 
     def _look_closer(self, step: Step) -> None:
         """Audit the next step as well, for a sample that did not change, to compare all of it, and for a streak."""
+        closer = self.optimizers.closer
         for update in step.updates:
-            if update.change == 0.0 and not update.exact:
-                self.optimizers.closer.add(id(update.tensor))
+            if update.change != 0.0 or not update.gradient:
+                closer.discard(id(update.tensor))
+            elif not update.exact:
+                closer.add(id(update.tensor))
                 self._armed = max(self._armed, 1)
         if self.history.is_waiting:
             self._armed = max(self._armed, 1)

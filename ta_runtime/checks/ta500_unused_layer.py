@@ -55,8 +55,8 @@ def _unrun(model: Model, ran: AbstractSet[int], missing: AbstractSet[int]) -> It
             layer = model.names.layer(model.module, name, module)
             yield Unrun(layer.place, layer.name, parts, trainable, is_chosen)
             continue
-        if id(module) not in own:
-            continue
+        if id(module) not in own or isinstance(module, nn.MultiheadAttention):
+            continue  # attention never calls its `out_proj`
         listed = isinstance(module, (nn.ModuleList, nn.ModuleDict)) and not ran.isdisjoint(parts)
         children = module.named_children()
         stack += [(f"{name}.{key}" if name else key, child, is_chosen or listed) for key, child in children]
