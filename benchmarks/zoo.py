@@ -4,11 +4,13 @@
 """
 
 import argparse
+import atexit
 import json
 import logging
 import os
 import re
 import runpy
+import shutil
 import signal
 import sys
 import tempfile
@@ -540,6 +542,7 @@ def _told(finding: Finding) -> dict[str, str]:
 def _as_own() -> None:
     """Put the packages where they are not known as a library's, so that the rules see their classes as the user's."""
     folder = Path(tempfile.mkdtemp(prefix="zoo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # links: what they point to stays
     for package in PACKAGES:
         spec = find_spec(package)
         if spec is not None and spec.submodule_search_locations:

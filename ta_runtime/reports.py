@@ -54,7 +54,7 @@ def rendered(
 
         return sarif_log(
             findings,
-            rules,
+            {rule.id: rule for rule in rules.values() if "runtime" in rule.observers},
             version=__version__,
             root=root,
             category=CATEGORY,

@@ -25,7 +25,7 @@ def observed(
         audit.start()
         namespace = {"__name__": "__main__", "__file__": str(script)}
         try:
-            exec(compile(code, str(script), "exec"), namespace)
+            exec(compile(code, str(script), "exec"), namespace)  # noqa: S102
         except AssertionError:
             raise
         except Exception as error:  # noqa: BLE001

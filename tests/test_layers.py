@@ -37,7 +37,17 @@ RUNTIME_ALLOWED = {
     "incidents": {"facts", "places"},
     "observers": {"facts", "places", "readings", "tree", "window", "session"},
     "checks": {"facts", "history", "places"},
-    "session": {"checks", "facts", "history", "incidents", "names", "observers", "places", "settings", "window"},
+    "session": {
+        "checks",
+        "facts",
+        "history",
+        "incidents",
+        "names",
+        "observers",
+        "places",
+        "settings",
+        "window",
+    },
     "finding": {"incidents", "places", "settings"},
     "ranks": {"incidents", "places"},
     "reports": {"ranks"},
@@ -60,7 +70,10 @@ def imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: imports are absolute, so that the arrows can be read"
             names = [alias.name for alias in node.names]
             module = node.module or ""
-            found.update(f"{module}.{name}" for name in names) if module in ("ta_lint", "ta_runtime") else found.add(module)
+            found.update(f"{module}.{name}" for name in names) if module in (
+                "ta_lint",
+                "ta_runtime",
+            ) else found.add(module)
     return found
 
 
@@ -83,7 +96,9 @@ def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
 def test_a_module_of_the_run_imports_only_what_its_layer_may(path: Path) -> None:
     own = path.relative_to(ROOT / "ta_runtime").parts[0].removesuffix(".py")
     found = imports(path)
-    outside = {part(name) for name in found if name.split(".")[0] == "ta_runtime"} - RUNTIME_ALLOWED[own] - {own}
+    outside = (
+        {part(name) for name in found if name.split(".")[0] == "ta_runtime"} - RUNTIME_ALLOWED[own] - {own}
+    )
     assert not outside
     linter = {name for name in found if name.split(".")[0] == "ta_lint"}
     assert all(name == "ta_lint.__version__" or name.startswith("ta_lint.core") for name in linter), linter
@@ -153,4 +168,6 @@ def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
     modules = set(ran.stdout.rpartition("loaded:")[2].split())
     assert "ta_lint.core.catalogue" in modules
     assert not {name for name in modules if name.split(".")[0] in ("libcst", "pyflakes", "sarif_om", "rich")}
-    assert not {name for name in modules if name.startswith("ta_lint.") and not name.startswith("ta_lint.core")}
+    assert not {
+        name for name in modules if name.startswith("ta_lint.") and not name.startswith("ta_lint.core")
+    }

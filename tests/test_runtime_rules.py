@@ -15,7 +15,11 @@ from ta_lint.core.catalogue import catalogue
 from ta_runtime import checks
 
 ROOT = Path(__file__).parents[1]
-PAGES = [page for page in sorted((ROOT / "rules").glob("TA*.md")) if "runtime" in catalogue()[page.stem[:5]].observers]
+PAGES = [
+    page
+    for page in sorted((ROOT / "rules").glob("TA*.md"))
+    if "runtime" in catalogue()[page.stem[:5]].observers
+]
 PAGE_BLOCKS = [block for page in PAGES for block in blocks(page) if page.stem[:5] in checks.stems()]
 CASE_BLOCKS = [
     block

@@ -48,7 +48,9 @@ def test_a_result_of_a_run_tells_what_was_measured_and_when(tmp_path: Path) -> N
 
 
 def test_what_a_run_hid_is_a_notification(tmp_path: Path) -> None:
-    text = sarif_log([], catalogue(), version="0.1.0", notes=["Not seen: the layers inside a compiled model."])
+    text = sarif_log(
+        [], catalogue(), version="0.1.0", notes=["Not seen: the layers inside a compiled model."]
+    )
     [invocation] = json.loads(text)["runs"][0]["invocations"]
     assert invocation["executionSuccessful"] is True
     [notification] = invocation["toolExecutionNotifications"]

@@ -66,5 +66,7 @@ def load(rule: str) -> list[Check]:
         if (function := getattr(module, f"check_{fact}", None)) is not None
     ]
     if not found:
-        raise TypeError(f"{module.__name__}: no check_model, check_optimizer, check_gradients, check_step or check_run")
+        raise TypeError(
+            f"{module.__name__}: no check_model, check_optimizer, check_gradients, check_step or check_run"
+        )
     return found
