@@ -89,7 +89,7 @@ default = true
 precision = "low"
 fix = "none"
 tags = ["review"]
-since = "0.2"
+since = "0.1"
 ```
 A learning rate is above one.
 
