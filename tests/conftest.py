@@ -16,6 +16,12 @@ def _nothing_compiled() -> Iterator[None]:
         sys.modules["torch._dynamo"].reset()
 
 
+@pytest.fixture(autouse=True)
+def _the_path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that run in this process look for modules where they are called, as their own process would."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
 @pytest.fixture
 def validate_sarif(tmp_path: Path) -> Callable[[str], list[str]]:
     """What Microsoft's validator says about the text of a SARIF log; see `sarif_validator.validate`."""
