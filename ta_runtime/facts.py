@@ -432,7 +432,7 @@ class Step:
     """One audited step: everything from the end of the step before to the end of `optimizer.step()`.
 
     The first four, of the others each fourth, and those that look closer at something are `thorough`: only they have
-    `updates`, `states` and `filters`, which say little more when they are asked for at every step.
+    `updates`, `states` and `filters`, and the `dead` and `saturated` of calls, which hardly change from step to step.
     """
 
     index: int

@@ -277,14 +277,15 @@ class Session:
 
     def _next_window(self, index: int) -> Window:
         every = self.settings.every_n_steps
-        audited = self._armed > 0 or (every > 0 and index % every == 0)
+        armed = self._armed > 0
+        audited = armed or (every > 0 and index % every == 0)
         self._armed = max(self._armed - 1, 0)
-        return Window(index, self._audited_step(index) if audited else None)
+        return Window(index, self._audited_step(index, closer=armed) if audited else None)
 
-    def _audited_step(self, index: int) -> Step:
+    def _audited_step(self, index: int, *, closer: bool) -> Step:
         number, self._audits = self._audits, self._audits + 1
-        thorough = number < _THOROUGH or number % _THOROUGH == 0 or bool(self.optimizers.closer)
-        thorough |= self.history.is_waiting
+        thorough = number < _THOROUGH or number % _THOROUGH == 0
+        thorough |= closer or bool(self.optimizers.closer) or self.history.is_waiting
         self.history.is_waiting = False
         return Step(index, NOWHERE, self.machine, history=self.history, thorough=thorough)
 
@@ -411,7 +412,7 @@ class Session:
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
         if self.started and self.window.step is None:
-            self.window.step = self._audited_step(self.window.index)
+            self.window.step = self._audited_step(self.window.index, closer=True)
             self._follow_window()
 
     # -- what goes wrong --------------------------------------------------------------------------------------

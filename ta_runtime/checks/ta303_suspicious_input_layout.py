@@ -6,6 +6,7 @@ from torch import nn
 
 from ta_runtime.facts import Call, Forward, Step, Suspicion
 
+OF_STRUCTURE = True
 LEAST_SIDE = 16
 """Below it a feature map may be as small as its channels are many."""
 _CHANNELS = (1, 3, 4)

@@ -48,6 +48,7 @@ class Forwards:
         self._root: nn.Module | None = None
         self._depth = 0  # of calls of the root inside itself
         self._forward: Forward | None = None  # None while what runs is not looked into
+        self._thorough = True
         self._seen = 0
         self._held: list[tuple[Tensor, int, Value]] = []  # outputs, with their versions
         self._held_bytes = 0
@@ -146,6 +147,7 @@ class Forwards:
             autocast=_autocast(module),
         )
         window.step.forwards.append(forward)
+        self._thorough = window.step.thorough
         if forward.grad_enabled:
             self._forward = forward
             with torch.no_grad():
@@ -221,12 +223,13 @@ class Forwards:
         if passed:  # as it was, or the module works in place: what was not finite before is not so now either
             self._held[-1] = output, version, value
         if isinstance(module, RECTIFIERS):  # what is finite stays so: its norm says nothing new
-            self._rectify(output, version, call)
+            if self._thorough:
+                self._rectify(output, version, call)
             return
         if not passed:
             self._held.append((output, version, value))
             self._hold(output)
-        if isinstance(module, SATURATING):
+        if self._thorough and isinstance(module, SATURATING):
             with torch.no_grad():
                 self._measure_saturation(module, output, call)
 
@@ -371,7 +374,10 @@ def _unit_axis(output: Tensor) -> int:
 
 
 def _version(tensor: Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
+    try:
+        return tensor._version
+    except RuntimeError:  # a tensor of inference mode has none
+        return 0
 
 
 def _has_parameters(module: nn.Module) -> bool:
