@@ -161,7 +161,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.core import baseline
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
-    from ta_lint.core.files import encodable
+    from ta_lint.core.files import display, encodable
     from ta_lint.discovery import discover
     from ta_lint.runner import lint_files
 
@@ -211,14 +211,6 @@ def _check(arguments: argparse.Namespace) -> int:
         )
     failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
-
-
-def display(path: Path) -> str:
-    """A path as the user would type it here."""
-    try:
-        return os.path.relpath(path)
-    except ValueError:  # on another drive
-        return str(path)
 
 
 def _options(arguments: argparse.Namespace) -> "Options":
@@ -274,6 +266,7 @@ def _rendered(
 ) -> str:
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.files import display
     from ta_lint.core.source import Source, Unreadable, decode, read
 
     def read_lines(path: str) -> list[str]:

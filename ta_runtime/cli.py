@@ -518,7 +518,8 @@ def _own_stdout(arguments: argparse.Namespace) -> "Iterator[TextIO]":
 
 def _report(arguments: argparse.Namespace, audit: "Audit", stream: TextIO) -> int:
     """Record the baseline, or print what was asked for; returns an exit status, without regard to findings."""
-    from ta_runtime.reports import display, error_line, wants_color
+    from ta_lint.core.files import display
+    from ta_runtime.reports import error_line, wants_color
 
     written = ERROR if any(file.complaint is not None for file in audit.files) else CLEAN
     known = audit.settings.baseline

@@ -14,7 +14,7 @@ from ta_lint import __version__
 from ta_lint.core import report
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import UsageError
-from ta_lint.core.files import write_atomically
+from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, Unreadable, decode, read
 from ta_runtime import ranks
@@ -247,14 +247,6 @@ def _print(line: str, stream: TextIO | None) -> None:
 
 def wants_color(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def display(path: Path) -> str:
-    """A path as the user would type it here."""
-    try:
-        return os.path.relpath(path)
-    except (ValueError, OSError):  # on another drive, or the working folder is gone
-        return str(path)
 
 
 def _lines(path: Path) -> list[str]:

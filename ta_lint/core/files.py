@@ -1,4 +1,4 @@
-"""Writing a file so that a reader never sees half of it, nor bytes that are no text."""
+"""Files as users meet them: written so that a reader never sees half of one, nor bytes that are no text; and named."""
 
 import os
 import tempfile
@@ -39,6 +39,14 @@ def write_atomically(path: Path, text: str) -> None:
 def encodable(text: str) -> str:
     """The text with lone surrogates, from undecodable file names, spelled out: JSON readers reject them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def display(path: Path) -> str:
+    """A path as the user would type it here."""
+    try:
+        return os.path.relpath(path)
+    except (ValueError, OSError):  # on another drive, or the working folder is gone
+        return str(path)
 
 
 def _umask() -> int:
