@@ -172,7 +172,7 @@ class Audit:
         session = self.session
         rank, size = ranks.rank(), ranks.world_size()
         if rank:
-            session.conclude(rank, size)
+            session.conclude(rank)
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
         digests = [loader.digests for loader in session.loaders.found]
         files = [str(file.written) for file in self.files if file.written is not None]
@@ -186,7 +186,7 @@ class Audit:
             self._received |= received
             absent = sorted(set(range(1, size)) - received.keys())
             self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
-        session.conclude(rank, size, {other: seen.digests for other, seen in self._received.items()})
+        session.conclude(rank, {other: seen.digests for other, seen in self._received.items()})
         self.save()
         if self.files and all(file.written and not file.complaint for file in self.files):
             for seen in self._received.values():

@@ -357,7 +357,6 @@ class Gradients:
     """How many backward passes ran since the last step, 0 if that was not seen."""
     sharded: bool = False
     skipped: bool = False
-    scale: float = 1.0
 
     def parameter(self, index: int) -> Parameter:
         return self.optimizer.names.parameter(self.tensors[index], self.optimizer)
@@ -458,15 +457,13 @@ class Step:
 
 @dataclass(slots=True)
 class Run:
-    """The whole run, at its end. `seconds` is from the first to the last optimizer step."""
+    """The whole run, at its end."""
 
     steps: int
     machine: Machine
     loaders: list[Loader]
     history: "History"
-    seconds: float = 0.0
     rank: int = 0
-    world_size: int = 1
     peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
     """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""
     data_parallel: bool = False

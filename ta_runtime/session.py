@@ -6,7 +6,6 @@ Whatever goes wrong in here stays in here; the run goes on as it would have.
 
 import sys
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -85,8 +84,6 @@ class Session:
         self._armed = 0
         self._audits = 0
         self._pending: deque[Window] = deque()
-        self._first_step: float | None = None
-        self._last_step: float | None = None
         self._thread = threading.get_ident()
         self.compilers = Compilers(self._compiles)
         self._settle = self.guarded(self._judge_arrived)  # when a model is built: the one before may be gone
@@ -131,20 +128,15 @@ class Session:
         if not self._depth:
             _take_off()
 
-    def conclude(
-        self, rank: int = 0, world_size: int = 1, peers: Mapping[int, list[list[str]]] | None = None
-    ) -> None:
+    def conclude(self, rank: int = 0, peers: Mapping[int, list[list[str]]] | None = None) -> None:
         """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
-        seconds = (self._last_step or 0.0) - (self._first_step or 0.0)
         found = self.loaders.found
         run = Run(
             self.step_count,
             self.machine,
             found,
             self.history,
-            seconds,
             rank,
-            world_size,
             dict(peers or {}),
             self._data_parallel,
         )
@@ -232,9 +224,6 @@ class Session:
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped; with the last of those in use, the step of the run is over."""
         self.step_count += 1
-        self._last_step = time.perf_counter()
-        if self._first_step is None:
-            self._first_step = self._last_step
         self.loaders.stepped()
         stepped = self.window.stepped
         stepped[id(optimizer)] = weakref.ref(optimizer)

@@ -158,7 +158,7 @@ def loaded(**fields: object) -> Loader:
 def run(
     loader: Loader, peers: dict[int, list[list[str]]] | None = None, *, data_parallel: bool = True
 ) -> Run:
-    return Run(20, CPU, [loader], History(), world_size=2, peers=peers or {}, data_parallel=data_parallel)
+    return Run(20, CPU, [loader], History(), peers=peers or {}, data_parallel=data_parallel)
 
 
 @pytest.mark.parametrize(("repeats", "batches", "found"), [(3, 20, 1), (2, 20, 0), (3, 31, 0)])

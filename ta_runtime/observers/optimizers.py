@@ -204,7 +204,6 @@ class Optimizers:
             norms = values[:taken]
             divisor = beside.get("scale", [1.0])[0]
             if divisor != 1.0:
-                facts.scale = divisor
                 norms = [norm / divisor for norm in norms]
             facts.total = math.hypot(*norms) if norms else None
             if taken == count:
