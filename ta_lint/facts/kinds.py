@@ -19,6 +19,8 @@ class Kind(StrEnum):
     CRITERION = "criterion"
     MODULE = "module"
     PARAMETER = "parameter"
+    TENSOR = "tensor"
+    DATASET = "dataset"
     DATALOADER = "dataloader"
     SAMPLER = "sampler"
 

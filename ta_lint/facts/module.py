@@ -10,6 +10,7 @@ from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activations
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.containers import Containers
+from ta_lint.facts.edits import Fix
 from ta_lint.facts.graphs import Graphs
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.layers import Layers
@@ -22,12 +23,13 @@ from ta_lint.facts.tree import Node, Tree
 class Suspicion:
     """What a check returns: the node to point at, and what is wrong with it.
 
-    `related` are further nodes, each with what it explains.
+    `related` are further nodes, each with what it explains; `fix` is how to put it right, where that is certain.
     """
 
     node: Node
     message: str
     related: tuple[tuple[Node, str], ...] = ()
+    fix: Fix | None = None
 
 
 class Module:
@@ -103,8 +105,26 @@ class Module:
         ]
 
     def code(self, node: Node) -> str:
-        """The source of an expression, on one line."""
-        return " ".join(self.tree.root.code_for_node(node).split())
+        """The source of an expression, on one line, for a message."""
+        return " ".join(self.verbatim(node).split())
+
+    def verbatim(self, node: Node) -> str:
+        """The source of an expression as it is written, for a fix."""
+        return self.tree.root.code_for_node(node)
+
+    def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
+        """How code at a node can name `module.name`: the spelling, and the import statements that it needs.
+
+        By the file's own imports if they reach it: `deepcopy` after `from copy import deepcopy`. None where the name
+        of the module means something else in this file.
+        """
+        found = self.names.spelling(qualified, at)
+        if found is not None:
+            return found, ()
+        module = qualified.rpartition(".")[0]
+        if self.names.is_bound(module.partition(".")[0]):
+            return None
+        return qualified, (f"import {module}",)
 
     def number(self, node: Node) -> float | None:
         """The number behind an expression: a literal, signed or not, or names that lead to one."""

@@ -300,6 +300,24 @@ class Names:
             self._qualified[node] = _canonical(found) if found is not None else None
         return self._qualified[node]
 
+    def spelling(self, qualified: str, at: Node) -> str | None:
+        """How code at a node names something by what the file imports; the shortest, None where nothing reaches it."""
+        spellings: dict[str, str] = {}
+        nearer: set[str] = set()
+        for scope in self._scopes(at):
+            bound = self._bindings.get(scope, {})
+            for name, bindings in bound.items():
+                brought = {binding.qualified for binding in bindings}
+                whole = brought.pop() if len(brought) == 1 and name not in nearer else None
+                if whole is not None and (qualified == whole or qualified.startswith(f"{whole}.")):
+                    spellings[whole] = name + qualified.removeprefix(whole)
+            nearer.update(bound)
+        return spellings[max(spellings, key=len)] if spellings else None
+
+    def is_bound(self, name: str) -> bool:
+        """Whether a name is bound anywhere in the file, in whatever scope."""
+        return any(name in bound for bound in self._bindings.values())
+
     def _resolve(self, node: Node, depth: int) -> str | None:
         if depth == 0:
             return None
