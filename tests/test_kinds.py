@@ -65,15 +65,15 @@ def test_a_constructor_gives_the_kind(expression: str, expected: Kind) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "torch.zeros(1)",
         "torchvision.models.list_models()",
         "torchvision.models.get_model_weights('resnet18')",
-        "nn.functional.mse_loss(a, b)",
         "nn.Linear",
         "[nn.Linear(1, 1)]",
         "torch.compile(function)",
         "unknown(1)",
-        "nn.Parameter(t).to(d)",
+        "torch.max(a, 1)",
+        "torch.sum",
+        "(a + b).mean()",
     ],
 )
 def test_what_is_no_such_thing_or_uncertain_has_no_kind(expression: str) -> None:
@@ -102,7 +102,8 @@ def test_what_is_no_such_thing_or_uncertain_has_no_kind(expression: str) -> None
         ("list[nn.Module]", None),
         ("type[nn.Module]", None),
         ("'no type at all'", None),
-        ("torch.Tensor", None),
+        ("torch.Tensor", Kind.TENSOR),
+        ("int", None),
     ],
 )
 def test_an_annotated_parameter_has_the_kind_of_its_type(annotation: str, expected: Kind | None) -> None:
@@ -161,8 +162,10 @@ def test_a_name_of_several_values_has_the_kind_they_share() -> None:
 
 def test_a_value_that_may_come_from_elsewhere_has_no_kind() -> None:
     assert kind("def f(x):\n    if a:\n        x = nn.Linear(1, 1)\n    ask(x)") is None
-    assert kind("for x in [nn.Linear(1, 1)]:\n    ask(x)") is None
+    assert kind("for x in [nn.Linear(1, 1), unknown]:\n    ask(x)") is None
+    assert kind("for x in models:\n    ask(x)") is None
     assert kind("x, y = build()\nask(x)") is None
+    assert kind("x, *y = nn.Linear(1, 1), 1\nask(x)") is None
     assert kind("x = nn.Linear(1, 1)\nx += 1\nask(x)") is None
     assert kind("from elsewhere import x\nif a:\n    x = nn.Linear(1, 1)\nask(x)") is None
 
@@ -246,3 +249,121 @@ def test_the_construction_of_a_value_is_the_call_that_made_it() -> None:
     assert construction("ask(nn.Parameter(t).to(d))") == "nn.Parameter(t).to(d)"
     assert construction("ask(torch.softmax(t, -1).float())") == "torch.softmax(t, -1).float()"
     assert construction("def f(x):\n    ask(x)") is None
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.zeros(1)",
+        "nn.functional.mse_loss(a, b)",
+        "nn.Parameter(t).to(d)",
+        "nn.Parameter(t) * 2",
+        "nn.Parameter(t).data",
+        "torch.cat(parts)[0].view(-1).float()",
+        "1 - torch.sigmoid(a)",
+        "-torch.ones(1)",
+        "nn.Linear(1, 1)(a)",
+        "nn.MSELoss()(a, b)",
+    ],
+)
+def test_what_is_computed_from_tensors_is_a_tensor(expression: str) -> None:
+    assert kind(f"ask({expression})") is Kind.TENSOR
+    assert kind(f"x = {expression}\nask(x)") is Kind.TENSOR
+
+
+def test_what_a_layer_returns_besides_tensors_is_not_taken_for_one() -> None:
+    assert kind("ask(nn.LSTM(1, 1)(a))") is None
+    assert kind("ask(nn.MultiheadAttention(8, 1)(a, a, a))") is None
+
+
+def test_a_dataset_is_known_by_its_class() -> None:
+    assert kind("ask(torchvision.datasets.MNIST(root))") is Kind.DATASET
+    assert kind("ask(torch.utils.data.TensorDataset(a))") is Kind.DATASET
+    assert kind("class D(torch.utils.data.Dataset):\n    pass\nask(D())") is Kind.DATASET
+
+
+def test_an_unpacked_name_has_the_kind_of_its_part() -> None:
+    assert kind("y, x = nn.Linear(1, 1), optim.SGD(p)\nask(x)") is Kind.OPTIMIZER
+    assert (
+        kind("class T:\n    def f(self):\n        self.x, self.y = nn.Linear(1, 1), 1\n        ask(self.x)")
+        is Kind.MODULE
+    )
+    assert (
+        kind(
+            "def build():\n    m = nn.Linear(1, 1)\n    return m, optim.SGD(m.parameters())\ny, x = build()\nask(x)"
+        )
+        is Kind.OPTIMIZER
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = accelerator.prepare(x)",
+        "x, y = accelerator.prepare(x, y)",
+        "y, x = fabric.setup(y, x)",
+        "from accelerate import Accelerator\nacc = Accelerator()\ny, x = acc.prepare(y, x)",
+        "from lightning.fabric import Fabric\nf = Fabric()\nx = f.setup_module(x)",
+        "from apex import amp\nx, y = amp.initialize(x, y)",
+    ],
+)
+def test_frameworks_hand_back_what_they_are_given(code: str) -> None:
+    assert kind(f"x = nn.Linear(1, 1)\ny = optim.SGD(x.parameters())\n{code}\nask(x)") is Kind.MODULE
+
+
+def test_what_a_function_of_the_file_returns_has_its_kind() -> None:
+    assert kind("def build():\n    return nn.Linear(1, 1)\nx = build().cuda()\nask(x)") is Kind.MODULE
+    assert (
+        kind("def build():\n    if a:\n        return nn.Linear(1, 1)\n    return None\nask(build())") is None
+    )
+    assert kind("def build():\n    yield nn.Linear(1, 1)\nask(build())") is None
+    assert kind("def build(n):\n    return build(n - 1)\nask(build(3))") is None
+    assert kind("@wrapped\ndef build():\n    return nn.Linear(1, 1)\nask(build())") is None
+
+
+def test_a_parameter_has_the_kind_that_all_callers_give_it() -> None:
+    two = "def f(x, y=1):\n    ask(x)\nf(nn.Linear(1, 1))\nf(x=torch.compile(nn.Linear(1, 1)))"
+    assert kind(two) is Kind.MODULE
+    assert kind(f"{two}\nf(unknown)") is None
+    assert kind(f"{two}\nf(*arguments)") is None
+    assert kind("def f(y, x=None):\n    ask(x)\nf(1)\nf(1, optim.SGD(p))") is Kind.OPTIMIZER
+
+
+def test_a_parameter_of_a_method_has_the_kind_that_callers_give_it() -> None:
+    trainer = "class T:\n    def __init__(self, m, o):\n        self.m, self.o = m, o\n    def f(self):\n        ask(self.o)\n"
+    assert kind(f"{trainer}T(nn.Linear(1, 1), optim.SGD(p)).f()") is Kind.OPTIMIZER
+    assert (
+        kind(
+            "class T:\n    def f(self):\n        self.g(nn.Linear(1, 1))\n    def g(self, x):\n        ask(x)"
+        )
+        is Kind.MODULE
+    )
+
+
+def test_two_classes_methods_of_one_name_are_not_mixed_up() -> None:
+    code = (
+        "class A:\n    def f(self):\n        self.g(nn.Linear(1, 1))\n    def g(self, x):\n        ask(x)\n"
+        "class B:\n    def f(self):\n        self.g(optim.SGD(p))\n    def g(self, x):\n        pass"
+    )
+    assert kind(code) is Kind.MODULE
+
+
+def test_an_attribute_of_an_object_whose_class_is_here_has_the_kind_it_was_given() -> None:
+    code = "class T:\n    def __init__(self):\n        self.o = optim.SGD(p)\nt = T()\nask(t.o)"
+    assert kind(code) is Kind.OPTIMIZER
+
+
+def test_the_variable_of_a_loop_over_a_written_list_has_the_kind_of_its_elements() -> None:
+    assert kind("a = optim.SGD(p)\nfor x in [a, optim.Adam(p)]:\n    ask(x)") is Kind.OPTIMIZER
+    assert kind("models = [nn.Linear(1, 1) for _ in range(3)]\nfor x in models:\n    ask(x)") is Kind.MODULE
+
+
+def test_isinstance_makes_a_kind_certain() -> None:
+    assert kind("def f(x):\n    if isinstance(x, nn.Module):\n        ask(x)") is Kind.MODULE
+    assert kind("def f(x):\n    if a and isinstance(x, nn.Module):\n        ask(x)") is Kind.MODULE
+    assert kind("def f(x):\n    assert isinstance(x, torch.optim.Optimizer)\n    ask(x)") is Kind.OPTIMIZER
+    assert (
+        kind("def f(x):\n    if isinstance(x, nn.Module):\n        pass\n    else:\n        ask(x)") is None
+    )
+    assert kind("def f(x):\n    if isinstance(x, nn.Module) or a:\n        ask(x)") is None
+    assert kind("def f(x):\n    if not isinstance(x, nn.Module):\n        ask(x)") is None

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activations
+from ta_lint.facts.calls import Calls
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.containers import Containers
 from ta_lint.facts.edits import Fix
@@ -16,6 +17,7 @@ from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.layers import Layers
 from ta_lint.facts.loops import Loops, TrainingLoop
 from ta_lint.facts.names import Names
+from ta_lint.facts.parameters import Parameters
 from ta_lint.facts.tree import Node, Tree
 
 
@@ -52,6 +54,10 @@ class Module:
     def kinds(self) -> Kinds:
         return Kinds(self.tree, self.names, self.classes)
 
+    @property
+    def calls(self) -> Calls:
+        return self.kinds.calls
+
     @cached_property
     def activations(self) -> Activations:
         return Activations(self.tree, self.names, self.classes, self.kinds)
@@ -71,6 +77,10 @@ class Module:
     @cached_property
     def graphs(self) -> Graphs:
         return Graphs(self.tree, self.names, self.loops)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        return Parameters(self.tree, self.names, self.classes, self.kinds)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

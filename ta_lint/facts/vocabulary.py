@@ -1,0 +1,112 @@
+"""What the names of torch and of its frameworks make, return and hand on, in kinds."""
+
+import re
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    SCALER = "scaler"
+    CRITERION = "criterion"
+    MODULE = "module"
+    PARAMETER = "parameter"
+    TENSOR = "tensor"
+    DATASET = "dataset"
+    DATALOADER = "dataloader"
+    SAMPLER = "sampler"
+
+
+# Constructors and annotations by qualified name; the first match decides.
+CONSTRUCTED = (
+    (re.compile(r"torch\.optim\.lr_scheduler\.\w+|torch\.optim\.swa_utils\.SWALR"), Kind.SCHEDULER),
+    (re.compile(r"transformers\.(\w+\.)*get_\w*schedule\w*"), Kind.SCHEDULER),
+    (re.compile(r"torch\.optim\.[A-Z]\w*|torch\.distributed\.optim\.ZeroRedundancyOptimizer"), Kind.OPTIMIZER),
+    (re.compile(r"(bitsandbytes\.optim|apex\.optimizers|torch_optimizer|lion_pytorch|prodigyopt)(\.\w+)*\.[A-Z]\w*"),
+     Kind.OPTIMIZER),
+    (re.compile(r"transformers\.(\w+\.)*(AdamW|Adafactor)|timm\.optim\.(\w+\.)*create_optimizer\w*"), Kind.OPTIMIZER),
+    (re.compile(r"torch\.amp\.GradScaler|torch\.distributed\.fsdp\.(\w+\.)*ShardedGradScaler"), Kind.SCALER),
+    (re.compile(r"torch\.nn\.\w+Loss"), Kind.CRITERION),
+    (re.compile(r"torch\.nn\.(Parameter|Buffer|UninitializedParameter)"), Kind.PARAMETER),
+    (re.compile(r"torch\.nn\.(parallel\.)?[A-Z]\w*|torch\.optim\.swa_utils\.AveragedModel"), Kind.MODULE),
+    (re.compile(r"torchvision\.models(\.\w+)*\.(?!list_|get_(?!model$)|register_|create_)[a-z]\w*"), Kind.MODULE),
+    (re.compile(r"timm\.(models\.(\w+\.)*)?create_model"), Kind.MODULE),
+    (re.compile(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
+    (re.compile(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
+    (re.compile(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
+    (re.compile(r"torch\.utils\.data\.(\w*Dataset|Subset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"), Kind.DATASET),
+    (re.compile(r"torch\.(Tensor|FloatTensor|LongTensor|BoolTensor)"), Kind.TENSOR),
+)  # fmt: skip
+
+# Functions that return one tensor, whatever they are given.
+RETURNS_TENSOR = re.compile(
+    r"torch\.(abs|add|addmm|arange|argmax|argmin|as_tensor|baddbmm|bernoulli|bmm|cat|clamp|concat|conj|cos|cross|"
+    r"cumprod|cumsum|diag|diagonal|div|dot|einsum|empty|empty_like|eq|erf|exp|expm1|eye|flatten|flip|from_numpy|full|"
+    r"full_like|gather|ge|gt|hstack|index_select|isinf|isnan|le|linspace|log|log10|log1p|log2|log_softmax|logical_and|"
+    r"logical_not|logical_or|logspace|logsumexp|lt|masked_select|matmul|maximum|mean|minimum|mm|mul|multinomial|ne|neg|"
+    r"normal|ones|ones_like|outer|permute|pow|prod|rand|rand_like|randint|randint_like|randn|randn_like|randperm|"
+    r"reciprocal|relu|repeat_interleave|reshape|roll|round|rsqrt|scatter|sigmoid|sign|sin|softmax|sqrt|square|squeeze|"
+    r"stack|sub|sum|swapaxes|tanh|tensor|tile|transpose|tril|triu|unsqueeze|vstack|where|zeros|zeros_like|"
+    r"nn\.functional\.(avg_pool\dd|batch_norm|binary_cross_entropy(_with_logits)?|conv\dd|conv_transpose\dd|"
+    r"cosine_similarity|cross_entropy|dropout\d?d?|elu|embedding|gelu|glu|grid_sample|group_norm|gumbel_softmax|"
+    r"hinge_embedding_loss|huber_loss|instance_norm|interpolate|kl_div|l1_loss|layer_norm|leaky_relu|linear|"
+    r"log_softmax|logsigmoid|mish|mse_loss|nll_loss|normalize|one_hot|pad|relu6?|rms_norm|"
+    r"scaled_dot_product_attention|selu|sigmoid|silu|smooth_l1_loss|softmax|softplus|tanh|triplet_margin_loss))"
+)
+
+# Layers whose call returns one tensor.
+LAYER_RETURNS_TENSOR = re.compile(
+    r"torch\.nn\.(\w*(Linear|Conv|ConvTranspose|BatchNorm|InstanceNorm|Dropout|AvgPool|Pad)(\dd)?|Embedding|GroupNorm|"
+    r"LayerNorm|RMSNorm|Flatten|Unflatten|Identity|\w*(ReLU|LU|Sigmoid|Softmax|Tanh|swish)6?|Softplus|Upsample|"
+    r"PixelShuffle|TransformerEncoder(Layer)?|TransformerDecoder(Layer)?)"
+)
+
+# Methods of a tensor that return one tensor.
+TENSOR_METHODS = frozenset(
+    "abs add argmax bfloat16 bmm bool byte clamp clip clone contiguous cos cpu cuda cumsum detach div double eq "
+    "exp expand expand_as fill_ flatten flip float gather ge gt half index_select int le log log_softmax long lt "
+    "masked_fill masked_fill_ masked_select matmul mean mm mul ne neg norm permute pow prod relu repeat "
+    "repeat_interleave requires_grad_ reshape roll round rsqrt scatter sigmoid sign sin softmax sqrt square squeeze sub "
+    "sum t tanh to transpose tril triu type type_as unflatten unsqueeze view view_as zero_".split()
+)
+
+# Frameworks that hand back what they are given, in order: wrapped, on the right device, of the same kind.
+PREPARES = frozenset({"prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"})
+PREPARERS = re.compile(
+    r"accelerate\.(\w+\.)*Accelerator|lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric"
+)
+INITIALIZES = re.compile(r"apex\.amp\.initialize|accelerate\.prepare")
+PREPARER_NAMES = frozenset({"accelerator", "fabric"})
+
+# What an instance of a class of this file is, by what the class derives from.
+DERIVED = {
+    "torch.nn.Module": Kind.MODULE,
+    "torch.optim.Optimizer": Kind.OPTIMIZER,
+    "torch.optim.lr_scheduler.LRScheduler": Kind.SCHEDULER,
+    "torch.utils.data.DataLoader": Kind.DATALOADER,
+    "torch.utils.data.Sampler": Kind.SAMPLER,
+    "torch.utils.data.Dataset": Kind.DATASET,
+}
+
+# Methods of a module that return the module itself.
+FLUENT = frozenset(
+    "apply bfloat16 cpu cuda double eval float half requires_grad_ share_memory to to_empty train type".split()
+)
+
+# Functions that hand on their first argument, copied, wrapped or changed, as the kind of thing it was.
+HANDS_ON = re.compile(
+    r"copy\.(deep)?copy|torch\.compile|torch\.jit\.script|"
+    r"torch\.nn\.(DataParallel|parallel\.(\w+\.)?(DataParallel|DistributedDataParallel))|"
+    r"torch\.nn\.SyncBatchNorm\.convert_sync_batchnorm|"
+    r"torch\.nn\.utils\.(parametrizations\.)?(weight_norm|spectral_norm|orthogonal|remove_weight_norm)"
+)
+
+# Annotations that say nothing but what stands in their brackets.
+TRANSPARENT = re.compile(
+    r"typing\.(Optional|Union|Annotated|Final|ClassVar)|typing_extensions\.(Annotated|Final)"
+)
+
+
+def constructed(qualified: str) -> Kind | None:
+    """The kind of what a class or factory makes, by its full name."""
+    return next((kind for pattern, kind in CONSTRUCTED if pattern.fullmatch(qualified)), None)
