@@ -4,16 +4,23 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint import __version__
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config, Options
     from ta_lint.core.finding import Finding
+    from ta_lint.engine import File
+    from ta_lint.fixing import Fixed
     from ta_lint.runner import Result
+
+    Fixes = Callable[[Finding], bool]
+
+T = TypeVar("T")
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
@@ -22,11 +29,13 @@ _EPILOG = """\
 examples:
   ta-lint check                                   lint every Python file below this folder
   ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
+  ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
   ta-lint check --format sarif --output ta.sarif  a file for code scanning
   ta-lint rule TA600                              what a rule means, with examples
   ta-lint rules                                   every rule
 
-exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage or a file that could not be written
+exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
+             2 wrong usage or a file that could not be written
 """
 
 _SELECTOR = (
@@ -103,6 +112,15 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
                         help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
     output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    fixing = check.add_argument_group("fixing")
+    fixing.add_argument(
+        "--fix", action="store_true", help="make the safe fixes: what the program computes stays the same"
+    )
+    fixing.add_argument(
+        "--unsafe-fixes", action=argparse.BooleanOptionalAction, help="count unsafe fixes among those to make"
+    )
+    fixing.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
+    fixing.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
     known = check.add_argument_group("baseline")
     known.add_argument(
         "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
@@ -158,13 +176,17 @@ def _positive(text: str) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from ta_lint.core import baseline
+    from ta_lint.core import baseline, report
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
     from ta_lint.core.files import display, encodable
     from ta_lint.discovery import discover
-    from ta_lint.runner import lint_files
+    from ta_lint.runner import fix_files, lint_files
 
+    if arguments.update_baseline and (arguments.fix or arguments.diff):
+        raise UsageError(
+            "--update-baseline: not together with --fix or --diff; fix first, then record what is left"
+        )
     try:
         cwd = Path.cwd()
     except FileNotFoundError as error:
@@ -183,7 +205,18 @@ def _check(arguments: argparse.Namespace) -> int:
     files = discover(arguments.paths or [Path()], configs, root)
     if not files:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
-    findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
+    outcome = None
+    if arguments.fix or arguments.diff:
+        fingerprints = frozenset(entry.fingerprint for entry in accepted)
+        fixed = list(_with_progress(fix_files(files, fingerprints, arguments.jobs), len(files)))
+        for complaint in (complaint for result in fixed for complaint in result.complaints):
+            print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
+        if arguments.diff:
+            return _show_changes(arguments, fixed)
+        outcome = _saved(fixed)
+        findings = _ordered([*outcome.linted, *lint_files(outcome.unwritten, 1)])
+    else:
+        findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
 
     findings, stale = baseline.marked(findings, accepted)
     enabled = {encodable(file.name): file.config.rules for file in files}
@@ -201,7 +234,10 @@ def _check(arguments: argparse.Namespace) -> int:
                 f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}."
             )
         return CLEAN
-    _report(arguments, config, findings, root)
+    makes = {file.name: file.config.makes for file in files}
+    fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+    done = report.fixed(outcome.count, outcome.files) if outcome is not None else ""
+    _report(arguments, config, findings, root, fixes, done)
     if judged and config.baseline is not None and not arguments.quiet:
         entries = "1 entry" if len(judged) == 1 else f"{len(judged)} entries"
         matches = "matches" if len(judged) == 1 else "match"
@@ -209,7 +245,10 @@ def _check(arguments: argparse.Namespace) -> int:
         print(
             f"ta-lint: {entries} of {where} {matches} nothing; --update-baseline drops them", file=sys.stderr
         )
+    if outcome is not None and outcome.unwritten:
+        return ERROR
     failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
+    failing = failing or (arguments.exit_non_zero_on_fix and outcome is not None and outcome.count > 0)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
 
 
@@ -224,6 +263,7 @@ def _options(arguments: argparse.Namespace) -> "Options":
         target_torch=arguments.target_torch,
         fail_level=Severity(arguments.fail_level) if arguments.fail_level else None,
         baseline=arguments.baseline,
+        unsafe_fixes=arguments.unsafe_fixes,
         force_exclude=arguments.force_exclude,
         config=arguments.config,
         isolated=arguments.isolated,
@@ -238,7 +278,67 @@ def _ordered(results: "Iterable[Result]") -> "list[Finding]":
     )
 
 
-def _with_progress(results: "Iterator[Result]", total: int) -> "Iterator[Result]":
+@dataclass
+class _Outcome:
+    """What `--fix` has done: the files as they are now, and those that could not be written."""
+
+    linted: "list[Result]" = field(default_factory=list)
+    unwritten: "list[File]" = field(default_factory=list)
+    count: int = 0
+    files: int = 0
+
+
+def _saved(fixed: "list[Fixed]") -> _Outcome:
+    """Write the files that fixes changed, each at once or not at all."""
+    from ta_lint.core.errors import UsageError
+    from ta_lint.fixing import save
+
+    outcome = _Outcome()
+    try:
+        for result in sorted(fixed, key=lambda result: result.file.name):
+            if result.changes:
+                try:
+                    save(result)
+                except UsageError as error:
+                    print(f"ta-lint: error: {error}", file=sys.stderr)
+                    outcome.unwritten.append(result.file)
+                    continue
+                outcome.count += result.count
+                outcome.files += 1
+            outcome.linted.append((result.file, result.findings))
+    except KeyboardInterrupt:
+        print(f"ta-lint: interrupted, files fixed before: {outcome.files}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    return outcome
+
+
+def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]") -> int:
+    """Print what fixes would change: as bytes, which `patch` takes, or, on a terminal, for reading."""
+    from ta_lint.core import report
+    from ta_lint.core.files import display, write_atomically
+
+    changed = sorted((result for result in fixed if result.changes), key=lambda result: result.file.name)
+    changes = b"".join(
+        report.diff(result.before, result.after, display(result.file.path)) for result in changed
+    )
+    if arguments.output is not None:
+        write_atomically(arguments.output, changes)
+    elif sys.stdout.isatty():
+        sys.stdout.write(report.readable(changes, color=_colors()))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(changes)
+    if changed and not arguments.quiet:
+        would = report.fixed(sum(result.count for result in changed), len(changed))
+        print(f"Would have {would[0].lower()}{would[1:]}", end="", file=sys.stderr)
+    return FINDINGS if changed and not arguments.exit_zero else CLEAN
+
+
+def _colors() -> bool:
+    return not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb")
+
+
+def _with_progress(results: "Iterator[T]", total: int) -> "Iterator[T]":
     """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace."""
     if total < 50 or not sys.stderr.isatty():
         yield from results
@@ -249,12 +349,25 @@ def _with_progress(results: "Iterator[Result]", total: int) -> "Iterator[Result]
     yield from track(results, "Linting", total, console=Console(stderr=True), transient=True)
 
 
-def _report(arguments: argparse.Namespace, config: "Config", findings: "list[Finding]", root: Path) -> None:
+def _report(
+    arguments: argparse.Namespace,
+    config: "Config",
+    findings: "list[Finding]",
+    root: Path,
+    fixes: "Fixes",
+    done: str,
+) -> None:
+    """Write the report; `done` says what was fixed, beside it where a machine reads it."""
+    from ta_lint.core import report
     from ta_lint.core.files import write_atomically
 
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    color = arguments.output is None and sys.stdout.isatty() and not plain
-    text = _rendered(arguments, config, findings, root, color)
+    color = arguments.output is None and sys.stdout.isatty() and _colors()
+    text = _rendered(arguments, config, findings, root, color, fixes)
+    if not arguments.quiet:
+        if arguments.format in ("text", "concise") and not arguments.statistics:
+            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
+        else:
+            print(done, end="", file=sys.stderr)
     if arguments.output is not None:
         write_atomically(arguments.output, text)
     else:
@@ -262,7 +375,12 @@ def _report(arguments: argparse.Namespace, config: "Config", findings: "list[Fin
 
 
 def _rendered(
-    arguments: argparse.Namespace, config: "Config", findings: "list[Finding]", root: Path, color: bool
+    arguments: argparse.Namespace,
+    config: "Config",
+    findings: "list[Finding]",
+    root: Path,
+    color: bool,
+    fixes: "Fixes",
 ) -> str:
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
@@ -289,26 +407,31 @@ def _rendered(
     if arguments.statistics:
         return report.statistics(findings, rules, color=color)
     if arguments.format == "concise":
-        text = report.concise(findings, display=lambda path: display(root / path), color=color)
-    else:
-        text = report.text(
-            findings, read_lines=read_lines, display=lambda path: display(root / path), color=color
-        )
-    return text if arguments.quiet else text + report.summary(findings)
+        return report.concise(findings, display=lambda path: display(root / path), color=color, fixes=fixes)
+    return report.text(
+        findings, read_lines=read_lines, display=lambda path: display(root / path), color=color, fixes=fixes
+    )
 
 
 def _settings(config: "Config") -> str:
     """The resolved settings as TOML, so that they can be copied."""
     import json
 
+    from ta_lint.core.catalogue import catalogue
     from ta_lint.core.files import encodable
 
+    with_fix = [rule.id for rule in catalogue().values() if rule.fix != "none" and rule.id in config.rules]
     settings: dict[str, object] = {
         "select": sorted(config.rules),
         "exclude": list(config.exclude),
         "respect-gitignore": config.respect_gitignore,
         "force-exclude": config.force_exclude,
         "fail-level": config.fail_level.value,
+        "fixable": [rule for rule in with_fix if rule in config.fixable],
+        "unfixable": [rule for rule in with_fix if rule not in config.fixable],
+        "unsafe-fixes": config.unsafe_fixes,
+        "extend-safe-fixes": sorted(config.declared_safe),
+        "extend-unsafe-fixes": sorted(config.declared_unsafe),
     }
     if config.target_torch is not None:
         settings["target-torch"] = ".".join(map(str, config.target_torch))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from ta_lint import checks
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config
 from ta_lint.core.errors import oneline
-from ta_lint.core.finding import Finding, Related, Site
+from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import Source, Unreadable, decode, read
 from ta_lint.core.suppress import suppressed
@@ -34,27 +34,54 @@ class File:
 
 def lint_file(file: File) -> list[Finding]:
     """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
+    try:
+        return lint(file, read(file.path))
+    except Unreadable as error:
+        return _finished([_unread(error, file)], file, Source(file.name, ""))
+
+
+def lint(file: File, data: bytes) -> list[Finding]:
+    """The findings of a file that holds these bytes."""
     enabled = file.config.rules
     source = Source(file.name, "")
     try:
-        data = read(file.path)
         wanted = [check for check in checks.enabled(enabled) if check.wants(data)] if b"torch" in data else []
         if not wanted and b"\0" not in data and not ("TA002" in enabled and _OWN_SUPPRESSION.search(data)):
             return []
         source = Source(file.name, decode(data))
         findings = list(_check(source, wanted, file.config.target_torch))
     except Unreadable as error:
-        site = Site(file.name, error.line, error.column, error.line, error.column)
-        findings = [_finding("TA001", error.reason, site)]
+        findings = [_unread(error, file)]
+    return _finished(findings, file, source)
+
+
+def _unread(error: Unreadable, file: File) -> Finding:
+    site = Site(file.name, error.line, error.column, error.line, error.column)
+    return _finding("TA001", error.reason, site)
+
+
+def _finished(findings: list[Finding], file: File, source: Source) -> list[Finding]:
+    """The findings of enabled rules, named, with their suppressions, and with the fixes that the settings admit."""
+    enabled = file.config.rules
     findings = [finding for finding in findings if finding.rule in enabled]
-    return suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
+    findings = suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
+    return [_with_admitted_fix(finding, file.config) for finding in findings]
+
+
+def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
+    if finding.fix is None:
+        return finding
+    unsafe = finding.fix.applicability is Applicability.UNSAFE
+    applicability = config.applicability(finding.rule, unsafe)
+    fix = replace(finding.fix, applicability=applicability) if applicability is not None else None
+    return replace(finding, fix=fix)
 
 
 def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] | None) -> Iterator[Finding]:
     over_facts = [check for check in wanted if check.over_facts is not None]
     root = None
     if over_facts or (wanted and isinstance(source.symbols, SyntaxError)):
-        root = _parse(source)
+        root = parse(source)
     for check in wanted:
         if check.over_source is None:
             continue
@@ -86,23 +113,32 @@ def _check_facts(
 
 def _placed(suspicions: "Iterable[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
     """Positions cost more than parsing: they are computed where there are findings alone."""
+    from ta_lint.facts import placing
     from ta_lint.facts.positions import positions
 
+    source, tree = module.source, module.tree
     suspicions = list(suspicions)
     nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
-    syntax = module.source.syntax
-    places = positions(module.tree, nodes, None if isinstance(syntax, SyntaxError) else syntax)
+    for _, found in suspicions:
+        nodes += placing.nodes(found.fix, tree) if found.fix is not None else ()
+    syntax = source.syntax
+    places = positions(tree, nodes, None if isinstance(syntax, SyntaxError) else syntax)
 
     def site(node: "cst.CSTNode") -> Site:
         start, end = places[node].start, places[node].end
-        return Site(module.source.path, start.line, start.column + 1, end.line, end.column + 1)
+        return Site(source.path, start.line, start.column + 1, end.line, end.column + 1)
 
     for rule, suspicion in suspicions:
         related = tuple(Related(site(node), message) for node, message in suspicion.related)
-        yield _finding(rule, suspicion.message, site(suspicion.node), related)
+        finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+        proposed = suspicion.fix
+        if proposed is not None and (edits := placing.text_edits(proposed, tree, source, places)) is not None:
+            applicability = Applicability.UNSAFE if proposed.unsafe else Applicability.SAFE
+            finding = replace(finding, fix=Fix(proposed.title, edits, applicability))
+        yield finding
 
 
-def _parse(source: Source) -> "cst.Module":
+def parse(source: Source) -> "cst.Module":
     """The syntax tree. What Python refuses may be newer syntax than this Python's, which libcst knows.
 
     Raises:

@@ -4,13 +4,16 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import TypeVar
 
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding
 from ta_lint.engine import File, lint_file
+from ta_lint.fixing import Fixed, fix_file
 
 # libcst recurses once for each level of nesting, in Rust and in Python. On the default stack 1,500 parentheses killed
 # the process, and a sum of 900 terms overflowed the recursion limit; on this one everything that Python itself can
@@ -22,10 +25,25 @@ _FEW_FILES = 40  # starting workers costs more than linting these
 _CHUNK = 8
 
 Result = tuple[File, list[Finding]]
+T = TypeVar("T")
 
 
 def lint_files(files: list[File], jobs: int | None = None) -> Iterator[Result]:
-    """Each file with its findings, as they are ready and in no certain order.
+    """Each file with its findings, as they are ready and in no certain order; see `_each`."""
+    return _each(_linted, files, jobs)
+
+
+def fix_files(files: list[File], accepted: frozenset[str], jobs: int | None = None) -> Iterator[Fixed]:
+    """Each file as it is after its fixes, which nobody has written yet; see `fixing.fix_file` and `_each`."""
+    return _each(partial(fix_file, accepted=accepted), files, jobs)
+
+
+def _linted(file: File) -> Result:
+    return file, lint_file(file)
+
+
+def _each(task: Callable[[File], T], files: list[File], jobs: int | None) -> Iterator[T]:
+    """What a task makes of each file, as it is ready and in no certain order.
 
     `jobs` is the number of processes; None takes every core that this process may use, or one for few files.
 
@@ -38,11 +56,11 @@ def lint_files(files: list[File], jobs: int | None = None) -> Iterator[Result]:
     chunks = [largest_first[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
     if jobs == 1 or len(chunks) < 2:
         for chunk in chunks:
-            yield from _lint_chunk(chunk)
+            yield from _chunk(task, chunk)
         return
     executor = ProcessPoolExecutor(min(jobs, len(chunks)), initializer=_ignore_interrupts)
     try:
-        for future in as_completed([executor.submit(_lint_chunk, chunk) for chunk in chunks]):
+        for future in as_completed([executor.submit(_chunk, task, chunk) for chunk in chunks]):
             yield from future.result()
     except BrokenProcessPool as error:
         raise UsageError("a worker process was killed, perhaps for lack of memory; try --jobs 1") from error
@@ -52,14 +70,14 @@ def lint_files(files: list[File], jobs: int | None = None) -> Iterator[Result]:
     executor.shutdown()
 
 
-def _lint_chunk(files: list[File]) -> list[Result]:
-    """Lint in a thread of its own, whose stack is deep enough."""
-    results: list[Result] = []
+def _chunk(task: Callable[[File], T], files: list[File]) -> list[T]:
+    """The task for several files, in a thread of its own, whose stack is deep enough."""
+    results: list[T] = []
     failure: list[BaseException] = []
 
     def work() -> None:
         try:
-            results.extend((file, lint_file(file)) for file in files)
+            results.extend(map(task, files))
         except BaseException as error:  # noqa: BLE001 - carried over to the caller's thread
             failure.append(error)
 

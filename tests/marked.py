@@ -9,6 +9,9 @@ _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 _MARK = re.compile(r"#\s*(?P<observer>static|runtime):(?P<rules>(?:\s+TA\d{3})+)")
 
 
+_MARKS = re.compile(r"[ \t]*#\s*(?:static|runtime):(?:\s+TA\d{3})+.*")
+
+
 @dataclass(frozen=True)
 class Block:
     """A block of a page: `words` of its info string without `=` (bad, good), `settings` those with one."""
@@ -30,8 +33,26 @@ class Block:
             for rule in mark["rules"].split()
         }
 
+    @property
+    def unmarked(self) -> str:
+        """The code without its marks."""
+        return _MARKS.sub("", self.code)
+
     def __str__(self) -> str:
         return f"{self.page}: {self.heading} [{self.number}]"
+
+
+def fixes(page: Path) -> list[tuple[Block, Block]]:
+    """Each block with the word `fixed`, after the nearest one above it that has marks."""
+    found: list[tuple[Block, Block]] = []
+    marked: Block | None = None
+    for block in blocks(page):
+        if "fixed" in block.words:
+            assert marked is not None, f"{block} fixes nothing"
+            found.append((marked, block))
+        elif block.expected("static"):
+            marked = block
+    return found
 
 
 def blocks(page: Path) -> list[Block]:

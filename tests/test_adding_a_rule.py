@@ -181,7 +181,7 @@ def test_three_new_files_are_a_rule(tmp_path: Path) -> None:
         folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_rules.py", "-k", "TA999 or ta999"
     )
     assert "failed" not in passed
-    assert "7 passed" in passed, passed
+    assert "8 passed" in passed, passed
 
 
 def test_three_new_files_are_a_rule_that_a_run_sees(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ ALLOWED = {
     "checks": {"facts"},
     "engine": {"checks", "facts"},
     "discovery": {"engine"},
-    "runner": {"engine"},
-    "cli": {"discovery", "runner", "engine"},
+    "fixing": {"engine"},
+    "runner": {"engine", "fixing"},
+    "cli": {"discovery", "runner", "engine", "fixing"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -16,7 +16,18 @@ import pytest
 
 from ta_lint.core import report
 from ta_lint.core.catalogue import parse_page
-from ta_lint.core.finding import Finding, Related, Severity, Site, Suppression
+from ta_lint.core.finding import (
+    Applicability,
+    Finding,
+    Fix,
+    Related,
+    Severity,
+    Site,
+    Suppression,
+    TextEdit,
+)
+
+FIX = Fix("clear them", (TextEdit(4, 1, 4, 1, "optimizer.zero_grad()\n"),), Applicability.UNSAFE)
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -284,9 +295,35 @@ def test_the_summary_counts_each_finding_once(findings, line):
     assert report.summary(findings) == line + "\n"
 
 
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ([], ""),
+        ([True], "[*] 1 fixable with --fix\n"),
+        ([True, False, False], "[*] 1 fixable with --fix (2 more with --unsafe-fixes)\n"),
+        ([False, False], "2 fixable with --fix --unsafe-fixes\n"),
+    ],
+)
+def test_the_last_line_says_how_to_fix(made, line):
+    findings = [replace(at(line=number + 1), fix=FIX) for number in range(len(made))]
+    assert report.remedies([FINDING, *findings], lambda finding: made[finding.site.line - 1]) == line
+
+
+def test_a_fix_that_will_be_made_is_marked_and_every_fix_is_named():
+    fixable = replace(FINDING, fix=FIX)
+    display = str
+    line = "train.py:3:2: TA600 [*] error: gradients are never cleared\n"
+    assert report.concise([fixable], display=display, color=False, fixes=lambda _: True) == line
+    assert report.concise([fixable], display=display, color=False) == line.replace(" [*]", "")
+    shown = report.text([fixable], read_lines=lambda _: [], display=display, color=False)
+    assert "  = fix: clear them (unsafe)\n" in shown
+
+
 def test_json_holds_every_finding_whole():
     related = (Related(Site("model.py", 7, 1, 8, 9), "the optimizer is built here"),)
-    known = replace(SUPPRESSED, related=related, evidence={"step": 3, "norm": math.inf}, baselined=True)
+    known = replace(
+        SUPPRESSED, related=related, evidence={"step": 3, "norm": math.inf}, fix=FIX, baselined=True
+    )
     assert json.loads(report.as_json([known], RULES)) == [
         {
             "rule": "TA600",
@@ -311,6 +348,19 @@ def test_json_holds_every_finding_whole():
                     "message": "the optimizer is built here",
                 }
             ],
+            "fix": {
+                "title": "clear them",
+                "applicability": "unsafe",
+                "edits": [
+                    {
+                        "line": 4,
+                        "column": 1,
+                        "end_line": 4,
+                        "end_column": 1,
+                        "text": "optimizer.zero_grad()\n",
+                    }
+                ],
+            },
             "fingerprint": "0123456789abcdef:1",
             "suppression": {"in_source": True, "justification": "# noqa: TA600"},
             "baselined": True,
@@ -319,9 +369,10 @@ def test_json_holds_every_finding_whole():
     ]
 
 
-def test_json_of_an_ordinary_finding_has_no_suppression():
+def test_json_of_an_ordinary_finding_has_no_suppression_and_no_fix():
     (item,) = json.loads(report.as_json([FINDING], RULES))
     assert item["suppression"] is None
+    assert item["fix"] is None
     assert item["baselined"] is False
 
 

@@ -13,7 +13,16 @@ import pytest
 from sarif_validator import unexplained
 
 from ta_lint.core.catalogue import parse_page
-from ta_lint.core.finding import Finding, Related, Severity, Site, Suppression
+from ta_lint.core.finding import (
+    Applicability,
+    Finding,
+    Fix,
+    Related,
+    Severity,
+    Site,
+    Suppression,
+    TextEdit,
+)
 from ta_lint.core.sarif import sarif_log
 
 OUTSIDE = {"SARIF2016": "a file outside the project has no relative path"}
@@ -54,6 +63,13 @@ FINDING = Finding(
 )
 
 
+FIX = Fix(
+    "clear them",
+    (TextEdit(1, 1, 1, 1, "import copy\n", shared=True), TextEdit(4, 1, 5, 1, ""), TextEdit(6, 3, 6, 7, "x")),
+    Applicability.UNSAFE,
+)
+
+
 def log_of(*findings, **settings):
     return json.loads(sarif_log(findings, RULES, version="0.1.0", **settings))
 
@@ -75,6 +91,7 @@ def everything():
     related = (Related(Site("model.py", 1, 1, 3, 2), "the optimizer is built here"),)
     return [
         replace(FINDING, related=related, observer="runtime", evidence={"step": 3, "norm": math.nan}),
+        replace(FINDING, fix=FIX),
         at(path="ünï cödé/模型 #1%?.py"),
         at(line=2, end_line=7, end_column=2, name=""),
         replace(
@@ -125,6 +142,28 @@ def test_the_same_findings_give_the_same_bytes():
         texts.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
     assert len(texts) == 1
     assert json.loads(texts.pop()) == log_of(*everything())
+
+
+def test_a_fix_holds_its_edits_as_replacements_of_regions():
+    (fix,) = result_of(replace(FINDING, fix=FIX))["fixes"]
+    assert fix["description"] == {"text": "Clear them."}
+    assert fix["properties"] == {"applicability": "unsafe"}
+    (change,) = fix["artifactChanges"]
+    assert change["artifactLocation"] == {"uri": "train.py", "uriBaseId": "%SRCROOT%"}
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
+            "insertedContent": {"text": "import copy\n"},
+        },
+        {
+            "deletedRegion": {"startLine": 4, "startColumn": 1, "endLine": 5, "endColumn": 1},
+            "insertedContent": {"text": ""},
+        },
+        {
+            "deletedRegion": {"startLine": 6, "startColumn": 3, "endLine": 6, "endColumn": 7},
+            "insertedContent": {"text": "x"},
+        },
+    ]
 
 
 def test_the_log_is_ascii_so_that_no_terminal_spoils_it():

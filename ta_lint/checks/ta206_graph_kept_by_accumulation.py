@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, call_method
 from ta_lint.facts.loops import Region, method
 from ta_lint.facts.tree import Node, argument, dotted
 
@@ -51,17 +52,13 @@ def check(module: Module) -> Iterator[Suspicion]:
     regions = dict.fromkeys(_regions(module))
     for region in regions:
         for found in _accumulations(module, region):
-            held = next((part for value in found.taken if (part := module.graphs.held(value, region))), None)
-            if (
-                held is not None
-                and _repeats(module, found)
-                and _is_live(module, found)
-                and _lives_on(module, found)
-            ):
+            kept = [(value, part) for value in found.taken if (part := module.graphs.held(value, region))]
+            if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
                 taken = "appended" if found.is_list else "added"
-                target, loss = module.code(found.target), module.code(held)
+                target, loss = module.code(found.target), module.code(kept[0][1])
                 message = f"`{target}` keeps the graph of every `{loss}` {taken} to it"
-                yield Suspicion(found.statement, message)
+                edits = [edit for value, _ in kept for edit in call_method(value, ".detach()")]
+                yield Suspicion(found.statement, message, fix=Fix("detach it", tuple(edits)))
 
 
 def _regions(module: Module) -> Iterator[Region]:

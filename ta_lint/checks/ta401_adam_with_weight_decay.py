@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.tree import argument, spreads
 
 NEEDS = (r"\bAdam(?: ?\(|\s+as\b|[ \t]*$)",)  # called, imported or given another name
@@ -17,4 +20,13 @@ def check(module: Module) -> Iterator[Suspicion]:
         decay = argument(call, "weight_decay", _WEIGHT_DECAY)
         if decay is not None and (value := module.number(decay)):
             message = f"`Adam` with `weight_decay={value:g}` scales the decay by the adaptive step; `AdamW` does not"
-            yield Suspicion(call, message)
+            yield Suspicion(call, message, fix=_with_adamw(call, module))
+
+
+def _with_adamw(call: cst.Call, module: Module) -> Fix | None:
+    """The parameters are the same, in the same order."""
+    imported = isinstance(call.func, cst.Name) and module.names.spelling("torch.optim", call) is None
+    if imported and not module.names.is_bound("AdamW"):
+        return Fix("use `AdamW`", (replace(call.func, "AdamW"),), ("from torch.optim import AdamW",))
+    spelled = module.spelled("torch.optim.AdamW", at=call)
+    return Fix("use `AdamW`", (replace(call.func, spelled[0]),), spelled[1]) if spelled is not None else None

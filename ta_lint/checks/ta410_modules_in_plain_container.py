@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.containers import Container
+from ta_lint.facts.edits import Fix, replace, wrap
+from ta_lint.facts.tree import Node
 
 # Most files with modules hold none in a container: what is assigned must hold a call that could make a layer, or be
 # added to by one, or be a local container.
@@ -20,6 +25,24 @@ _COMMA = r"[\w.]+\(.*\), *+(?:#.*)?$"
 _LOCAL = rf"^ ++(\w++){_IS}(?:[\[{{]|list\(|dict\()(?:.*+\n){{1,60}}? ++self\.\w++{_IS}\2 *+(?:#.*)?$"
 NEEDS = (rf"self\.(\w+){_IS}(?:{_LITERAL}|{_FILLED}|{_COMMA})|{_LOCAL}",)
 
+_TAKE_ANY_SEQUENCE = (
+    "builtins.enumerate",
+    "builtins.iter",
+    "builtins.len",
+    "builtins.reversed",
+    "builtins.zip",
+)
+_OF_LISTS = ("append", "extend", "insert")
+_OF_DICTIONARIES = ("items", "keys", "values")
+
+# Attributes that every module has: `nn.ModuleDict` refuses them as keys.
+_OF_MODULES = frozenset(
+    "T_destination add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double dump_patches "
+    "eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half ipu items keys "
+    "load_state_dict modules mtia named_buffers named_children named_modules named_parameters parameters pop requires_grad_ "
+    "set_extra_state set_submodule share_memory state_dict to to_empty train training type update values xpu zero_grad".split()
+)
+
 
 def check(module: Module) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
@@ -34,4 +57,71 @@ def check(module: Module) -> Iterator[Suspicion]:
             layer, node = made[0]
             held = f"`{layer}` in the plain {container.kind} `self.{container.name}`"
             message = f"{held} is not registered: not trained, moved or saved"
-            yield Suspicion(container.statement, message, related=((node, f"`{layer}` is made here"),))
+            related = ((node, f"`{layer}` is made here"),)
+            yield Suspicion(container.statement, message, related=related, fix=_registered(container, module))
+
+
+def _registered(container: Container, module: Module) -> Fix | None:
+    """`nn.ModuleList` or `nn.ModuleDict` around the literal, where it certainly serves as the container did."""
+    statement, value = container.statement, container.statement.value
+    if (
+        value is None
+        or isinstance(statement, cst.AnnAssign)
+        or len(statement.targets) > 1
+        or len(module.classes.attribute(container.klass, container.name)) > 1
+        or not _follows_super(statement, module)
+        or not all(module.kind(element) is Kind.MODULE for element in container.elements)
+        or not all(_serves(use, value, module) for use in _uses(container, module))
+    ):
+        return None
+    if isinstance(value, (cst.List, cst.ListComp)):
+        name = "ModuleList"
+    elif isinstance(value, cst.Dict) and value.elements and all(map(_may_name_a_module, value.elements)):
+        name = "ModuleDict"
+    else:
+        return None
+    spelled = module.spelled(f"torch.nn.{name}", at=statement)
+    if spelled is None:
+        return None
+    is_empty = isinstance(value, cst.List) and not value.elements
+    edits = (replace(value, f"{spelled[0]}()"),) if is_empty else wrap(value, f"{spelled[0]}(", ")")
+    return Fix(f"keep them in an `nn.{name}`", edits, spelled[1])
+
+
+def _follows_super(statement: Node, module: Module) -> bool:
+    """Whether `super().__init__()` has run, before which a module refuses modules."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "__init__"
+        and module.tree.home(call) is module.tree.home(statement)
+        for earlier in module.tree.preceding(statement)
+        for call in module.tree.within(earlier, cst.Call)
+    )
+
+
+def _uses(container: Container, module: Module) -> Iterator[cst.Attribute]:
+    for attribute in module.tree.all(cst.Attribute):
+        if attribute.attr.value == container.name and not module.tree.contains(
+            container.statement, attribute
+        ):
+            yield attribute
+
+
+def _serves(use: cst.Attribute, value: cst.BaseExpression, module: Module) -> bool:
+    """Whether a use is one that `nn.ModuleList`, or for a dictionary `nn.ModuleDict`, admits too."""
+    above = module.tree.parent[use]
+    is_dict = isinstance(value, cst.Dict)
+    if isinstance(above, cst.Arg) and not above.star:
+        call = module.tree.parent[above]
+        return isinstance(call, cst.Call) and module.qualified(call.func) in _TAKE_ANY_SEQUENCE
+    if isinstance(above, cst.Attribute):
+        return above.attr.value in (_OF_DICTIONARIES if is_dict else _OF_LISTS)
+    if isinstance(above, cst.Subscript):
+        return not isinstance(module.tree.parent[above], (cst.AssignTarget, cst.Del))
+    return isinstance(above, (cst.For, cst.CompFor)) or (isinstance(above, cst.AugAssign) and not is_dict)
+
+
+def _may_name_a_module(element: cst.BaseDictElement) -> bool:
+    key = element.key if isinstance(element, cst.DictElement) else None
+    name = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+    return isinstance(name, str) and name.isidentifier() and name not in _OF_MODULES

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Clearing, Module, Suspicion
+import libcst as cst
+
+from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
+from ta_lint.facts.edits import Edit, Fix, insert_line_before, remove_statement
+from ta_lint.facts.tree import dotted
 
 NEEDS = (
     r"backward\s*\(",
@@ -17,4 +21,31 @@ def check(module: Module) -> Iterator[Suspicion]:
         if module.loops.clearing(loop) is Clearing.NEVER:
             step = loop.steps[0].call
             message = f"`{module.code(step)}` runs in a loop that never clears gradients"
-            yield Suspicion(step, message, related=tuple((repeat, "the loop") for repeat in loop.loops))
+            related = tuple((repeat, "the loop") for repeat in loop.loops)
+            yield Suspicion(step, message, related=related, fix=clear_first(loop, module))
+
+
+def clear_first(loop: TrainingLoop, module: Module, moved: cst.Expr | None = None) -> Fix | None:
+    """Clear the gradients at the start of each pass, by a statement that was in the wrong place, or a new one.
+
+    Only where each step follows its backward in one list of statements: otherwise gradients may add up on purpose.
+    """
+    tree, region = module.tree, loop.region
+    optimizers = {module.code(step.optimizer) for step in loop.steps}
+    blocks = {tree.block(call) for call in (*loop.backwards, *(step.call for step in loop.steps))}
+    optimizer = loop.steps[0].optimizer
+    if (
+        len(optimizers) > 1
+        or len(blocks) > 1
+        or dotted(optimizer) is None
+        or isinstance(region, cst.FunctionDef)
+    ):
+        return None
+    name = tree.within(optimizer, cst.Name)[0]
+    if any(tree.contains(region, binding.node) for binding in module.names.bindings(name)):
+        return None
+    code = module.verbatim(moved.value) if moved is not None else f"{dotted(optimizer)}.zero_grad()"
+    edits: list[Edit] = [insert_line_before(tree, region.body.body[0], code)]
+    if moved is not None:
+        edits.append(remove_statement(tree, moved))
+    return Fix("clear the gradients in each pass", tuple(edits))

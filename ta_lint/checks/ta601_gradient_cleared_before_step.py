@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Step, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
 from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, argument, dotted
 
@@ -36,7 +37,19 @@ def check(module: Module) -> Iterator[Suspicion]:
                 f"before `{module.code(step.call)}` can use it"
             )
             related = ((backward, "the gradients are computed here"), (step.call, "the step that has none"))
-            yield Suspicion(clear, message, related=related)
+            yield Suspicion(clear, message, related=related, fix=_moved(clear, backward, step, module))
+
+
+def _moved(clear: cst.Call, backward: cst.Call, step: Step, module: Module) -> Fix | None:
+    """Clear before the backward, where that is the only one for the step and nothing is under a condition."""
+    tree = module.tree
+    blocks = {tree.block(call) for call in (clear, backward, step.call)}
+    statement = tree.statement(backward)
+    others = module.loops.backwards(tree.block(clear))
+    if len(blocks) > 1 or not isinstance(statement, cst.Expr) or others != [backward]:
+        return None
+    edits = (insert_line_before(tree, statement, module.verbatim(clear)), remove_statement(tree, clear))
+    return Fix("clear before the backward", edits)
 
 
 def _clear_before(step: Step, module: Module) -> cst.Call | None:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ta_lint.checks.ta600_missing_zero_grad import NEEDS as LOOP_NEEDS
-from ta_lint.facts import Clearing, Module, Suspicion
+from ta_lint.checks.ta600_missing_zero_grad import clear_first
+from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
 
 NEEDS = (*LOOP_NEEDS, r"grad")
 
@@ -13,4 +16,24 @@ def check(module: Module) -> Iterator[Suspicion]:
         if module.loops.clearing(loop) is Clearing.OUTSIDE:
             step = loop.steps[0].call
             message = f"`{module.code(step)}` runs in a loop, and gradients are cleared only outside of it"
-            yield Suspicion(step, message, related=tuple((repeat, "the loop") for repeat in loop.loops))
+            related = tuple((repeat, "the loop") for repeat in loop.loops)
+            yield Suspicion(
+                step, message, related=related, fix=clear_first(loop, module, _misplaced(loop, module))
+            )
+
+
+def _misplaced(loop: TrainingLoop, module: Module) -> cst.Expr | None:
+    """The `zero_grad()` of the same optimizer that stands before the loop, in the same list of statements."""
+    optimizer = loop.steps[0].optimizer
+    for statement in module.tree.preceding(loop.region):
+        call = statement.value if isinstance(statement, cst.Expr) else None
+        if (
+            isinstance(statement, cst.Expr)
+            and isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "zero_grad"
+            and call.func.value.deep_equals(optimizer)
+            and module.tree.block(statement) is module.tree.block(loop.region)
+        ):
+            return statement
+    return None

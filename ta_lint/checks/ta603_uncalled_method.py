@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_after
 from ta_lint.facts.tree import Node, dotted
 
 # A line, or what stands between semicolons, that ends with one of the names.
@@ -23,6 +24,8 @@ _FUNCTIONS = frozenset(
 
 # By these names nobody has a property to read for its effect.
 _ALWAYS_METHODS = frozenset({"backward", "manual_backward", "zero_grad"})
+
+_NEED_ARGUMENTS = frozenset({"manual_backward", "unscale_"})
 
 _MODULE_NAME = re.compile(
     r"(model|net|network|module|(^|_)(backbone|encoder|decoder|transformer|vae|classifier|generator|discriminator|"
@@ -42,7 +45,26 @@ def check(module: Module) -> Iterator[Suspicion]:
             and _does_something(value, module)
             and not _is_probe(statement, module)
         ):
-            yield Suspicion(value, f"`{module.code(value)}` is not called, so the statement does nothing")
+            message = f"`{module.code(value)}` is not called, so the statement does nothing"
+            yield Suspicion(value, message, fix=_called(value, module))
+
+
+def _called(value: cst.Attribute, module: Module) -> Fix | None:
+    """The call, where it certainly needs no arguments."""
+    name = value.attr.value
+    if name in _NEED_ARGUMENTS or (name == "step" and not _steps_without_arguments(value.value, module)):
+        return None
+    return Fix("call it", (insert_after(value, "()"),))
+
+
+def _steps_without_arguments(receiver: cst.BaseExpression, module: Module) -> bool:
+    """A gradient scaler steps an optimizer, and `ReduceLROnPlateau` takes the metric."""
+    if module.kinds.is_scaler(receiver):
+        return False
+    made = module.kinds.construction(receiver)
+    qualified = module.qualified(made.func) if made is not None else None
+    is_scheduler = qualified is not None and not qualified.endswith(".ReduceLROnPlateau")
+    return is_scheduler or module.kinds.is_optimizer(receiver)
 
 
 def _does_something(attribute: cst.Attribute, module: Module) -> bool:

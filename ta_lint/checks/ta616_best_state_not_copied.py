@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, wrap
 from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
@@ -62,7 +63,12 @@ def check(module: Module) -> Iterator[Suspicion]:
             message = (
                 f"`{target}` refers to the live parameters of `{kept.model}`, which further training changes"
             )
-            yield Suspicion(kept.statement, message)
+            yield Suspicion(kept.statement, message, fix=_copied(call, module))
+
+
+def _copied(state: cst.Call, module: Module) -> Fix | None:
+    spelled = module.spelled("copy.deepcopy", at=state)
+    return Fix("copy it", wrap(state, f"{spelled[0]}(", ")"), spelled[1]) if spelled is not None else None
 
 
 # -- what is kept ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.tree import argument, spreads
 
 # `.load` of something that is not known to be another library, or an import of `load`, which aliases then call.
@@ -22,7 +23,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         return
     for call in module.calls_to("torch.load"):
         if not spreads(call) and not _was_just_saved(call, module) and (why := _unsafe(call, module)):
-            yield Suspicion(call, why)
+            yield Suspicion(call, why, fix=_restricted(call, module))
 
 
 def _unsafe(call: cst.Call, module: Module) -> str | None:
@@ -40,6 +41,15 @@ def _unsafe(call: cst.Call, module: Module) -> str | None:
     if module.targets_before(2, 6):
         return "`torch.load` without `weights_only` runs whatever code the file holds, before torch 2.6"
     return None
+
+
+def _restricted(call: cst.Call, module: Module) -> Fix | None:
+    """Load weights alone; with a `pickle_module`, or before torch 1.13, there is no way to."""
+    if _given(argument(call, "pickle_module", _PICKLE_MODULE)) is not None or module.targets_before(1, 13):
+        return None
+    written = argument(call, "weights_only")
+    edit = replace(written, "True") if written is not None else add_argument(call, "weights_only=True")
+    return Fix("load weights alone", (edit,)) if edit is not None else None
 
 
 def _given(value: cst.BaseExpression | None) -> cst.BaseExpression | None:

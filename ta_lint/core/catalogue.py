@@ -168,6 +168,16 @@ def adjusted(rules: frozenset[str], extend: list[str], ignore: list[str], where:
     return frozenset(chosen)
 
 
+def chosen(on: list[str], off: list[str], *, ties: bool = False) -> frozenset[str]:
+    """The rules that a list names more exactly than its opposite does; with `ties`, also those it names as exactly."""
+    return frozenset(
+        rule.id
+        for rule in catalogue().values()
+        if (named := max((specificity(selector, rule) for selector in on), default=0))
+        and named >= max((specificity(selector, rule) for selector in off), default=0) + (not ties)
+    )
+
+
 def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the nearest names, if a selector names no rule."""
     if any(specificity(selector, rule) for rule in catalogue().values()):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from ta_lint.core.catalogue import adjusted, catalogue, check_selector, selected, specificity
+from ta_lint.core.catalogue import adjusted, catalogue, check_selector, chosen, selected, specificity
 from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.finding import Severity
+from ta_lint.core.finding import Applicability, Fix, Severity
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -52,6 +52,7 @@ class Options:
     target_torch: str | None = None
     fail_level: Severity | None = None
     baseline: Path | None = None
+    unsafe_fixes: bool | None = None
     force_exclude: bool = False
     config: Path | None = None
     isolated: bool = False
@@ -71,6 +72,11 @@ class RawConfig(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", froz
     target_torch: str | None = None
     fail_level: Severity | None = None
     baseline: str | None = None
+    fixable: list[str] | None = None
+    unfixable: list[str] = []
+    unsafe_fixes: bool = False
+    extend_safe_fixes: list[str] = []
+    extend_unsafe_fixes: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,12 @@ class Config:
     """Whether somebody named the target; otherwise it is from the dependencies, and a nearer project's hold."""
     fail_level: Severity
     baseline: Path | None
+    fixable: frozenset[str]
+    unsafe_fixes: bool
+    """Whether unsafe fixes are made as well."""
+    declared_safe: frozenset[str]
+    """The rules whose fixes are safe here, whatever their pages say."""
+    declared_unsafe: frozenset[str]
     source: str
     """Where it was read, for `--show-settings`."""
 
@@ -107,6 +119,23 @@ class Config:
             )
             for pattern, selectors in self.per_file_ignores
         ]
+
+    def applicability(self, rule: str, unsafe: bool) -> Applicability | None:
+        """What a fix of a rule is here, by its page and these settings; None where it is not to be made.
+
+        `unsafe` marks a fix that is less safe than its page says.
+        """
+        of_page = catalogue()[rule].fix
+        if of_page == "none" or rule not in self.fixable:
+            return None
+        if rule in self.declared_safe:
+            return Applicability.SAFE
+        unsafe = unsafe or of_page == "unsafe" or rule in self.declared_unsafe
+        return Applicability.UNSAFE if unsafe else Applicability.SAFE
+
+    def makes(self, fix: Fix) -> bool:
+        """Whether `--fix` makes a fix here."""
+        return self.unsafe_fixes or fix.applicability is Applicability.SAFE
 
     def ignored_rules(self, path: Path) -> dict[str, str]:
         """The rules that `per-file-ignores` turns off for a file, each with the pattern that did."""
@@ -208,6 +237,15 @@ def _resolve(
             target = Version(named)
         except InvalidVersion as error:
             raise UsageError(f"{where}: {named!r} is not a version such as 2.6") from error
+    fixable = ["ALL"] if raw.fixable is None else raw.fixable
+    for key, selectors in (
+        ("fixable", fixable),
+        ("unfixable", raw.unfixable),
+        ("extend-safe-fixes", raw.extend_safe_fixes),
+        ("extend-unsafe-fixes", raw.extend_unsafe_fixes),
+    ):
+        for selector in selectors:
+            check_selector(selector, f"{source}: [tool.ta] {key}")
     exclude = raw.exclude if raw.exclude is not None else list(DEFAULT_EXCLUDE)
     for pattern in (*(raw.exclude or []), *raw.extend_exclude, *raw.per_file_ignores):
         if not is_pattern(pattern):
@@ -226,6 +264,10 @@ def _resolve(
         target_named=named is not None,
         fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
         baseline=baseline,
+        fixable=chosen(fixable, raw.unfixable),
+        unsafe_fixes=raw.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes,
+        declared_safe=chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
+        declared_unsafe=chosen(raw.extend_unsafe_fixes, raw.extend_safe_fixes, ties=True),
         source=source,
     )
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from ta_lint.core.errors import UsageError, oneline
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write UTF-8 text beside `path` and move it there; a full disk or Ctrl-C leaves the old file as it was.
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, beside `path` and move them there.
+
+    A full disk or Ctrl-C leaves the old file as it was.
 
     A link keeps pointing where it does. A device or a pipe cannot be replaced, so it is written to as it is.
 
@@ -16,21 +18,22 @@ def write_atomically(path: Path, text: str) -> None:
         UsageError: the folder is missing or cannot be written.
     """
     temporary = None
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_text(text, encoding="utf-8", newline="\n")
+            path.write_bytes(data)
             return
         target = path.resolve()
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         Path(temporary).chmod(mode)
         Path(temporary).replace(target)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or oneline(error)}") from error
+        raise UsageError(f"cannot write {display(path)}: {error.strerror or oneline(error)}") from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)

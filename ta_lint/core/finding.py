@@ -50,6 +50,38 @@ class Related:
     message: str
 
 
+class Applicability(StrEnum):
+    """Whether what the program computes stays the same under a fix."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """`text` in the place of what stands between two positions, as a `Site` counts them; where they are equal it is
+    inserted.
+
+    `shared` marks an import: fixes that bring the same one add it once.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """How a finding can be put right: edits in order of place, which do not overlap and make sense only together."""
+
+    title: str
+    edits: tuple[TextEdit, ...]
+    applicability: Applicability = Applicability.SAFE
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One pitfall at one place.
@@ -67,6 +99,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
     fingerprint: str = ""
+    fix: Fix | None = None
     suppression: Suppression | None = None
     baselined: bool = False
 

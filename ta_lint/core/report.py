@@ -6,16 +6,19 @@ in JSON only. What comes from a checked file or its name is made harmless, so th
 
 import json
 import math
+import os
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import diff_bytes, unified_diff
 from functools import lru_cache
 
 import msgspec
 
 from ta_lint.core.catalogue import Rule
 from ta_lint.core.files import encodable
-from ta_lint.core.finding import Finding, Severity, Site
+from ta_lint.core.finding import Applicability, Finding, Fix, Severity, Site
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
@@ -23,6 +26,7 @@ ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _FRAME = "bold blue"
+_FIXABLE = "bold green"
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _JOINERS = "\u200c\u200d"
 
@@ -49,6 +53,26 @@ class Mark(msgspec.Struct, frozen=True):
     """The comment, or the setting."""
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """`text` in the place of what stands between two positions, in JSON; where they are equal it is inserted."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """How a finding can be fixed, in JSON."""
+
+    title: str
+    applicability: str
+    """safe, or unsafe where the program may compute something else."""
+    edits: list[Edit]
+    """In order of place, without overlaps; they make sense only together."""
+
+
 class Item(msgspec.Struct, frozen=True):
     """One finding in JSON."""
 
@@ -71,6 +95,7 @@ class Item(msgspec.Struct, frozen=True):
     evidence: dict[str, float | int | str]
     """What was measured; a number that is not finite is the string nan, inf or -inf."""
     related: list[Place]
+    fix: Remedy | None
     fingerprint: str
     """Names the finding across edits and runs."""
     suppression: Mark | None
@@ -80,29 +105,45 @@ class Item(msgspec.Struct, frozen=True):
     """The page of the rule."""
 
 
+def never(_: Finding) -> bool:
+    return False
+
+
 def text(
     findings: Iterable[Finding],
     *,
     read_lines: Callable[[str], list[str]],
     display: Callable[[str], str],
     color: bool,
+    fixes: Callable[[Finding], bool] = never,
 ) -> str:
     """Each finding with its source line, and an empty line after it; `summary` goes well below.
 
     `read_lines` gives the lines of a finding's path, or none if the file is gone; `display` the path to show for it.
+    What `--fix` fixes, says `fixes`, is marked `[*]`.
     """
     paint = _painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
     shown = (finding for finding in findings if finding.counts)
-    blocks = (_block(finding, lines_of(finding.site.path), display, paint) for finding in shown)
+    blocks = (
+        _block(finding, lines_of(finding.site.path), display, paint, fixes(finding)) for finding in shown
+    )
     return "".join("\n".join(block) + "\n\n" for block in blocks)
 
 
-def concise(findings: Iterable[Finding], *, display: Callable[[str], str], color: bool) -> str:
-    """One line for each finding: `train.py:4:5: TA600 error: message`."""
+def concise(
+    findings: Iterable[Finding],
+    *,
+    display: Callable[[str], str],
+    color: bool,
+    fixes: Callable[[Finding], bool] = never,
+) -> str:
+    """One line for each finding: `train.py:4:5: TA600 error: message`, with `[*]` if `--fix` fixes it."""
     paint = _painter(color)
     shown = [finding for finding in findings if finding.counts]
-    return "".join(f"{_place(finding.site, display)}: {_headline(finding, paint)}\n" for finding in shown)
+    return "".join(
+        f"{_place(finding.site, display)}: {_headline(finding, paint, fixes(finding))}\n" for finding in shown
+    )
 
 
 def summary(findings: Iterable[Finding]) -> str:
@@ -119,6 +160,47 @@ def summary(findings: Iterable[Finding]) -> str:
         return f"All checks passed{tail}.\n"
     files = len({finding.site.path for finding in shown})
     return f"Found {_severities(shown)} in {_number(files, 'file')}{tail}.\n"
+
+
+def remedies(findings: Iterable[Finding], fixes: Callable[[Finding], bool]) -> str:
+    """One line: how many findings `--fix` fixes, and how many more with `--unsafe-fixes`; empty if it would fix none."""
+    fixable = [finding for finding in findings if finding.counts and finding.fix is not None]
+    count = sum(map(fixes, fixable))
+    more = len(fixable) - count
+    if count:
+        hidden = f" ({more} more with --unsafe-fixes)" if more else ""
+        return f"[*] {count} fixable with --fix{hidden}\n"
+    return f"{more} fixable with --fix --unsafe-fixes\n" if more else ""
+
+
+def fixed(count: int, files: int) -> str:
+    """One line: how many findings `--fix` has fixed; empty for none."""
+    return f"Fixed {_number(count, 'finding')} in {_number(files, 'file')}.\n" if count else ""
+
+
+def diff(before: bytes, after: bytes, name: str) -> bytes:
+    """What changes in a file, as a unified diff that `patch -p0` applies."""
+    name += "\t" if " " in name else ""  # where `patch` reads the end of the name
+    label = os.fsencode(name)
+    lines = diff_bytes(unified_diff, _lines(before), _lines(after), label, label)
+    return b"".join(
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def readable(changes: bytes, *, color: bool) -> str:
+    """A diff for a terminal, which `diff` leaves as it is in the files."""
+    paint = _painter(color)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    lines = (
+        "".join(text for text, _ in _cells(line)) for line in changes.decode("utf-8", "replace").split("\n")
+    )
+    return "\n".join(paint(line, styles[line[0]]) if line[:1] in styles else line for line in lines)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """With their line feeds: to `patch` nothing else ends a line."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
 def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
@@ -170,22 +252,25 @@ def _painter(color: bool) -> _Paint:
     return lambda text, style: Style.parse(style).render(text)
 
 
-def _headline(finding: Finding, paint: _Paint) -> str:
+def _headline(finding: Finding, paint: _Paint, fixable: bool) -> str:
     severity = paint(finding.severity.value, _STYLES[finding.severity])
-    return f"{paint(finding.rule, 'bold')} {severity}: {_harmless(finding.message)}"
+    mark = f" [{paint('*', _FIXABLE)}]" if fixable else ""
+    return f"{paint(finding.rule, 'bold')}{mark} {severity}: {_harmless(finding.message)}"
 
 
 def _place(site: Site, display: Callable[[str], str]) -> str:
     return f"{_harmless(display(site.path))}:{site.line}:{site.column}"
 
 
-def _block(finding: Finding, lines: list[str], display: Callable[[str], str], paint: _Paint) -> Iterator[str]:
+def _block(
+    finding: Finding, lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
+) -> Iterator[str]:
     site = finding.site
     number = str(site.line)
     margin = " " * len(number)
     bar = paint("|", _FRAME)
     inside = f" in {_harmless(site.name)}" if site.name else ""
-    yield _headline(finding, paint)
+    yield _headline(finding, paint, fixable)
     yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
     if site.line <= len(lines):
         shown, before, carets = _excerpt(lines[site.line - 1], site)
@@ -198,6 +283,9 @@ def _block(finding: Finding, lines: list[str], display: Callable[[str], str], pa
         yield f"{margin} {paint('=', _FRAME)} note: {remark}"
     if finding.evidence:
         yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
+    if finding.fix is not None:
+        unsafe = " (unsafe)" if finding.fix.applicability is Applicability.UNSAFE else ""
+        yield f"{margin} {paint('=', _FRAME)} fix: {_harmless(finding.fix.title)}{unsafe}"
     yield f"{margin} {paint('=', _FRAME)} help: ta-lint rule {finding.rule}"
 
 
@@ -322,11 +410,20 @@ def _item(finding: Finding, rule: Rule) -> Item:
         observer=finding.observer,
         evidence=finite_evidence(finding),
         related=[_related(other.site, other.message) for other in finding.related],
+        fix=_remedy(finding.fix) if finding.fix is not None else None,
         fingerprint=finding.fingerprint,
         suppression=Mark(mark.in_source, mark.justification) if mark is not None else None,
         baselined=finding.baselined,
         url=rule.url,
     )
+
+
+def _remedy(fix: Fix) -> Remedy:
+    edits = [
+        Edit(edit.line, edit.column, edit.end_line, edit.end_column, encodable(edit.text))
+        for edit in fix.edits
+    ]
+    return Remedy(encodable(fix.title), fix.applicability.value, edits)
 
 
 def _related(site: Site, message: str) -> Place:

@@ -17,7 +17,7 @@ import sarif_om as om
 
 from ta_lint.core.catalogue import PAGES_URL, Rule
 from ta_lint.core.files import encodable
-from ta_lint.core.finding import Finding, Severity, Site, Suppression
+from ta_lint.core.finding import Finding, Fix, Severity, Site, Suppression
 from ta_lint.core.report import finite_evidence
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -151,10 +151,33 @@ def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
         message=om.Message(text=_sentence(finding.message)),
         locations=[_location(finding.site)],
         related_locations=related or None,
+        fixes=[_fix(finding.fix, finding.site.path)] if finding.fix is not None else None,
         partial_fingerprints={"taLint/v1": finding.fingerprint} if finding.fingerprint else None,
         suppressions=[_suppression(finding.suppression)] if finding.suppression is not None else None,
         baseline_state=("unchanged" if finding.baselined else "new") if baseline else None,
         properties=_result_properties(finding),
+    )
+
+
+def _fix(fix: Fix, path: str) -> Any:
+    """The edits of a fix; a region that ends where it starts is a place to insert at."""
+    replacements = [
+        om.Replacement(
+            deleted_region=om.Region(
+                start_line=edit.line,
+                start_column=edit.column,
+                end_line=edit.end_line,
+                end_column=edit.end_column,
+            ),
+            inserted_content=om.ArtifactContent(text=edit.text),
+        )
+        for edit in fix.edits
+    ]
+    change = om.ArtifactChange(artifact_location=_artifact(path), replacements=replacements)
+    return om.Fix(
+        artifact_changes=[change],
+        description=om.Message(text=_sentence(fix.title)),
+        properties={"applicability": fix.applicability.value},
     )
 
 

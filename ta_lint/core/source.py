@@ -67,6 +67,16 @@ class Source:
         return _LINE_END.split(self.text)
 
     @cached_property
+    def line_ends(self) -> list[str]:
+        """The line end of each line, empty for the last."""
+        return [*_LINE_END.findall(self.text), ""]
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that the file begins with; a line feed where it has none."""
+        return self.line_ends[0] or "\n"
+
+    @cached_property
     def syntax(self) -> ast.Module | SyntaxError:
         """What Python's own parser makes of the file: its tree, or why it refuses.
 
@@ -85,6 +95,16 @@ class Source:
             Unreadable: as for `syntax`.
         """
         return _compiled(lambda: symtable.symtable(self.text, self.path, "exec"))
+
+    @cached_property
+    def is_compilable(self) -> bool:
+        """Whether Python compiles it, which refuses more than the two above: a `break` outside a loop.
+
+        Raises:
+            Unreadable: as for `syntax`.
+        """
+        compiled = _compiled(lambda: compile(self.text, self.path, "exec", dont_inherit=True))
+        return not isinstance(compiled, SyntaxError)
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -222,6 +242,16 @@ def decode(data: bytes) -> str:
             reason = f"byte 0x{byte:02x} is not utf-8; save the file as UTF-8 or declare its encoding"
             raise Unreadable(reason, *_position(data, undecodable.start)) from error
         raise Unreadable(oneline(error)) from error
+
+
+def encode(text: str, like: bytes) -> bytes:
+    """The text in the encoding of bytes that `decode` has read, with their byte-order mark.
+
+    Raises:
+        UnicodeEncodeError: it holds a character that the encoding lacks.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(like).readline)
+    return text.encode(encoding)
 
 
 def _position(data: bytes, offset: int) -> tuple[int, int]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ta_lint.core.catalogue import catalogue, specificity
-from ta_lint.core.finding import Finding, Site, Suppression
+from ta_lint.core.catalogue import Rule, catalogue, specificity
+from ta_lint.core.finding import Finding, Fix, Site, Suppression, TextEdit
 from ta_lint.core.source import Comment, Source
 
 # The form of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
@@ -24,6 +24,7 @@ class _Directive:
     """One suppression comment; `used` collects the codes that suppressed something."""
 
     comment: Comment
+    match: re.Match[str]
     codes: tuple[str, ...]
     whole_file: bool
     used: set[str] = field(default_factory=set)
@@ -61,7 +62,10 @@ def suppressed(
             text = f"per-file-ignores: {per_file[finding.rule]}"
             finding = replace(finding, suppression=Suppression(in_source=False, justification=text))
         result.append(finding)
-    if "TA002" in enabled:
+    crashed = any(
+        finding.rule == "TA000" for finding in result
+    )  # and may have found what a comment suppresses
+    if "TA002" in enabled and not crashed:
         for finding in _unused(directives, source, enabled):
             covered = "TA002" in per_file
             reason = Suppression(False, f"per-file-ignores: {per_file['TA002']}") if covered else None
@@ -80,25 +84,58 @@ def _directives(source: Source) -> Iterable[_Directive]:
         if whole_file and not comment.alone:
             continue
         codes = tuple(code for code in re.split(r"[,\s]+", found["codes"] or "") if code)
-        yield _Directive(comment, codes, whole_file)
+        yield _Directive(comment, found, codes, whole_file)
 
 
 def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str]) -> Iterable[Finding]:
-    """Only codes of rules that the linter sees are judged: others may serve the run, or other tools."""
     rule = catalogue()["TA002"]
     for directive in directives:
-        for code in directive.codes:
-            named = [other for other in catalogue().values() if specificity(code, other) >= 2]
-            ours = _OURS.match(code) is not None or any(code.lower() == other.name for other in named)
-            judged = not named or any(other.id in enabled and "static" in other.observers for other in named)
-            if (
-                not ours
-                or code in directive.used
-                or not judged
-                or any(other.id == rule.id for other in named)
-            ):
-                continue
+        unused = {
+            code: named for code in directive.codes if (named := _named(code, directive, enabled)) is not None
+        }
+        if not unused:
+            continue
+        fix = _without(directive, set(unused), source)
+        for code, named in unused.items():
             line, column, text, _ = directive.comment
             message = f"`noqa: {code}` suppresses nothing" if named else f"`noqa: {code}` names no rule"
             site = Site(source.path, line, column, line, column + len(text))
-            yield Finding(rule.id, message, rule.severity, site)
+            yield Finding(rule.id, message, rule.severity, site, fix=fix)
+
+
+def _named(code: str, directive: _Directive, enabled: frozenset[str]) -> list[Rule] | None:
+    """The rules that an unused code names, none for a wrong one; None for a code that may be of use.
+
+    Only codes of rules that the linter sees are judged: others may serve the run, or other tools.
+    """
+    named = [rule for rule in catalogue().values() if specificity(code, rule) >= 2]
+    ours = _OURS.match(code) is not None or any(code.lower() == rule.name for rule in named)
+    judged = not named or any(rule.id in enabled and "static" in rule.observers for rule in named)
+    itself = any(rule.id == "TA002" for rule in named)
+    return named if ours and judged and not itself and code not in directive.used else None
+
+
+def _without(directive: _Directive, unused: set[str], source: Source) -> Fix:
+    """Removes the codes; with the last of them the `noqa`, and a comment, or a line, of which nothing else is left."""
+    line, column, text, alone = directive.comment
+    found = directive.match
+    codes = [code for code in directive.codes if code not in unused]
+    if codes:
+        start, end = (column + offset for offset in found.span("codes"))
+        separator = ", " if "," in found["codes"] else " "
+        return Fix("remove what is unused", (TextEdit(line, start, line, end, separator.join(codes)),))
+    before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip(" \t:,")
+    if before or after:
+        kept = after if after.startswith("#") or not after else f"# {after}"
+        blank = "  " if before and kept else ""
+        end = column + len(text)
+        rest = TextEdit(line, column + len(before), line, end, f"{blank}{kept}")
+        return Fix("remove the unused suppression", (rest,))
+    if not alone:
+        start = len(source.lines[line - 1][: column - 1].rstrip()) + 1
+        edit = TextEdit(line, start, line, column + len(text), "")
+    elif source.line_ends[line - 1]:
+        edit = TextEdit(line, 1, line + 1, 1, "")
+    else:
+        edit = TextEdit(line, 1, line, column + len(text), "")
+    return Fix("remove the unused suppression", (edit,))

@@ -1,4 +1,4 @@
-"""Fixes as edits of nodes: what a check proposes; `ta_lint.fixing` turns them into edits of text.
+"""Fixes as edits of nodes: what a check proposes; `facts.placing` turns them into edits of text.
 
 What no edit names stays as it is, to the byte: an edit puts code in the place of a node, beside it, or on lines of its
 own before or after a statement.
@@ -53,7 +53,36 @@ class Removal:
     statement: Node
 
 
-Edit = Replacement | Insertion | Removal
+@dataclass(frozen=True, eq=False)
+class Unwrapping:
+    """`inner` in the place of `outer`, which is around it; in parentheses where it could fall apart there."""
+
+    outer: Node
+    inner: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """An argument after the last one of a call, on a line of its own where that one has its own."""
+
+    last: cst.Arg
+    code: str
+
+
+Edit = Replacement | Insertion | Removal | Unwrapping | Addition
+
+# What a method call or an attribute can follow without parentheses.
+_ATOMS = (
+    cst.Attribute,
+    cst.Call,
+    cst.Dict,
+    cst.FormattedString,
+    cst.List,
+    cst.ListComp,
+    cst.Name,
+    cst.SimpleString,
+    cst.Subscript,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +101,7 @@ class Fix:
 
 
 def replace(node: Node, code: str) -> Replacement:
-    """`code` instead of a node."""
+    """`code` instead of a node, in the parentheses that the node may have; what stands around must admit it."""
     return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code)
 
 
@@ -87,22 +116,29 @@ def wrap(node: Node, before: str, after: str) -> tuple[Replacement, Replacement]
     return Replacement(start, start, before), Replacement(end, end, after)
 
 
-def unwrap(outer: Node, inner: Node) -> tuple[Replacement, Replacement]:
+def unwrap(outer: Node, inner: Node) -> tuple[Edit, ...]:
     """A node instead of one that is around it, whose other parts go: `x` instead of `F.softmax(x, dim=1)`."""
-    return (
-        Replacement(Anchor(outer, Side.START), Anchor(inner, Side.START), ""),
-        Replacement(Anchor(inner, Side.END), Anchor(outer, Side.END), ""),
-    )
+    return (Unwrapping(outer, inner),)
 
 
-def add_argument(call: cst.Call, code: str) -> Replacement | None:
+def call_method(node: Node, code: str) -> tuple[Edit, ...]:
+    """A method call on an expression, in parentheses if need be: `.detach()` makes `(a + b).detach()` of `a + b`."""
+    return (insert_after(node, code),) if is_atom(node) else wrap(node, "(", f"){code}")
+
+
+def is_atom(node: Node) -> bool:
+    """Whether an expression holds together wherever it is put."""
+    return isinstance(node, _ATOMS)
+
+
+def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
     """An argument after the last one of a call; None where a bare generator expression or `**` leaves no room."""
     if not call.args:
         return Replacement(Anchor(call.func, Side.END), Anchor(call, Side.END), f"({code})")
     last = call.args[-1]
     if last.star == "**" or (isinstance(last.value, cst.GeneratorExp) and not last.value.lpar):
         return None
-    return insert_after(last, f", {code}")
+    return Addition(last, code)
 
 
 def remove_argument(call: cst.Call, arg: cst.Arg) -> Replacement:
@@ -117,14 +153,34 @@ def remove_argument(call: cst.Call, arg: cst.Arg) -> Replacement:
 
 def insert_line_before(tree: Tree, node: Node, code: str) -> Insertion:
     """Lines before the statement of a node."""
-    return Insertion(tree.statement(node), Side.START, code)
+    return Insertion(_statement(tree, node), Side.START, code)
 
 
 def insert_line_after(tree: Tree, node: Node, code: str) -> Insertion:
     """Lines after the statement of a node."""
-    return Insertion(tree.statement(node), Side.END, code)
+    return Insertion(_statement(tree, node), Side.END, code)
 
 
 def remove_statement(tree: Tree, node: Node) -> Removal:
     """The statement of a node goes; where its block would be empty the fix is dropped."""
-    return Removal(tree.statement(node))
+    return Removal(_statement(tree, node))
+
+
+def _statement(tree: Tree, node: Node) -> Node:
+    """The statement of a node; an entry of a block may be a line, which holds statements."""
+    return tree.statement(node.body[0] if isinstance(node, cst.SimpleStatementLine) else node)
+
+
+def move(tree: Tree, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
+    """The statement of a node goes to before or after that of another one; empty if that may change more than order.
+
+    Both stand on lines of their own in one block, and what moves is one line, with its comment.
+    """
+    line, other = tree.parent[tree.statement(node)], tree.parent[tree.statement(beside)]
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(other, cst.SimpleStatementLine):
+        return ()
+    if len(line.body) > 1 or len(other.body) > 1 or tree.parent[line] is not tree.parent[other]:
+        return ()
+    comment = line.trailing_whitespace.comment
+    code = tree.root.code_for_node(line.body[0]) + (f"  {comment.value}" if comment is not None else "")
+    return () if "\n" in code else (Removal(line.body[0]), Insertion(other.body[0], side, code))

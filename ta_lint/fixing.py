@@ -1,0 +1,188 @@
+"""Fixing one file: what its findings propose, round by round until nothing is left to fix.
+
+Every byte that no fix names stays: edits are of text, and the text goes back in the encoding it came in.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ta_lint.core.errors import UsageError
+from ta_lint.core.files import display, write_atomically
+from ta_lint.core.finding import Finding, TextEdit
+from ta_lint.core.source import Source, Unreadable, decode, encode, read
+from ta_lint.engine import File, lint, lint_file, parse
+
+ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A file after its fixes: the bytes it had, those it has now, and what is found in them."""
+
+    file: File
+    before: bytes
+    after: bytes
+    findings: list[Finding]
+    count: int
+    """How many fixes were made."""
+    complaints: tuple[str, ...]
+    """What could not be fixed, and why, for the user."""
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+
+def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
+    """The file with every fix made that its settings admit; nothing is written.
+
+    `accepted` are the fingerprints in the baseline: their findings stay, and so do the statements that hold them, as
+    a changed statement has another fingerprint.
+    """
+    try:
+        data = read(file.path)
+        source = Source(file.name, decode(data))
+    except Unreadable:
+        return Fixed(file, b"", b"", lint_file(file), 0, ())
+    if encode(source.text, data) != data:
+        complaint = f"{file.name}: not fixed: its encoding would not give the same bytes back"
+        return Fixed(file, data, data, lint(file, data), 0, (complaint,))
+    before, count, refused, rounds = data, 0, set[str](), 0
+    complaints: list[str] = []
+    while True:
+        findings = lint(file, data)
+        proposed = [
+            finding for finding in _admitted(findings, file, source, accepted) if _key(finding) not in refused
+        ]
+        if not proposed:
+            break
+        if rounds == ROUNDS:
+            rules = ", ".join(sorted({finding.rule for finding in proposed}))
+            complaints.append(f"{file.name}: fixes of {rules} still bring new ones after {ROUNDS} rounds")
+            break
+        rounds += 1
+        source, made, broken = _with_fixes(source, data, proposed)
+        data = encode(source.text, before)
+        count += len(made)
+        refused.update(map(_key, broken))
+        complaints += [
+            f"{file.name}:{finding.site.line}: the fix of {finding.rule} would break the file; it was not made"
+            for finding in broken
+        ]
+    return Fixed(file, before, data, findings, count, tuple(complaints))
+
+
+def save(fixed: Fixed) -> None:
+    """Write a fixed file.
+
+    Raises:
+        UsageError: it cannot be written, or is not any more what was fixed.
+    """
+    path = fixed.file.path
+    try:
+        present = read(path)
+    except Unreadable as error:
+        raise UsageError(f"cannot write {display(path)}: {error.reason}") from error
+    if present == fixed.after:  # by another name
+        return
+    if present != fixed.before:
+        raise UsageError(f"cannot write {display(path)}: it has changed since it was read")
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"cannot write {display(path)}: it is read-only")
+    write_atomically(path, fixed.after)
+
+
+def _key(finding: Finding) -> str:
+    return f"{finding.rule} {finding.fingerprint}"
+
+
+def _admitted(
+    findings: Iterable[Finding], file: File, source: Source, accepted: frozenset[str]
+) -> Iterator[Finding]:
+    """The findings to fix: neither suppressed nor accepted, nor in a statement with an accepted one."""
+    findings = list(findings)
+    digests = {
+        fingerprint.partition(":")[0] for fingerprint in accepted
+    }  # a twin takes its number when it goes
+    known = {
+        source.statement_at(finding.site.line)
+        for finding in findings
+        if finding.fingerprint.partition(":")[0] in digests
+    }
+    for finding in findings:
+        makes = finding.fix is not None and finding.suppression is None and file.config.makes(finding.fix)
+        if makes and source.statement_at(finding.site.line) not in known:
+            yield finding
+
+
+def _with_fixes(
+    source: Source, data: bytes, proposed: list[Finding]
+) -> tuple[Source, list[Finding], list[Finding]]:
+    """The source with the fixes that do not get in each other's way; those made, and those that would break it."""
+    chosen = _compatible(proposed)
+    fixed = _edited(source, chosen)
+    if not _is_broken(fixed, source, data):
+        return fixed, chosen, []
+    made: list[Finding] = []
+    broken: list[Finding] = []
+    for finding in chosen:
+        if _is_broken(_edited(source, [*made, finding]), source, data):
+            broken.append(finding)
+        else:
+            made.append(finding)
+    return _edited(source, made), made, broken
+
+
+def _compatible(proposed: list[Finding]) -> list[Finding]:
+    """The findings whose fixes can be made at once: of two that overlap, the first; the other waits for a round."""
+    chosen: list[Finding] = []
+    taken: list[TextEdit] = []
+    for finding in proposed:
+        assert finding.fix is not None
+        edits = finding.fix.edits
+        same = any(other.fix is not None and other.fix.edits == edits for other in chosen)  # one fix for both
+        if same or not any(_conflict(edit, other) for edit in edits for other in taken):
+            chosen.append(finding)
+            taken += edits
+    return chosen
+
+
+def _conflict(first: TextEdit, second: TextEdit) -> bool:
+    """Whether two edits overlap, or one inserts where the other begins or ends."""
+    if first.shared and second.shared:
+        return False
+    (start, end), (other_start, other_end) = _span(first), _span(second)
+    if start == end or other_start == other_end:
+        return start <= other_end and other_start <= end
+    return start < other_end and other_start < end
+
+
+def _edited(source: Source, findings: Iterable[Finding]) -> Source:
+    edits = dict.fromkeys(
+        edit for finding in findings if finding.fix is not None for edit in finding.fix.edits
+    )
+    starts = list(accumulate(map(len, map(str.__add__, source.lines, source.line_ends)), initial=0))
+    parts: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=_span):
+        (line, column), (end_line, end_column) = _span(edit)
+        parts += [source.text[done : starts[line - 1] + column - 1], edit.text]
+        done = starts[end_line - 1] + end_column - 1
+    return Source(source.path, "".join([*parts, source.text[done:]]))
+
+
+def _span(edit: TextEdit) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (edit.line, edit.column), (edit.end_line, edit.end_column)
+
+
+def _is_broken(fixed: Source, source: Source, data: bytes) -> bool:
+    """Whether edits made a file that cannot be parsed, compiled, or written as it was read."""
+    try:
+        parse(fixed)
+        return (source.is_compilable and not fixed.is_compilable) or decode(
+            encode(fixed.text, data)
+        ) != fixed.text
+    except (Unreadable, UnicodeError):
+        return True
