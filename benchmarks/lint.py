@@ -1,6 +1,6 @@
 """How long ta-lint takes on real code beside its peers: one table, measured in interleaved rounds of one run.
 
-`python benchmarks/lint.py [--corpus timm] [--runs 3] [--json FILE]`; see `benchmarks/README.md`.
+`python benchmarks/lint.py [--corpus timm] [--runs 3] [--json FILE] [--profile]`; see `benchmarks/README.md`.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import rule_profile
 from corpus import FOLDER, VERSIONS, Missing, corpora, run_pip, sources
 from tables import aligned, processor, spread
 
@@ -82,6 +83,9 @@ def main() -> int:
     """Measure and print the table; returns the exit status."""
     arguments = _arguments()
     try:
+        if arguments.profile:
+            print("\n".join(rule_profile.rendered(rule_profile.profile(_folder(arguments.corpus)))))
+            return 0
         report = measure(arguments.corpus, arguments.runs, arguments.torchfix_runs)
     except Missing as error:
         print(f"lint.py: error: {error}", file=sys.stderr)
@@ -99,7 +103,7 @@ def measure(corpus: str, rounds: int, torchfix_runs: int) -> Report:
         Missing: a tool is not here, or did not run to its end.
     """
     load, *_ = os.getloadavg()
-    folder = corpora([corpus])[corpus]
+    folder = _folder(corpus)
     torchfix = _torchfix_environment() if torchfix_runs else None
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -130,6 +134,10 @@ def measure(corpus: str, rounds: int, torchfix_runs: int) -> Report:
             rounds=runs,
             torchfix=slow,
         )
+
+
+def _folder(corpus: str) -> Path:
+    return corpora([corpus])[corpus]
 
 
 def rendered(report: Report) -> Iterator[str]:
@@ -176,6 +184,11 @@ def _arguments() -> argparse.Namespace:
         "--torchfix-runs", type=int, default=1, metavar="N", help="0 leaves TorchFix out (default: 1)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every single run to a file as well")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="time no peers: show where ta-lint's own time goes, by stage and rule",
+    )
     arguments = parser.parse_args()
     if arguments.runs < 1 or arguments.torchfix_runs < 0:
         parser.error("--runs is at least 1, --torchfix-runs at least 0")

@@ -69,13 +69,15 @@ def test_every_judgement_has_a_verdict_and_a_reason() -> None:
         assert len(item["reason"]) > 20, place
 
 
-def test_at_most_one_finding_in_ten_is_false() -> None:
+def test_at_most_one_finding_in_twenty_is_false_and_of_no_rule_more_than_one_in_ten() -> None:
     verdicts: dict[str, Counter[str]] = {}
     for place, item in judged().items():
-        for key in (place.rule, "all"):
-            verdicts.setdefault(key, Counter())[item["verdict"]] += 1
+        verdicts.setdefault(place.rule, Counter())[item["verdict"]] += 1
+    every = sum(verdicts.values(), Counter[str]())
+    assert every["false"] <= 0.05 * every.total(), dict(every)
     for rule, counts in verdicts.items():
-        assert counts["false"] <= 0.1 * counts.total(), f"{rule}: {dict(counts)}"
+        if counts.total() >= 3:  # fewer say little
+            assert counts["false"] <= 0.1 * counts.total(), f"{rule}: {dict(counts)}"
 
 
 if __name__ == "__main__":

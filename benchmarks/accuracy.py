@@ -1,0 +1,179 @@
+"""How often ta-lint is right, and how much it finds: `docs/accuracy.md`, made of judgements and measurements.
+
+`python benchmarks/accuracy.py` writes the document; with `--check` it only says whether it is up to date.
+"""
+
+import argparse
+import json
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from corpus import CORPORA
+from mutations import MUTATIONS
+from tables import aligned
+
+from ta_lint.core.catalogue import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "accuracy.md"
+JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
+MUTATION = ROOT / "benchmarks" / "mutation.json"
+
+
+def main() -> int:
+    """Write the document, or compare it; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Make docs/accuracy.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if it is stale")
+    text = document()
+    if not parser.parse_args().check:
+        DOCUMENT.write_text(text, encoding="utf-8")
+        return 0
+    if DOCUMENT.is_file() and DOCUMENT.read_text(encoding="utf-8") == text:
+        return 0
+    print("accuracy.py: docs/accuracy.md is stale; run python benchmarks/accuracy.py", file=sys.stderr)
+    return 1
+
+
+def document() -> str:
+    """The whole document, from what is written down in this repository."""
+    judged = tomllib.loads(JUDGEMENTS.read_text(encoding="utf-8")).get("finding", [])
+    mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
+    lines = [*_head(), *_corpora(mutation), *_precision(judged), *_recall(mutation), *_misses(mutation)]
+    return "\n".join(lines) + "\n"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share as a whole number, rounded down: 100 % is all of them."""
+    return f"{100 * part // whole} %" if whole else "-"
+
+
+def _head() -> Iterator[str]:
+    yield "# Accuracy"
+    yield ""
+    yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/findings.toml` and `benchmarks/mutation.json`."
+    yield "Do not edit it."
+    yield ""
+    yield "Two questions are asked of real code that nobody here wrote. Of what the linter finds, how much is true: every"
+    yield "finding of a default rule is judged by reading the code around it. And of what is wrong, how much does it find:"
+    yield "healthy training loops are broken, one at a time, in the way that each loop rule is about."
+
+
+def _corpora(mutation: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "## The code"
+    yield ""
+    rows: list[tuple[str, ...]] = [("release", "from", "training loops", "without a finding of a loop rule")]
+    for name, corpus in CORPORA.items():
+        counts = mutation["corpora"].get(f"{name}-{corpus.version}", {"loops": 0, "healthy": 0})
+        release = f"{name} {corpus.version}, {corpus.topic}"
+        rows.append((release, corpus.kind, str(counts["loops"]), str(counts["healthy"])))
+    every = mutation["corpora"].values()
+    loops, healthy = (sum(counts[key] for counts in every) for key in ("loops", "healthy"))
+    rows.append(("all", "", str(loops), str(healthy)))
+    yield from aligned(rows)
+
+
+def _precision(judged: list[dict[str, Any]]) -> Iterator[str]:
+    yield ""
+    yield "## Findings"
+    yield ""
+    counts: dict[str, Counter[str]] = {}
+    for finding in judged:
+        counts.setdefault(finding["rule"], Counter())[finding["verdict"]] += 1
+    rows: list[tuple[str, ...]] = [("rule", "findings", "true", "false", "precision")]
+    for rule in sorted(counts):
+        rows.append(_precision_row(f"{rule} {catalogue()[rule].name}", counts[rule]))
+    rows.append(_precision_row("all", sum(counts.values(), Counter())))
+    yield from aligned(rows)
+    silent = sorted(_default_rules() - counts.keys())
+    if silent:
+        yield ""
+        yield f"Default rules that find nothing there: {', '.join(silent)}."
+
+
+def _precision_row(name: str, counts: Counter[str]) -> tuple[str, ...]:
+    true, false = counts["true"], counts["false"]
+    return name, str(true + false), str(true), str(false), percent(true, true + false)
+
+
+def _default_rules() -> set[str]:
+    return {
+        rule for rule, page in catalogue().items() if page.default and "static" in page.observers
+        and rule not in ("TA000", "TA001", "TA002")
+    }  # fmt: skip
+
+
+def _recall(mutation: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "## Broken loops"
+    yield ""
+    yield "Each mutation makes one bug, by what users write and not by what the checks look for. A mutant counts as found if"
+    yield "its rule reports something that it does not report in the file as it is."
+    yield ""
+    rows: list[tuple[str, ...]] = [("rule", "loops", "mutants", "found", "recall")]
+    tallies: dict[str, dict[str, Any]] = mutation["rules"]
+    tried = {rule: tally for rule, tally in tallies.items() if tally["mutants"]}
+    for rule, tally in tried.items():
+        name = f"{rule} {catalogue()[rule].name}{'' if catalogue()[rule].default else ' (not by default)'}"
+        rows.append((name, str(tally["originals"]), *_recall_cells([tally])))
+    rows.append(("all", "", *_recall_cells(list(tried.values()))))
+    default = [tally for rule, tally in tried.items() if catalogue()[rule].default]
+    rows.append(("default rules", "", *_recall_cells(default)))
+    yield from aligned(rows)
+    yield ""
+    yield "What is done to a loop:"
+    yield ""
+    for rule in tried:
+        yield f"- {rule}: {MUTATIONS[rule].__doc__}"
+    untried = [rule for rule, tally in tallies.items() if not tally["mutants"]]
+    if untried:
+        yield ""
+        yield f"No loop there has what these would break: {', '.join(untried)}."
+    yield ""
+    yield "### Findings on loops as they are"
+    yield ""
+    alarms = [
+        (rule, verdict, place)
+        for rule, tally in tallies.items()
+        for verdict, places in tally["alarms"].items()
+        for place in places
+    ]
+    if not alarms:
+        yield "None."
+    for rule, verdict, place in alarms:
+        yield f"- {rule}, {verdict}: {place}"
+
+
+def _recall_cells(tallies: list[dict[str, Any]]) -> tuple[str, str, str]:
+    mutants, found = (sum(tally[key] for tally in tallies) for key in ("mutants", "found"))
+    return str(mutants), str(found), percent(found, mutants)
+
+
+def _misses(mutation: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### What is missed"
+    yield ""
+    causes: dict[str, list[tuple[str, list[str]]]] = {}
+    for rule, tally in mutation["rules"].items():
+        for cause, places in tally["misses"].items():
+            causes.setdefault(cause, []).append((rule, places))
+    if not causes:
+        yield "Nothing."
+    by_size = sorted(causes.items(), key=lambda item: (-sum(len(places) for _, places in item[1]), item[0]))
+    for number, (cause, rules) in enumerate(by_size):
+        if number:
+            yield ""
+        yield f"{cause[:1].upper()}{cause[1:]}, {sum(len(places) for _, places in rules)}:"
+        yield ""
+        for rule, places in rules:
+            counts = Counter(places)
+            named = (place if count == 1 else f"{place} ({count})" for place, count in sorted(counts.items()))
+            yield f"- {rule}: {', '.join(named)}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
