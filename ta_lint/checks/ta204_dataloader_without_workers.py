@@ -5,41 +5,34 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.facts.loaders import Loader
 
 NEEDS = (r"\bDataLoader\b",)
 
-_NUM_WORKERS = 5  # DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, ...)
 _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.dict", "builtins.range"})
-_VIEWS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
-    for call in module.calls_to("torch.utils.data.DataLoader"):
-        workers = argument(call, "num_workers", _NUM_WORKERS)
-        dataset = argument(call, "dataset", 0)
-        if spreads(call) or dataset is None or (workers is not None and module.number(workers) != 0):
+    for loader in module.loaders.all:
+        workers = loader.given("num_workers")
+        if loader.spreads or (workers is not None and module.number(workers) != 0):
             continue
-        if not _costs_nothing(dataset, module):
+        if loader.given("dataset") is not None and not _costs_nothing(loader, module):
             given = "without `num_workers`" if workers is None else "with `num_workers=0`"
-            yield Suspicion(call, f"`DataLoader` {given} loads every batch in the training process")
+            yield Suspicion(loader.call, f"`DataLoader` {given} loads every batch in the training process")
 
 
-def _costs_nothing(dataset: Node, module: Module) -> bool:
+def _costs_nothing(loader: Loader, module: Module) -> bool:
     """Whether the samples lie ready in memory, or on the device, which workers must not touch."""
-    made: Node | None = module.kinds.origin(dataset)
-    if isinstance(made, cst.Name) and (binding := module.names.definition(made)) and binding.how == "unpack":
-        made = binding.value  # train, val = random_split(...)
+    made = module.loaders.dataset(loader)
     if isinstance(made, _LITERALS):
         return True
     if not isinstance(made, cst.Call):
         return False
     called = module.qualified(made.func)
-    if called in _VIEWS and made.args:
-        return _costs_nothing(made.args[0].value, module)
     if called is not None and (called in _CONTAINERS or _is_tensor_factory(called)):
         return True
     klass = module.classes.local(made.func)

@@ -1,4 +1,4 @@
-"""Which activation an expression is the output of: softmax, sigmoid, their logarithms, or unknown."""
+"""Which activation an expression is the output of: softmax, sigmoid, their logarithms, none, or unknown."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ta_lint.facts.tree import Node, Tree, argument, dotted
 _DEPTH = 8
 
 _FUNCTION = re.compile(
-    r"torch\.(?:nn\.functional\.|special\.)?(softmax|log_softmax|sigmoid|logsigmoid|expit)"
+    r"torch\.(?:nn\.functional\.|special\.)?(softmax|log_softmax|sigmoid|logsigmoid|expit|relu|tanh|linear)"
 )
 _LAYER = {
     "torch.nn.Softmax": "softmax",
@@ -21,6 +21,12 @@ _LAYER = {
     "torch.nn.LogSoftmax": "log_softmax",
     "torch.nn.Sigmoid": "sigmoid",
     "torch.nn.LogSigmoid": "logsigmoid",
+    "torch.nn.ReLU": "relu",
+    "torch.nn.Tanh": "tanh",
+    "torch.nn.Linear": "linear",
+    "torch.nn.Conv1d": "linear",
+    "torch.nn.Conv2d": "linear",
+    "torch.nn.Conv3d": "linear",
 }
 
 # Tensor methods that change the shape, the place or the precision of values, and no value.
@@ -35,10 +41,18 @@ _CHANGES = frozenset("add_module append extend insert pop register_module".split
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """An activation by its functional name, and the expression that applies it or makes its layer."""
+    """An activation by its functional name, and the expression that applies it or makes its layer.
+
+    `linear` is the output of a linear layer or a convolution with no activation after it.
+    """
 
     name: str
     node: Node
+
+    @property
+    def is_of(self) -> str:
+        """What it is the output of, for a message."""
+        return "a layer without activation" if self.name == "linear" else f"`{self.name}`"
 
 
 class Activations:
@@ -84,7 +98,7 @@ class Activations:
             first = call.args[0]
             own = first.keyword is not None or isinstance(first.value, (cst.Integer, cst.UnaryOperation))
         else:
-            own = name in ("sigmoid", "logsigmoid") and not call.args
+            own = name in ("sigmoid", "logsigmoid", "relu", "tanh") and not call.args
         return name if own and self._kinds.kind(call.func.value) is None else None
 
     def _of_module(self, module: Node, depth: int) -> Activation | None:

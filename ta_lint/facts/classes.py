@@ -92,6 +92,27 @@ class Classes:
         """Whether a class of this file derives from another one of this file."""
         return klass is not ancestor and ancestor in self._lineage(klass)
 
+    def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
+        """Whether two classes of this file are the same, or one derives from the other."""
+        return one is other or self.inherits(one, other) or self.inherits(other, one)
+
+    def is_whole(self, klass: cst.ClassDef) -> bool:
+        """Whether all that a class derives from is in this file, `torch.nn.Module` and the like aside."""
+        return None not in self._lineage(klass)
+
+    def method_around(self, node: Node) -> cst.FunctionDef | None:
+        """The method whose body holds a node, in a nested function or not, and where `self` is the instance."""
+        inner = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.ClassDef):
+                break
+            if isinstance(above, cst.FunctionDef):
+                inner = above
+        if not isinstance(inner, cst.FunctionDef) or not isinstance(self._tree.home(inner), cst.ClassDef):
+            return None
+        first = inner.params.params[:1]
+        return inner if first and first[0].name.value == "self" else None
+
     def modules(self) -> list[cst.ClassDef]:
         """The classes of this file that certainly derive from `torch.nn.Module`."""
         return [klass for klass in self.all() if self.derives(klass, "torch.nn.Module")]
@@ -141,6 +162,26 @@ class Classes:
             if (found := self._attributes[current].get(name)) is not None:
                 return found
         return []
+
+    def assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
+        """Each statement of a class that assigns to one attribute of `self` alone, and the attribute's name."""
+        found: list[tuple[str, cst.Assign | cst.AnnAssign]] = []
+        for statement in self._tree.within(klass, cst.Assign, cst.AnnAssign):
+            targets = _targets(statement)
+            if len(targets) != 1 or isinstance(targets[0], (cst.Tuple, cst.List)) or statement.value is None:
+                continue
+            if self._tree.enclosing(statement, cst.ClassDef) is klass:
+                found += [(name, statement) for name in _self_attributes(targets[0])]
+        return found
+
+    def mentions(self, name: str) -> list[cst.Attribute]:
+        """Where the file has to do with an attribute of that name, of whatever object, other than binding it."""
+        return [
+            attribute
+            for attribute in self._tree.all(cst.Attribute)
+            if attribute.attr.value == name
+            and not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
+        ]
 
     def annotations(self, klass: cst.ClassDef, name: str) -> list[cst.Annotation]:
         """The annotations of `self.<name>`, in methods or in the class body."""

@@ -146,9 +146,7 @@ class Containers:
 
     def _related(self, node: Node, klass: cst.ClassDef) -> bool:
         other = self._tree.enclosing(node, cst.ClassDef)
-        return other is not None and (
-            other is klass or self._classes.inherits(other, klass) or self._classes.inherits(klass, other)
-        )
+        return other is not None and self._classes.related(other, klass)
 
     def _goes(self, node: Node) -> bool:
         """Whether a use of a container, or of what was got from it, hands it on."""

@@ -47,6 +47,19 @@ class Graphs:
         self._returns: dict[cst.FunctionDef, bool] = {}
 
     @cached_property
+    def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls of `backward` in source order, each with the loss that it goes back from.
+
+        One that is given the gradient to start with goes back from something else.
+        """
+        calls = [
+            call
+            for call in self._tree.all(cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
+        ]
+        return [(call, _start(call)) for call in calls if not _has_gradient(call)]
+
+    @cached_property
     def backwards(self) -> list[Backward]:
         """The calls of `backward` whose loss is a variable, in source order."""
         found = []
@@ -68,7 +81,7 @@ class Graphs:
 
     def _sources(self, expression: Node, region: Region, depth: int) -> Iterator[Variable]:
         """The variables that an expression and the definitions behind it are the sums of."""
-        for variable in _summands(expression):
+        for variable in _variables(expression):
             yield variable
             binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
             if depth == 0 or binding is None or not self._tree.contains(region, binding.node):
@@ -195,44 +208,67 @@ def operands(value: Node) -> Iterator[Variable | cst.Call]:
             yield value
 
 
-def _summands(value: Node) -> Iterator[Variable]:
-    """The variables that certainly hold a graph if the value does: `a` and `b` of `(a + b.mean()) / 4`.
+def summands(value: Node) -> Iterator[Node]:
+    """The expressions that certainly hold a graph if the value does: `a` and `b` of `(a + b.mean()) / 4`.
 
     Of a product it may be either factor.
     """
-    if isinstance(value, cst.Name) or (isinstance(value, cst.Attribute) and dotted(value) is not None):
-        yield value
-    elif isinstance(value, cst.UnaryOperation):
-        yield from _summands(value.expression)
+    if isinstance(value, cst.UnaryOperation):
+        yield from summands(value.expression)
     elif isinstance(value, cst.BinaryOperation):
         if isinstance(value.operator, (cst.Add, cst.Subtract)):
-            yield from _summands(value.left)
-            yield from _summands(value.right)
+            yield from summands(value.left)
+            yield from summands(value.right)
         elif isinstance(value.operator, cst.Divide):
-            yield from _summands(value.left)
+            yield from summands(value.left)
         elif isinstance(value.operator, cst.Multiply):
             sides = [
                 side for side in (value.left, value.right) if not isinstance(side, (cst.Integer, cst.Float))
             ]
             if len(sides) == 1:
-                yield from _summands(sides[0])
+                yield from summands(sides[0])
     elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
         if value.func.attr.value in _DIFFERENTIABLE:
-            yield from _summands(value.func.value)
+            yield from summands(value.func.value)
         elif value.func.attr.value == "scale" and len(value.args) == 1:  # of a gradient scaler
-            yield from _summands(value.args[0].value)
+            yield from summands(value.args[0].value)
+        else:
+            yield value
+    else:
+        yield value
 
 
-def _start(call: cst.Call) -> Node:
+def _variables(value: Node) -> Iterator[Variable]:
+    """The variables among the summands of a value."""
+    for summand in summands(value):
+        if isinstance(summand, cst.Name) or (isinstance(summand, cst.Attribute) and dotted(summand) is not None):
+            yield summand
+
+
+def _start(call: cst.Call) -> cst.BaseExpression:
     """What a backward starts from: `loss.backward()`, `accelerator.backward(loss)`."""
     assert isinstance(call.func, cst.Attribute)
-    receiver = call.func.value
-    given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    if given:
-        name = (dotted(receiver) or "").rpartition(".")[2]
-        is_engine = call.func.attr.value == "manual_backward" or name.endswith(_ENGINES)
-        return given[0] if is_engine else receiver
-    return receiver
+    given = _positional(call)
+    return given[0] if given and _is_of_engine(call) else call.func.value
+
+
+def _has_gradient(call: cst.Call) -> bool:
+    """Whether a backward of a tensor is given the gradient to start with: `outputs.backward(gradient)`."""
+    keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    return bool(keywords & {"gradient", "grad_tensors"}) or (
+        bool(_positional(call)) and not _is_of_engine(call)
+    )
+
+
+def _positional(call: cst.Call) -> list[cst.BaseExpression]:
+    return [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+
+
+def _is_of_engine(call: cst.Call) -> bool:
+    """Whether a `backward` belongs to something that is given the loss."""
+    assert isinstance(call.func, cst.Attribute)
+    name = (dotted(call.func.value) or "").rpartition(".")[2]
+    return call.func.attr.value == "manual_backward" or name.endswith(_ENGINES)
 
 
 def _scaled_by_apex(binding: Binding) -> Node | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import libcst as cst
 
@@ -61,6 +62,13 @@ _GATED_TEXT = re.compile(
     r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
     r"_apply_optimizer_in_backward"
 )
+
+# Frameworks that run loops, or parts of them, themselves: in their files a loop does not show what happens in it. Of
+# Lightning, Fabric leaves the loop to its user.
+_FRAMEWORKS = re.compile(
+    r"(lightning(?!\.fabric(\.|$))|pytorch_lightning|fastai|ignite|deepspeed|mmengine|mmcv|composer|megatron)(\.|$)"
+)
+_FRAMEWORK_BASES = frozenset({"Trainer", "Seq2SeqTrainer", "LightningModule", "LightningDataModule"})
 
 _ORDERINGS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual}
 
@@ -129,6 +137,20 @@ class Loops:
         self.steps = [step for call in tree.all(cst.Call) if (step := self.step(call)) is not None]
         self.training = self._training_loops()
 
+    @cached_property
+    def framework(self) -> str | None:
+        """The framework that may run what a loop of this file does not show: an import, or a base class by name.
+
+        Rules about the order of things in a loop are silent where there is one.
+        """
+        imported = next((name for name in sorted(self._names.imported) if _FRAMEWORKS.match(name)), None)
+        if imported is not None:
+            return imported.partition(".")[0]
+        bases = (base.value for klass in self._classes.all() for base in klass.bases)
+        foreign = (base for base in bases if self._classes.local(base) is None)
+        named = ((dotted(base) or "").rpartition(".")[2] for base in foreign)
+        return next((name for name in named if name in _FRAMEWORK_BASES), None)
+
     # -- finding the loops ------------------------------------------------------------------------------------
 
     def step(self, call: cst.Call) -> Step | None:
@@ -154,7 +176,7 @@ class Loops:
         """Whether a region runs `backward` or a step, itself or in functions of this file that it mentions."""
         return any(
             _is_backward(call) or self.step(call) is not None
-            for node in self._reach(region)
+            for node in self.reach(region)
             for call in self._tree.within(node, cst.Call)
         )
 
@@ -182,10 +204,10 @@ class Loops:
         """The loops of this file that call a function once per iteration."""
         if isinstance(region, LOOPS):
             return ()
-        innermost = (loop for call in self._calls(region) for loop in self._tree.loops(call)[:1])
+        innermost = (loop for call in self.calls_of(region) for loop in self._tree.loops(call)[:1])
         return tuple(dict.fromkeys(innermost))
 
-    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+    def calls_of(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a function in this file: `step()`, `self.step()`, `trainer.step()` of a known trainer."""
         name = function.name.value
         return [
@@ -221,7 +243,7 @@ class Loops:
 
     def _judge(self, loop: TrainingLoop) -> Clearing:
         regions = (loop.region, *loop.callers)
-        reached = [node for region in regions for node in self._reach(region)]
+        reached = [node for region in regions for node in self.reach(region)]
         if self.gated:
             return Clearing.UNKNOWN
         if any(self._clears(node) for node in reached):
@@ -266,7 +288,7 @@ class Loops:
         parts = self._tree.within(value, cst.Attribute) if value is not None else []
         return dotted(target) in {dotted(part) for part in parts}
 
-    def _reach(self, region: Node) -> list[Node]:
+    def reach(self, region: Node) -> list[Node]:
         """A region, and the functions of this file that it mentions, two calls deep: what may run in it."""
         reached: dict[Node, None] = {region: None}
         for _ in range(_CALLS_DEEP):
@@ -293,7 +315,7 @@ class Loops:
             return True
         if isinstance(loop.region, LOOPS):
             return all(self.is_last_pass(step, loop.region) for step in steps)
-        calls = self._calls(loop.region)
+        calls = self.calls_of(loop.region)
         return all(
             self.is_last_pass(call, caller) or self._is_occasional(call, caller, calls)
             for call in calls
@@ -330,7 +352,7 @@ class Loops:
             both = above.orelse is not None and all(
                 any(tree.contains(branch, step) for step in steps) for branch in (above.body, above.orelse)
             )
-            if not both and not self._recurs(above.test) and self._changes(above.test, region):
+            if not both and not self._recurs(above.test) and self.changes(above.test, region):
                 return True
         return False
 
@@ -343,7 +365,7 @@ class Loops:
         calls = {method(call) for call in tree.within(test, cst.Call)}
         return cst.Modulo in operators or threshold or bool(calls & {"isnan", "isfinite", "isinf"})
 
-    def _changes(self, test: Node, region: Region) -> bool:
+    def changes(self, test: Node, region: Region) -> bool:
         """Whether a region binds a name, or sets an attribute, that a condition depends on."""
         tree = self._tree
         assigned = {
@@ -469,7 +491,7 @@ class Loops:
         for place in loop.loops:
             function = self._tree.home(place)
             if isinstance(function, cst.FunctionDef):
-                places += self._calls(function)
+                places += self.calls_of(function)
         return any(self._clears_around(place) for place in places)
 
     def _clears_around(self, place: Node) -> bool:

@@ -9,15 +9,24 @@ import libcst as cst
 from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activations
 from ta_lint.facts.calls import Calls
+from ta_lint.facts.chains import Chains
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.containers import Containers
 from ta_lint.facts.edits import Fix
+from ta_lint.facts.evaluations import Evaluations
+from ta_lint.facts.gradients import Gradients
 from ta_lint.facts.graphs import Graphs
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.layers import Layers
+from ta_lint.facts.loaders import Loaders
 from ta_lint.facts.loops import Loops, TrainingLoop
+from ta_lint.facts.modes import Modes
 from ta_lint.facts.names import Names
+from ta_lint.facts.order import Order
 from ta_lint.facts.parameters import Parameters
+from ta_lint.facts.passes import Passes
+from ta_lint.facts.recording import Recording
+from ta_lint.facts.shapes import Shapes
 from ta_lint.facts.tree import Node, Tree
 
 
@@ -67,12 +76,44 @@ class Module:
         return Layers(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def chains(self) -> Chains:
+        return Chains(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def modes(self) -> Modes:
+        return Modes(self.tree, self.classes)
+
+    @cached_property
     def containers(self) -> Containers:
         return Containers(self.tree, self.names, self.classes, self.kinds, self.layers)
 
     @cached_property
+    def loaders(self) -> Loaders:
+        return Loaders(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        return Shapes(self.names, self.kinds, self.loaders)
+
+    @cached_property
+    def recording(self) -> Recording:
+        return Recording(self.tree, self.names, self.calls)
+
+    @cached_property
+    def passes(self) -> Passes:
+        return Passes(self.tree, self.names, self.classes, self.kinds, self.calls)
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        return Evaluations(self.tree, self.names, self.classes, self.kinds, self.loops, self.passes)
+
+    @cached_property
     def loops(self) -> Loops:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
+
+    @cached_property
+    def order(self) -> Order:
+        return Order(self.tree, self.names, self.kinds, self.loops)
 
     @cached_property
     def graphs(self) -> Graphs:
@@ -81,6 +122,19 @@ class Module:
     @cached_property
     def parameters(self) -> Parameters:
         return Parameters(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        return Gradients(
+            self.tree,
+            self.names,
+            self.classes,
+            self.kinds,
+            self.layers,
+            self.loops,
+            self.graphs,
+            self.recording,
+        )
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

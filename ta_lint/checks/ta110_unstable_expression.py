@@ -1,0 +1,173 @@
+"""TA110: an expression overflows or loses its digits where one function of torch does not."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.tree import Node, argument
+
+_ONE = r"\b1(?:\.0*)?\s*"
+
+NEEDS = (
+    r"\blog\(|\bexp\(",
+    (
+        # the logarithm of an activation, `log(1 + x)` either way round, `exp(x) - 1`, `log(sum(exp(x)))`
+        rf"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b|\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
+        rf"exp\(.*\)\s*-\s*{_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
+    ),
+)
+
+_FUNCTIONAL = "torch.nn.functional."
+
+# Whole numbers: one more than any of them has all its digits.
+_COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
+
+
+# What such numbers are called, and small ones are not.
+_COUNTED = re.compile(
+    r"coord|count|degree|dist|dur|floor|freq|len|num|pos(_|\b|ition)|size|steps?\b|\bn_", re.IGNORECASE
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for node in module.tree.all(cst.Call, cst.BinaryOperation):
+        if (argument_of_log := _given(module, node, "log")) is not None:
+            yield from _logarithm(module, node, argument_of_log)
+        elif isinstance(node, cst.BinaryOperation) and _is_minus_one(node):
+            exponent = _given(module, node.left, "exp")
+            if exponent is not None and not _is_count(module, exponent):
+                yield _use(
+                    module, node, "torch.expm1", "loses the digits of a small `x`", module.verbatim(exponent)
+                )
+
+
+def _logarithm(module: Module, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
+    """The suspicion that a logarithm and what it is taken of have a function of their own."""
+    activation = module.activations.of(operand)
+    if activation is not None and activation.name in ("softmax", "sigmoid"):
+        stable = "log_softmax" if activation.name == "softmax" else "logsigmoid"
+        yield _use(
+            module,
+            call,
+            _FUNCTIONAL + stable,
+            f"is infinite where `{activation.name}` rounds to 0",
+            _arguments(module, operand) if activation.node is operand else None,
+        )
+    elif isinstance(operand, cst.BinaryOperation):
+        yield from _logarithm_with_one(module, call, operand)
+    elif isinstance(operand, cst.Call) and (summed := _given(module, operand, "sum", more=True)) is not None:
+        exponent = _given(module, summed, "exp")
+        if exponent is not None and not _is_shifted(module, exponent):
+            rest = operand.args if _is_method(operand, summed) else operand.args[1:]
+            given = [module.verbatim(exponent), *(module.verbatim(arg).rstrip(", ") for arg in rest)]
+            over = ", ".join(given) if len(given) > 1 else None  # `logsumexp` has to be told the dimension
+            yield _use(module, call, "torch.logsumexp", "overflows where `exp` does", over)
+
+
+def _logarithm_with_one(module: Module, call: cst.Call, operand: cst.BinaryOperation) -> Iterator[Suspicion]:
+    """`log(1 + x)`, `log(1 + exp(x))` and `log(1 - sigmoid(x))`."""
+    if isinstance(operand.operator, cst.Add):
+        sides = (operand.left, operand.right)
+        others = [side for side in sides if module.number(side) != 1.0]
+        if len(others) != 1 or module.number(others[0]) is not None or _is_count(module, others[0]):
+            return
+        exponent = _given(module, others[0], "exp")
+        if exponent is not None:
+            code = module.verbatim(exponent)
+            yield _use(module, call, f"{_FUNCTIONAL}softplus", "overflows where `exp` does", code)
+        else:
+            code = module.verbatim(others[0])
+            yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)
+    elif isinstance(operand.operator, cst.Subtract) and module.number(operand.left) == 1.0:
+        activation = module.activations.of(operand.right)
+        if activation is not None and activation.name == "sigmoid":
+            given = _arguments(module, operand.right) if activation.node is operand.right else None
+            negated = f"-({given})" if given is not None else None
+            why = "is infinite where `sigmoid` rounds to 1"
+            yield _use(module, call, f"{_FUNCTIONAL}logsigmoid", why, negated)
+
+
+def _use(module: Module, node: Node, stable: str, why: str, code: str | None) -> Suspicion:
+    """The suspicion that `stable` should be called, with these arguments if they can be told."""
+    last = stable.rpartition(".")[2]
+    message = f"`{module.code(node)}` {why}: `{last}` does not"
+    spelled = module.spelled(stable, at=node)
+    if code is None or spelled is None or "\n" in module.verbatim(node):
+        return Suspicion(node, message)
+    spelling, imports = spelled
+    return Suspicion(
+        node, message, fix=Fix(f"use `{last}`", (replace(node, f"{spelling}({code})"),), imports)
+    )
+
+
+def _given(module: Module, node: Node, name: str, more: bool = False) -> cst.BaseExpression | None:
+    """`x` for `torch.log(x)` and `x.log()`; `more` arguments may follow."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Name, cst.Attribute)):
+        return None
+    called = module.qualified(node.func)
+    if called == f"torch.{name}":
+        given = argument(node, "input", 0)
+        return given if more or len(node.args) == 1 else None
+    is_method = called is None and isinstance(node.func, cst.Attribute) and node.func.attr.value == name
+    if not is_method or not isinstance(node.func, cst.Attribute) or (node.args and not more):
+        return None
+    return node.func.value if module.kind(node.func.value) in (None, Kind.TENSOR, Kind.PARAMETER) else None
+
+
+def _is_method(call: cst.Call, receiver: Node) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.value is receiver
+
+
+def _arguments(module: Module, activation: Node) -> str | None:
+    """What a call of an activation is given, as the arguments of a function: `x, dim=1`; None for a layer's."""
+    if not isinstance(activation, cst.Call):
+        return None
+    given = [module.verbatim(arg).rstrip(", ") for arg in activation.args]
+    if module.qualified(activation.func) is not None:
+        return ", ".join(given)
+    if not isinstance(activation.func, cst.Attribute):
+        return None
+    name = activation.func.attr.value
+    return (
+        ", ".join([module.verbatim(activation.func.value), *given])
+        if name in ("softmax", "sigmoid")
+        else None
+    )
+
+
+def _is_minus_one(operation: cst.BinaryOperation) -> bool:
+    return (
+        isinstance(operation.operator, cst.Subtract)
+        and isinstance(operation.right, (cst.Integer, cst.Float))
+        and float(operation.right.evaluated_value) == 1.0
+    )
+
+
+def _is_count(module: Module, node: Node) -> bool:
+    """Whether a value consists of whole numbers, or their logarithms."""
+    if _COUNTED.search(module.code(node)):
+        return True
+    origin = module.kinds.origin(node)
+    while isinstance(origin, cst.Call) and isinstance(origin.func, cst.Attribute):
+        # what has to be converted to `float` was none
+        if module.qualified(origin.func) in _COUNTS or origin.func.attr.value in (
+            "bincount",
+            "float",
+            "long",
+            "int",
+        ):
+            return True
+        origin = module.kinds.origin(origin.func.value)
+    return False
+
+
+def _is_shifted(module: Module, exponent: Node) -> bool:
+    """Whether the largest exponent was taken off before, so that nothing overflows."""
+    origin = module.kinds.origin(exponent)
+    parts = module.tree.within(origin, cst.Name)
+    return any("max" in name.value for name in parts) or any(
+        "max" in module.code(module.kinds.origin(name)) for name in parts
+    )

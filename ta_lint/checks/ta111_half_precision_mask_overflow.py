@@ -1,0 +1,60 @@
+"""TA111: an additive mask holds a number beyond half precision, in a file that runs half precision."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"[-\s(]1e(?:\d\d|[5-9])\b|[-\s(]1\.?0*e\+?\d|\b9{5,}\b|10{5,}\b|65504|65505|[-\s(][1-9]\.\d*e(?:\d\d|[5-9])",
+    r"\bfloat16\b|\.half\(|\btorch\.half\b",
+    r"(?i:mask|bias)",
+)
+
+_LARGEST = 65504.0
+_HALVES = frozenset({"torch.float16", "torch.half"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if not _runs_half(module):
+        return
+    for product in module.tree.all(cst.BinaryOperation):
+        if not isinstance(product.operator, cst.Multiply):
+            continue
+        for literal, mask in ((product.left, product.right), (product.right, product.left)):
+            number = module.number(literal)
+            if number is not None and abs(number) > _LARGEST and _is_mask(module, mask):
+                message = (
+                    f"`{module.code(literal)}` is infinite in half precision, which holds no more than 65504"
+                )
+                yield Suspicion(product, message, fix=_fix(literal, number))
+
+
+def _runs_half(module: Module) -> bool:
+    """Whether a file turns tensors or modules into half precision: a mention in a comparison is none."""
+    tree = module.tree
+    for call in tree.all(cst.Call):
+        if method(call) == "half" and isinstance(call.func, cst.Attribute) and not call.args:
+            return True
+        if any(module.qualified(arg.value) in _HALVES for arg in call.args):
+            return True
+    return False
+
+
+def _is_mask(module: Module, node: Node) -> bool:
+    """Whether a factor is a mask that may be in half precision: `(1.0 - mask)`, `mask`, and not `mask.float()`."""
+    names = [name.value for name in module.tree.within(node, cst.Name)]
+    if "float" in names or "float32" in names:
+        return False
+    return any("mask" in name.lower() for name in names) and dotted(node) != "self"
+
+
+def _fix(literal: Node, number: float) -> Fix | None:
+    """A number that half precision holds and that no score outweighs."""
+    if not isinstance(literal, (cst.UnaryOperation, cst.Float, cst.Integer)):
+        return None
+    return Fix("use a number that half precision holds", (replace(literal, "-1e4" if number < 0 else "1e4"),))

@@ -1,0 +1,97 @@
+"""TA112: on the way to a loss stands a function whose gradient at zero is infinite, of something that can be zero."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, argument
+
+NEEDS = (
+    r"\bbackward\(|\w*scaler\(",
+    r"\b(?:sqrt|acos|arccos|asin|arcsin)\(|\*\*\s*\(?(?:0?\.5|1\s*/\s*2)|\bpow\([^)\n]*(?:0?\.5|1\s*/\s*2)",
+)
+
+# A norm is none of them: torch takes its gradient at zero as zero.
+_METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})
+_FUNCTION = re.compile(rf"torch\.({'|'.join(sorted(_METHODS))})")
+
+# What keeps away from zero, or from the ends of the range.
+_GUARDS = frozenset(
+    {"clamp", "clamp_", "clamp_min", "clip", "maximum", "nan_to_num", "relu", "softplus", "exp"}
+)
+
+# What is zero where prediction and target agree, or where all values are the same.
+_ZEROABLE = frozenset({"var", "mse_loss", "square"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen: set[Node] = set()
+    for loss in module.gradients.losses:
+        for node in module.gradients.path(loss):
+            found = _rooted(module, node)
+            if found is None or node in seen:
+                continue
+            name, operand = found
+            if _can_be_zero(module, name, operand):
+                seen.add(node)
+                message = (
+                    f"the gradient of `{module.code(node)}` is infinite or NaN where `{name}` is at its edge"
+                )
+                yield Suspicion(node, message, related=((loss.call, "the backward pass comes from here"),))
+
+
+def _rooted(module: Module, node: Node) -> tuple[str, cst.BaseExpression] | None:
+    """The function of `torch.sqrt(x)`, `x.norm()` or `x ** 0.5`, and `x`."""
+    if isinstance(node, cst.BinaryOperation):
+        root = isinstance(node.operator, cst.Power) and module.number(node.right) == 0.5
+        return ("sqrt", node.left) if root else None
+    if not isinstance(node, cst.Call):
+        return None
+    called = module.qualified(node.func)
+    if called is not None and (function := _FUNCTION.fullmatch(called)):
+        given = argument(node, "input", 0)
+        return (function[1], given) if given is not None else None
+    if isinstance(node.func, cst.Attribute) and called is None and node.func.attr.value in _METHODS:
+        return node.func.attr.value, node.func.value
+    return None
+
+
+def _can_be_zero(module: Module, name: str, operand: cst.BaseExpression) -> bool:
+    """Whether nothing keeps an operand from where the gradient is undefined, and its form says that it gets there."""
+    tree = module.tree
+    origin = module.kinds.origin(operand)
+    if any(method(call) in _GUARDS for call in tree.within(origin, cst.Call)) or _has_epsilon(module, origin):
+        return False
+    return name != "sqrt" or _is_zeroable(module, origin)
+
+
+def _is_zeroable(module: Module, node: Node) -> bool:
+    """Whether the operand of a root is a square, a distance, a variance or a mean of them."""
+    tree = module.tree
+    if isinstance(node, cst.Call):
+        made = module.kinds.construction(node.func)
+        if made is not None and (module.qualified(made.func) or "") == "torch.nn.MSELoss":
+            return True
+    squares = any(
+        isinstance(part.operator, cst.Power) and module.number(part.right) == 2.0
+        for part in tree.within(node, cst.BinaryOperation)
+    )
+    powers = any(
+        method(call) in _ZEROABLE
+        or (method(call) == "pow" and call.args and module.number(call.args[-1].value) == 2.0)
+        for call in tree.within(node, cst.Call)
+    )
+    return squares or powers
+
+
+def _has_epsilon(module: Module, node: Node) -> bool:
+    """Whether something small is added: a literal, or what goes by the name of it."""
+    for part in module.tree.within(node, cst.BinaryOperation):
+        if isinstance(part.operator, cst.Add):
+            for side in (part.left, part.right):
+                if module.number(side) is not None or "eps" in module.code(side).lower():
+                    return True
+    return False

@@ -1,0 +1,76 @@
+"""TA205: `non_blocking=True` has no effect on a batch of a `DataLoader` without `pin_memory`."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.loaders import Loader
+from ta_lint.facts.tree import Node, argument
+
+NEEDS = (r"\bDataLoader\b", r"\bnon_blocking\s*=\s*True")
+
+# Devices to which nothing is copied, or whose copies pinned memory does not help.
+_NO_CUDA = ("cpu", "mps", "meta", "xla")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loaders.replaced:
+        return
+    for call in module.tree.all(cst.Call):
+        if not _copies_without_blocking(call, module):
+            continue
+        loaders = _loaders_of(call, module)
+        if loaders and all(_is_unpinned(loader, module) for loader in loaders):
+            message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
+            yield Suspicion(
+                call,
+                message,
+                related=tuple((loader.call, "the loader is made here") for loader in loaders),
+                fix=_fix(loaders),
+            )
+
+
+def _copies_without_blocking(call: cst.Call, module: Module) -> bool:
+    """`batch.to(device, non_blocking=True)`, or `cuda`, other than to a device that is certainly no CUDA device."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("to", "cuda"):
+        return False
+    flag = argument(call, "non_blocking")
+    if flag is None or module.boolean(flag) is not True:
+        return False
+    device = argument(call, "device", 0) if call.func.attr.value == "to" else None
+    return device is None or not _is_without_cuda(device, module)
+
+
+def _is_without_cuda(device: Node, module: Module) -> bool:
+    origin = module.kinds.origin(device)
+    if isinstance(origin, cst.Call) and module.qualified(origin.func) == "torch.device" and origin.args:
+        origin = module.kinds.origin(origin.args[0].value)
+    return isinstance(origin, cst.SimpleString) and str(origin.evaluated_value).startswith(_NO_CUDA)
+
+
+def _loaders_of(call: cst.Call, module: Module) -> tuple[Loader, ...]:
+    """The loaders whose batch, or a part of it, is copied; empty where it is not certainly from a loader."""
+    node = call.func.value if isinstance(call.func, cst.Attribute) else call
+    while isinstance(node, cst.Subscript):
+        node = node.value  # batch["pixels"]
+    found = module.loaders.pass_of(node) if isinstance(node, cst.Name) else None
+    return found.loaders if found is not None else ()
+
+
+def _is_unpinned(loader: Loader, module: Module) -> bool:
+    pinned = loader.given("pin_memory")
+    unpinned = pinned is None or module.boolean(pinned) is False
+    return unpinned and not loader.spreads and not module.loaders.moves_to_device(loader)
+
+
+def _fix(loaders: tuple[Loader, ...]) -> Fix | None:
+    edits = []
+    for loader in loaders:
+        given = loader.given("pin_memory")
+        edit = replace(given, "True") if given is not None else add_argument(loader.call, "pin_memory=True")
+        if edit is None or (given is not None and not isinstance(given, cst.Name)):
+            return None
+        edits.append(edit)
+    return Fix("pin the memory of the loader's batches", tuple(edits))

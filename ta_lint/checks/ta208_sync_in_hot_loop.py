@@ -1,0 +1,77 @@
+"""TA208: `.item()` and its like in every step of a training loop let the CPU wait for the accelerator."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion, TrainingLoop
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import FUNCTIONS, Node, dotted
+
+# A loop that trains, and code for an accelerator.
+NEEDS = (
+    r"\.backward\s*\(",
+    r"\.step\s*\(",
+    r"\.(?:item|tolist|cpu)\(\)|\bfloat\(|\bprint\(",
+    r"\bcuda\b|\.to\(|\bdevice\b|\bAccelerator\b|\bFabric\b",
+)
+
+_READS = frozenset({"item", "tolist", "cpu"})
+_PRINTS = frozenset({"builtins.print", "builtins.float"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen: set[Node] = set()
+    for loop in module.training_loops:
+        losses = _losses(loop, module)
+        for call in module.tree.own(loop.region, cst.Call):
+            if call in seen or not _is_every_step(call, loop, module):
+                continue
+            seen.add(call)
+            name = _waits_for(call, losses, module)
+            if name is not None:
+                yield Suspicion(call, f"`{module.code(call)}` waits in every step until `{name}` is computed")
+
+
+def _losses(loop: TrainingLoop, module: Module) -> set[str]:
+    """The variables that the loop goes back from."""
+    names = set()
+    for call in loop.backwards:
+        if isinstance(call.func, cst.Attribute):
+            names.add(dotted(call.func.value))
+        names.update(dotted(arg.value) for arg in call.args)
+    return {name for name in names if name is not None and name != "self"}
+
+
+def _waits_for(call: cst.Call, losses: set[str], module: Module) -> str | None:
+    """The tensor whose value a call brings to the CPU."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _READS and not call.args:
+        value: Node = call.func.value
+        if method_of := _detached(value):
+            value = method_of
+        name = dotted(value)
+        return name if name in losses else None
+    if module.qualified(call.func) in _PRINTS:
+        return next((dotted(arg.value) for arg in call.args if dotted(arg.value) in losses), None)
+    return None
+
+
+def _detached(node: Node) -> Node | None:
+    """`loss` for `loss.detach()`."""
+    while (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and method(node) in ("detach", "mean", "sum")
+    ):
+        node = node.func.value
+    return node if isinstance(node, (cst.Name, cst.Attribute)) else None
+
+
+def _is_every_step(call: cst.Call, loop: TrainingLoop, module: Module) -> bool:
+    """Whether a call runs in each pass of a loop, and after no condition of its own."""
+    for above in module.tree.ancestors(call):
+        if above is loop.region:
+            return True
+        if isinstance(above, (cst.If, cst.IfExp, cst.ExceptHandler, cst.For, cst.While, *FUNCTIONS)):
+            return False
+    return False

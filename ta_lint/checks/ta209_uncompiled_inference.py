@@ -1,0 +1,63 @@
+"""TA209: a script that does inference, batch after batch, and never compiles its model."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"\.eval\(\)",
+    r"\b(?:no_grad|inference_mode)\b",
+    r"^[ \t]*(?:async )?(?:for|while)\b",
+    r"\bcuda\b|\bdevice\b",
+)
+
+# Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
+_ELSEWHERE = re.compile(
+    r"compile|backward|onnx|tensorrt|\btrt\b|openvino|torchscript|torch\.jit|torch\.export|vllm|llama_cpp|ctranslate|"
+    r"torchao|quantiz|\.step\(",
+    re.IGNORECASE,
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if _ELSEWHERE.search(module.source.text) or module.is_test:
+        return
+    seen: set[str] = set()
+    for call in module.tree.all(cst.Call):
+        name = dotted(call.func)
+        if (
+            name is not None
+            and name not in seen
+            and module.kind(call.func) is Kind.MODULE
+            and module.tree.loops(call)
+            and module.recording.records(call) is False
+            and not _is_part(call, module)
+            and _is_evaluated(name, module)
+        ):
+            seen.add(name)
+            yield Suspicion(call, f"`{name}` is run for batch after batch, and this file never compiles it")
+
+
+def _is_evaluated(name: str, module: Module) -> bool:
+    """Whether `eval()` is called on the model, perhaps at the end of its construction."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "eval"
+        and (dotted(call.func.value) == name or _is_assigned(call, name, module))
+        for call in module.tree.all(cst.Call)
+    )
+
+
+def _is_assigned(call: Node, name: str, module: Module) -> bool:
+    statement = module.tree.statement(call)
+    return isinstance(statement, cst.Assign) and dotted(statement.targets[0].target) == name
+
+
+def _is_part(call: cst.Call, module: Module) -> bool:
+    """Whether a module of this file runs a part of itself: who compiles it compiles the part."""
+    klass = module.tree.enclosing(call, cst.ClassDef)
+    return klass is not None and module.classes.derives(klass, "torch.nn.Module")

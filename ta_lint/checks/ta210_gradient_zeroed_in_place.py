@@ -1,0 +1,33 @@
+"""TA210: `zero_grad(set_to_none=False)` fills every gradient with zeros instead of dropping it."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, remove_argument
+
+NEEDS = (r"\bzero_grad\s*\(", r"\bset_to_none\s*=\s*False\b")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.targets_before(2, 0) or _reads_gradients(module):
+        return  # there it is the default; here the gradients may have to be there
+    for call in module.tree.all(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
+            continue
+        for arg in call.args:
+            if _keeps_tensors(arg):
+                message = f"`{module.code(call)}` writes a zero to every gradient instead of dropping them"
+                fix = Fix("leave it at the default", (remove_argument(call, arg),))
+                yield Suspicion(call, message, fix=fix)
+
+
+def _keeps_tensors(arg: cst.Arg) -> bool:
+    named = arg.keyword is not None and arg.keyword.value == "set_to_none"
+    return named and isinstance(arg.value, cst.Name) and arg.value.value == "False"
+
+
+def _reads_gradients(module: Module) -> bool:
+    """Whether this file works on gradients itself: then they may have to be there."""
+    return any(attribute.attr.value == "grad" for attribute in module.tree.all(cst.Attribute))

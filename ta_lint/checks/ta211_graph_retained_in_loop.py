@@ -1,0 +1,104 @@
+"""TA211: `backward(retain_graph=True)` where each pass builds its graph anew and goes through it once."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, remove_argument
+from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.passes import What
+from ta_lint.facts.tree import Node
+
+NEEDS = (r"retain_graph\s*=\s*True", r"backward\s*\(", r"\bfor\b|\bwhile\b")
+
+# Other ways through a graph.
+_DIFFERENTIATES = frozenset(
+    {"grad", "gradcheck", "jacobian", "hessian", "vjp", "jvp", "register_hook", "penalty"}
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or module.loops.framework is not None:
+        return
+    for backward in module.tree.all(cst.Call):
+        kept = next(
+            (arg for arg in backward.args if arg.keyword and arg.keyword.value == "retain_graph"), None
+        )
+        loops = module.tree.loops(backward)
+        if (
+            kept is None
+            or not loops
+            or method(backward) != "backward"
+            or module.boolean(kept.value) is not True
+        ):
+            continue
+        if _is_the_only_way(module, backward, loops[0]) and _is_built_anew(module, backward, loops[0]):
+            message = f"`{module.code(backward)}` keeps a graph that nothing goes through again"
+            fix = Fix("let the graph go", (remove_argument(backward, kept),))
+            yield Suspicion(
+                backward, message, related=((loops[0], "each pass builds its graph anew"),), fix=fix
+            )
+
+
+def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
+    """Whether a pass goes back through graphs once, and steps, so that it is training and nothing else."""
+    events = module.passes.events(loop.body)
+    others = [event for event in events if event.what is What.BACKWARD and event.call is not backward]
+    differentiates = any((method(event.call) or "") in _DIFFERENTIATES for event in events)
+    steps = any(module.loops.step(call) is not None for call in module.tree.own(loop.body, cst.Call))
+    creates = any(arg.keyword and arg.keyword.value == "create_graph" for arg in backward.args)
+    return steps and not others and not differentiates and not creates
+
+
+def _is_built_anew(module: Module, backward: cst.Call, loop: Loop) -> bool:
+    """Whether all that the loss comes from is bound in the pass, or before the loop to something without a graph."""
+    loss = backward.func.value if isinstance(backward.func, cst.Attribute) else None
+    if not isinstance(loss, cst.Name):
+        return False
+    seen: set[Node] = set()
+    pending: list[Node] = [loss]
+    calls_model = False
+    while pending:
+        node = pending.pop()
+        for name in module.tree.within(node, cst.Name):
+            for binding in module.names.bindings(name):
+                if binding.node in seen:
+                    continue
+                seen.add(binding.node)
+                inside = module.tree.contains(loop, binding.node)
+                if not inside and not _has_no_graph(module, binding.value, name):
+                    return False
+                if inside and binding.value is not None and binding.how in ("assign", "unpack", "augment"):
+                    if binding.how != "augment" and _carries(module, binding.value, name, loop):
+                        return False
+                    pending.append(binding.value)
+                    calls_model = calls_model or bool(module.tree.within(binding.value, cst.Call))
+    return calls_model
+
+
+def _carries(module: Module, value: Node, name: cst.Name, loop: Loop) -> bool:
+    """Whether a pass computes a variable from what the pass before left in it, as a recurrent state is."""
+    before = [b for b in module.names.bindings(name) if not module.tree.contains(loop, b.node)]
+    return bool(before) and any(part.value == name.value for part in module.tree.within(value, cst.Name))
+
+
+def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
+    """Whether what is bound before a loop is a model, a constant, data, or something else that no graph hangs on.
+
+    What a call of a model returns has one, and so may what an expression computes.
+    """
+    if module.passes.acts_as_model(name) or value is None:
+        return True
+    if isinstance(value, cst.Call):
+        qualified = module.qualified(value.func)
+        if qualified is not None:
+            return "requires_grad" not in module.code(value)
+        return not module.passes.acts_as_model(value.func) and method(value) not in (
+            "forward",
+            "encode",
+            "embed",
+        )
+    return isinstance(
+        value, (cst.Name, cst.Attribute, cst.Integer, cst.Float, cst.List, cst.Tuple, cst.SimpleString)
+    )

@@ -1,0 +1,93 @@
+"""TA306: the last batch of an epoch is a single sample, from which batch norm has no statistics."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.loaders import Loader
+from ta_lint.facts.tree import Node, argument
+
+NEEDS = (r"\bDataLoader\b", r"\bBatchNorm[123]d\b", r"\b(?:backward|step)\s*\(")
+
+_NORMS = ("torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d")
+
+# The samples of datasets that everybody uses, for training and for test.
+_LENGTHS = {
+    "torchvision.datasets.CIFAR10": (50_000, 10_000),
+    "torchvision.datasets.CIFAR100": (50_000, 10_000),
+    "torchvision.datasets.FashionMNIST": (60_000, 10_000),
+    "torchvision.datasets.KMNIST": (60_000, 10_000),
+    "torchvision.datasets.MNIST": (60_000, 10_000),
+}
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if not module.calls_to(*_NORMS):
+        return
+    for loader in module.loaders.all:
+        length, size = _length(loader, module), _batch_size(loader, module)
+        if length is None or size is None or size < 2 or length % size != 1 or _drops(loader, module):
+            continue
+        found = next(
+            (found for found in module.loaders.passes_over(loader) if module.loops.trains(found.loop)), None
+        )
+        if found is not None:
+            message = f"{length} samples in batches of {size} leave a last batch of 1 to batch norm"
+            related = ((found.loop.iter, "the training loop"),)
+            yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
+
+
+def _batch_size(loader: Loader, module: Module) -> int | None:
+    given = loader.given("batch_size")
+    size = module.number(given) if given is not None else None
+    return int(size) if size is not None else None
+
+
+def _drops(loader: Loader, module: Module) -> bool:
+    """Whether the last batch is dropped, or may be, or the samples are not taken one after another."""
+    drop, sampler = loader.given("drop_last"), loader.given("sampler")
+    if loader.spreads or loader.given("batch_sampler") is not None or sampler is not None:
+        return True
+    return drop is not None and module.boolean(drop) is not False
+
+
+def _length(loader: Loader, module: Module) -> int | None:
+    """The number of samples, where the source says it."""
+    dataset = loader.given("dataset")
+    made = (
+        (module.kinds.construction(dataset) or module.kinds.origin(dataset)) if dataset is not None else None
+    )
+    if isinstance(made, cst.List):
+        return len(made.elements)
+    if not isinstance(made, cst.Call):
+        return None
+    called = module.qualified(made.func)
+    if called in _LENGTHS:
+        train = argument(made, "train", 1)
+        wanted = module.boolean(train) if train is not None else True
+        return _LENGTHS[called][0 if wanted else 1] if wanted is not None else None
+    if called == "torch.utils.data.TensorDataset" and made.args and not made.args[0].star:
+        shape = module.shapes.shape(made.args[0].value)
+        return shape[0] if shape else None
+    if called == "builtins.range" and len(made.args) == 1:
+        return _whole(made.args[0].value, module)
+    klass = module.classes.local(made.func)
+    length = module.classes.methods(klass).get("__len__") if klass is not None else None
+    returns = module.tree.own(length, cst.Return) if length is not None else []
+    return _whole(returns[0].value, module) if len(returns) == 1 and returns[0].value is not None else None
+
+
+def _whole(node: Node, module: Module) -> int | None:
+    number = module.number(node)
+    return int(number) if number is not None else None
+
+
+def _fix(loader: Loader) -> Fix | None:
+    given = loader.given("drop_last")
+    if given is None:
+        edit = add_argument(loader.call, "drop_last=True")
+    else:
+        edit = replace(given, "True") if isinstance(given, cst.Name) and given.value == "False" else None
+    return Fix("drop the last batch", (edit,)) if edit is not None else None

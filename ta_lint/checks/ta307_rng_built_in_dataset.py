@@ -1,0 +1,114 @@
+"""TA307: a generator built in `Dataset.__init__` is copied into each worker, where it makes the same numbers."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node
+
+NEEDS = (
+    r"\b__getitem__\b",
+    r"\bself\.\w+\s*=\s*[\w.]*\b(?:default_rng|RandomState|Random|Generator)\(",
+)
+
+_DATASET = "torch.utils.data.Dataset"
+_ITERABLE = "torch.utils.data.IterableDataset"
+_GENERATORS = frozenset(
+    {"numpy.random.default_rng", "numpy.random.RandomState", "random.Random", "torch.Generator"}
+)
+_SEEDING = frozenset("manual_seed seed set_state setstate".split())
+_CALLS_DEEP = 2
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if "worker_init_fn" in module.source.text or "get_worker_info" in module.source.text:
+        return  # who mentions these thinks of it
+    if module.loaders.all and all(
+        _has_no_workers(loader.given("num_workers"), module) for loader in module.loaders.all
+    ):
+        return
+    for klass in module.classes.all():
+        if not module.classes.derives(klass, _DATASET) or module.classes.derives(klass, _ITERABLE):
+            continue
+        methods = module.classes.methods(klass)
+        if "__init__" not in methods or "__getitem__" not in methods:
+            continue
+        for assign in module.tree.own(methods["__init__"], cst.Assign):
+            name = _generator(assign, module)
+            drawn = _draw(name, methods["__getitem__"], module) if name is not None else None
+            if name is None or drawn is None or _is_set_again(name, klass, methods["__init__"], module):
+                continue
+            message = f"every worker has a copy of `self.{name}`, and all copies make the same random numbers"
+            yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
+
+
+def _has_no_workers(workers: Node | None, module: Module) -> bool:
+    return workers is None or module.number(workers) == 0
+
+
+def _generator(assign: cst.Assign, module: Module) -> str | None:
+    """`rng` for `self.rng = numpy.random.default_rng(seed)`."""
+    target, value = assign.targets[0].target, assign.value
+    if (
+        isinstance(value, cst.Call)
+        and isinstance(value.func, cst.Attribute)
+        and value.func.attr.value == "manual_seed"
+    ):
+        value = value.func.value  # torch.Generator().manual_seed(0)
+    if not isinstance(value, cst.Call) or module.qualified(value.func) not in _GENERATORS:
+        return None
+    return _of_self(target)
+
+
+def _of_self(node: Node) -> str | None:
+    on_self = (
+        isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
+    )
+    return node.attr.value if isinstance(node, cst.Attribute) and on_self else None
+
+
+def _draw(name: str, getitem: cst.FunctionDef, module: Module) -> Node | None:
+    """Where `__getitem__`, or a method that it calls, draws from the generator."""
+    reached = [getitem]
+    for _ in range(_CALLS_DEEP):
+        calls = [call for function in reached for call in module.tree.within(function, cst.Call)]
+        called = [found for call in calls if (found := module.calls.callee(call)) is not None]
+        reached += [function for function in called if function not in reached]
+    return next(
+        (
+            attribute
+            for function in reached
+            for attribute in module.tree.within(function, cst.Attribute)
+            if _of_self(attribute) == name and _is_draw(attribute, module)
+        ),
+        None,
+    )
+
+
+def _is_draw(attribute: cst.Attribute, module: Module) -> bool:
+    """`self.rng.random()`, or `generator=self.rng`."""
+    above = module.tree.parent[attribute]
+    return isinstance(above, cst.Arg) or (
+        isinstance(above, cst.Attribute) and isinstance(module.tree.parent[above], cst.Call)
+    )
+
+
+def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: Module) -> bool:
+    """Whether the generator is made or seeded anew after `__init__`, as by a method `set_epoch`, or from outside."""
+    if len(module.classes.attribute(klass, name)) != 1:
+        return True
+    seeded = any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in _SEEDING
+        and isinstance(call.func.value, cst.Attribute)
+        and call.func.value.attr.value == name
+        and not module.tree.contains(init, call)
+        for call in module.tree.all(cst.Call)
+    )
+    return seeded or any(
+        isinstance(target.target, cst.Attribute)
+        and target.target.attr.value == name
+        and _of_self(target.target) is None
+        for target in module.tree.all(cst.AssignTarget)
+    )

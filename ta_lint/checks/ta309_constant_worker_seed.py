@@ -1,0 +1,100 @@
+"""TA309: `worker_init_fn` gives every worker of a loader the same seed, so all make the same random numbers."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import FUNCTIONS, Node, argument
+
+NEEDS = (r"\bworker_init_fn\s*=", r"\bseed")
+
+_DEPTH = 5
+
+Function = cst.FunctionDef | cst.Lambda
+
+# What seeds a generator, from its first argument alone.
+_SEEDS = frozenset(
+    "accelerate.utils.set_seed lightning.fabric.utilities.seed.seed_everything lightning.pytorch.seed_everything "
+    "lightning.seed_everything numpy.random.seed random.seed torch.cuda.manual_seed torch.cuda.manual_seed_all "
+    "torch.manual_seed torch.random.manual_seed transformers.set_seed transformers.trainer_utils.set_seed".split()
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen: set[Function] = set()
+    for call in module.tree.all(cst.Call):
+        given = argument(call, "worker_init_fn")
+        function = _function(given, module) if given is not None else None
+        if given is None or function is None or function in seen or _has_one_worker(call, module):
+            continue
+        seen.add(function)
+        bound = _bound(given, module)
+        seeds = [(found, _seed(found, module)) for found in module.tree.own(function, cst.Call)]
+        values = [(found, value) for found, value in seeds if value is not None]
+        if values and all(_is_alike(value, function, bound, module, _DEPTH) for _, value in values):
+            message = f"every worker of the loader is seeded with `{module.code(values[0][1])}`"
+            yield Suspicion(values[0][0], message, related=((call, "the loader whose workers run this"),))
+
+
+def _bound(given: Node, module: Module) -> frozenset[str]:
+    """The parameters that `functools.partial` gives by keyword, the same for each worker."""
+    origin = module.kinds.origin(given)
+    args = origin.args if isinstance(origin, cst.Call) else ()
+    return frozenset(arg.keyword.value for arg in args if arg.keyword is not None)
+
+
+def _function(given: Node, module: Module) -> Function | None:
+    """The function of this file that is handed to the loader, also by `functools.partial`."""
+    origin = module.kinds.origin(given)
+    if isinstance(origin, cst.Call) and module.qualified(origin.func) == "functools.partial" and origin.args:
+        origin = module.kinds.origin(origin.args[0].value)
+    if isinstance(origin, cst.Lambda):
+        return origin
+    if isinstance(origin, cst.Name):
+        bindings = module.names.bindings(origin)
+        node = bindings[0].node if len(bindings) == 1 else None
+        return node if isinstance(node, cst.FunctionDef) else None
+    klass = module.tree.enclosing(origin, cst.ClassDef)
+    if klass is None or not isinstance(origin, cst.Attribute) or not isinstance(origin.value, cst.Name):
+        return None
+    return module.classes.method(klass, origin.attr.value) if origin.value.value == "self" else None
+
+
+def _has_one_worker(call: cst.Call, module: Module) -> bool:
+    workers = argument(call, "num_workers")
+    return workers is not None and module.number(workers) in (0, 1)
+
+
+def _seed(call: cst.Call, module: Module) -> Node | None:
+    """What a call seeds a generator with, also through a function of this file that hands it on."""
+    if module.qualified(call.func) in _SEEDS:
+        return call.args[0].value if call.args and not call.args[0].star else None
+    callee = module.calls.callee(call)
+    if callee is None or len(call.args) != 1 or call.args[0].star:
+        return None
+    inner = [
+        found.args[0].value
+        for found in module.tree.own(callee, cst.Call)
+        if module.qualified(found.func) in _SEEDS and found.args
+    ]
+    params = {param.name.value for param in callee.params.params}
+    handed_on = [value for value in inner if isinstance(value, cst.Name) and value.value in params]
+    return call.args[0].value if inner and len(handed_on) == len(inner) else None
+
+
+def _is_alike(value: Node, function: Function, bound: frozenset[str], module: Module, depth: int) -> bool:
+    """Whether an expression has the same value in each worker: nothing it is made of is called or the worker's id."""
+    value = module.kinds.origin(value)
+    if depth == 0 or module.tree.within(value, cst.Call, cst.Subscript):
+        return False
+    if isinstance(value, cst.Param):
+        return module.tree.enclosing(value, *FUNCTIONS) is not function or value.name.value in bound
+    names = [value] if isinstance(value, cst.Name) else module.tree.within(value, cst.Name)
+    for name in names:
+        own = [
+            b for b in module.names.bindings(name) if module.tree.enclosing(b.node, *FUNCTIONS) is function
+        ]
+        if own and (name is value or not _is_alike(name, function, bound, module, depth - 1)):
+            return False
+    return True

@@ -1,0 +1,78 @@
+"""TA310: a `DistributedSampler` that is never told the epoch shuffles alike in each."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before
+from ta_lint.facts.loaders import Loader, Pass
+from ta_lint.facts.tree import Node, argument, spreads
+
+NEEDS = (r"\bDistributedSampler\s*\(", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
+
+_SHUFFLE = 3  # DistributedSampler(dataset, num_replicas, rank, shuffle, ...)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if "set_epoch" in module.source.text or module.loops.gated or module.loaders.replaced:
+        return
+    for loader in module.loaders.all:
+        sampler = _sampler(loader, module)
+        if sampler is None:
+            continue
+        for found in module.loaders.passes_over(loader):
+            epochs = _epochs(found, sampler, module)
+            if epochs is not None and module.loops.trains(found.loop):
+                message = (
+                    "the `DistributedSampler` of this loader shuffles alike in each epoch without `set_epoch`"
+                )
+                related = (
+                    (sampler, "the sampler is made here"),
+                    (epochs.iter, "the epochs are counted here"),
+                )
+                yield Suspicion(
+                    loader.call, message, related=related, fix=_fix(loader, found, epochs, module)
+                )
+                break
+
+
+def _sampler(loader: Loader, module: Module) -> cst.Call | None:
+    """The `DistributedSampler` of a loader, in one of its branches at least, unless it does not shuffle."""
+    given = loader.given("sampler")
+    for value in module.loaders.alternatives(given) if given is not None else []:
+        if (
+            not isinstance(value, cst.Call)
+            or module.qualified(value.func) != "torch.utils.data.DistributedSampler"
+        ):
+            continue
+        shuffle = argument(value, "shuffle", _SHUFFLE)
+        if not spreads(value) and (shuffle is None or module.boolean(shuffle) is True):
+            return value
+    return None
+
+
+def _epochs(found: Pass, sampler: Node, module: Module) -> cst.For | None:
+    """The `for` that makes a pass again with the same sampler."""
+    anew = module.loaders.loops_around(sampler)
+    for loop in module.loaders.loops_around(found.loop):
+        within = found.loop if module.tree.contains(loop, found.loop) else loop.body
+        if isinstance(loop, cst.For) and loop not in anew and not module.loops.is_last_pass(within, loop):
+            return loop
+    return None
+
+
+def _fix(loader: Loader, found: Pass, epochs: cst.For, module: Module) -> Fix | None:
+    """`sampler.set_epoch(epoch)` as the first statement, where the names reach and the sampler is always there."""
+    given = loader.given("sampler")
+    tree = module.tree
+    if not isinstance(given, cst.Name) or not isinstance(epochs.target, cst.Name):
+        return None
+    if epochs not in tree.loops(found.loop) or tree.home(epochs) is not tree.home(loader.call):
+        return None
+    if len(module.names.bindings(given)) != 1 or not isinstance(module.kinds.origin(given), cst.Call):
+        return None
+    if not isinstance(epochs.iter, cst.Call) or module.qualified(epochs.iter.func) != "builtins.range":
+        return None
+    line = f"{given.value}.set_epoch({epochs.target.value})"
+    return Fix("tell the sampler the epoch", (insert_line_before(tree, epochs.body.body[0], line),))

@@ -1,0 +1,44 @@
+"""TA311: `shuffle=True` together with a sampler, which decides the order itself: `DataLoader` refuses."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, remove_argument
+from ta_lint.facts.loaders import Loader
+from ta_lint.facts.tree import Node
+
+NEEDS = (r"\bDataLoader\b", r"sampler\b", r"\bTrue\b")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for loader in module.loaders.all:
+        shuffle = loader.given("shuffle")
+        if shuffle is None or module.boolean(shuffle) is not True or _is_expected(loader, module):
+            continue
+        for parameter in ("sampler", "batch_sampler"):
+            given = loader.given(parameter)
+            if given is not None and _may_be_sampler(given, module):
+                message = f"`shuffle=True` together with `{parameter}` raises: the sampler decides the order"
+                yield Suspicion(loader.call, message, fix=_fix(loader, shuffle))
+
+
+def _may_be_sampler(given: Node, module: Module) -> bool:
+    """Whether an argument is a sampler, in one of its branches at least: the loader raises in that one."""
+    return any(module.kind(value) is Kind.SAMPLER for value in module.loaders.alternatives(given))
+
+
+def _is_expected(loader: Loader, module: Module) -> bool:
+    """Whether a test waits for the error."""
+    return any(
+        "aises" in module.code(item.item)
+        for above in module.tree.ancestors(loader.call)
+        if isinstance(above, cst.With)
+        for item in above.items
+    )
+
+
+def _fix(loader: Loader, shuffle: Node) -> Fix | None:
+    arg = next((arg for arg in loader.call.args if arg.value is shuffle and arg.keyword is not None), None)
+    return Fix("leave the order to the sampler", (remove_argument(loader.call, arg),)) if arg else None

@@ -1,0 +1,72 @@
+"""TA312: the loss is averaged over padding, as the criterion is not told which target to ignore."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import argument, spreads
+
+NEEDS = (
+    r"\bcross_entropy\(|\bCrossEntropyLoss\(|\bnll_loss\(|\bNLLLoss\(",
+    r"\bpad_sequence\(|\bpadding_idx\s*=",
+    r"\b(?:view|reshape|flatten|transpose|permute)\(",
+)
+
+_LOSSES = (
+    ("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy"),
+    ("torch.nn.NLLLoss", "torch.nn.functional.nll_loss"),
+)
+_FLATTENS = frozenset({"view", "reshape", "flatten"})
+_IGNORED = -100.0  # what these losses leave out by themselves
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    padding = _padding(module)
+    if padding is None:
+        return
+    for criterion, function in _LOSSES:
+        for call in module.loss_calls(criterion, function):
+            decides = (
+                call if module.qualified(call.func) == function else module.kinds.construction(call.func)
+            )
+            if decides is None or spreads(decides) or not _is_over_tokens(module, call):
+                continue
+            if any(argument(decides, name) is not None for name in ("ignore_index", "reduction", "weight")):
+                continue
+            edit = add_argument(decides, f"ignore_index={padding}")
+            message = f"the mean of the loss counts padding: targets of {padding} are not ignored"
+            fix = Fix("ignore the padding", (edit,)) if edit is not None else None
+            yield Suspicion(call, message, fix=fix)
+
+
+def _padding(module: Module) -> str | None:
+    """The token that sequences of this file are padded with, None where it is not one that is known."""
+    found: set[str] = set()
+    for call in module.tree.all(cst.Call):
+        if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence":
+            value = argument(call, "padding_value", 2)
+            found.add(module.code(value) if value is not None else "0")
+        elif method(call) == "Embedding" and (index := argument(call, "padding_idx", 2)) is not None:
+            found.add(module.code(index))
+    numbers = {text for text in found if text.lstrip("-").replace(".", "", 1).isdigit()}
+    if len(found) != 1 or len(numbers) != 1:
+        return None
+    number = float(numbers.pop())
+    return str(int(number)) if number != _IGNORED and number.is_integer() else None
+
+
+def _is_over_tokens(module: Module, call: cst.Call) -> bool:
+    """Whether a loss is taken over each token of each sequence: scores and targets are flattened together."""
+    scores, target = argument(call, "input", 0), argument(call, "target", 1)
+    return (
+        all(
+            isinstance(origin := module.kinds.origin(value), cst.Call) and method(origin) in _FLATTENS
+            for value in (scores, target)
+            if value is not None
+        )
+        and scores is not None
+        and target is not None
+    )

@@ -1,0 +1,73 @@
+"""TA314: the loader of a training loop gives the samples in the same order in each epoch."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.loaders import Loader
+from ta_lint.facts.tree import Node
+
+NEEDS = (r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
+
+_ITERABLE = "torch.utils.data.IterableDataset"
+_INDEXED = re.compile(
+    r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    seen: set[Loader] = set()
+    for found in module.loaders.passes:
+        if not module.loops.trains(found.loop) or not all(
+            _keeps_order(loader, module) for loader in found.loaders
+        ):
+            continue
+        for loader in found.loaders:
+            if loader not in seen:
+                seen.add(loader)
+                message = "the training loop gets its samples in the same order in each epoch"
+                related = ((found.loop.iter, "the training loop"),)
+                yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
+
+
+def _keeps_order(loader: Loader, module: Module) -> bool:
+    """Whether a loader certainly goes over a dataset with an index from its start to its end."""
+    shuffle, size = loader.given("shuffle"), loader.given("batch_size")
+    if loader.spreads or (shuffle is not None and module.boolean(shuffle) is not False):
+        return False
+    if any(_is_given(loader.given(name), module) for name in ("sampler", "batch_sampler")):
+        return False
+    # all in one batch, or batches that the dataset makes
+    whole = isinstance(size, cst.Call) or (size is not None and module.code(size) == "None")
+    return not whole and _is_indexed(loader, module)
+
+
+def _is_given(value: Node | None, module: Module) -> bool:
+    return value is not None and bool(module.loaders.alternatives(value))
+
+
+def _is_indexed(loader: Loader, module: Module) -> bool:
+    made = module.loaders.dataset(loader)
+    if isinstance(made, (cst.List, cst.ListComp)):
+        return True
+    klass = module.loaders.dataset_class(loader)
+    if klass is not None:
+        indexed = module.classes.derives(
+            klass, "torch.utils.data.Dataset"
+        ) or "__getitem__" in module.classes.methods(klass)
+        return indexed and not module.classes.derives(klass, _ITERABLE)
+    return isinstance(made, cst.Call) and _INDEXED.fullmatch(module.qualified(made.func) or "") is not None
+
+
+def _fix(loader: Loader) -> Fix | None:
+    given = loader.given("shuffle")
+    if given is None:
+        edit = add_argument(loader.call, "shuffle=True")
+    else:
+        edit = replace(given, "True") if isinstance(given, cst.Name) and given.value == "False" else None
+    return Fix("shuffle the samples", (edit,)) if edit is not None else None

@@ -1,0 +1,128 @@
+"""TA316: predictions `[N, 1]` and targets `[N]` broadcast to `[N, N]` in the loss."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.shapes import ELEMENTWISE
+from ta_lint.facts.tree import Node, argument
+
+_LOSSES = {
+    "torch.nn.MSELoss": "torch.nn.functional.mse_loss",
+    "torch.nn.L1Loss": "torch.nn.functional.l1_loss",
+    "torch.nn.SmoothL1Loss": "torch.nn.functional.smooth_l1_loss",
+    "torch.nn.HuberLoss": "torch.nn.functional.huber_loss",
+}
+# These compare the sizes and raise.
+_REFUSING = {
+    "torch.nn.BCELoss": "torch.nn.functional.binary_cross_entropy",
+    "torch.nn.BCEWithLogitsLoss": "torch.nn.functional.binary_cross_entropy_with_logits",
+}
+NEEDS = (
+    r"\b(?:MSELoss|L1Loss|HuberLoss|BCELoss|BCEWithLogitsLoss|mse_loss|l1_loss|huber_loss|binary_cross_entropy\w*)\b",
+    r"\bLinear\([^\n]*\b1\s*[,)]",
+)
+
+_FUNCTIONS = re.compile(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")
+_LAYERS = re.compile(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardtanh|LeakyReLU)")
+_DEPTH = 6
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for criterion, function in (_LOSSES | _REFUSING).items():
+        for call in module.loss_calls(criterion, function):
+            made, target = argument(call, "input", 0), argument(call, "target", 1)
+            if made is None or target is None or not _is_line(target, module):
+                continue
+            if _is_column(made, module):
+                refused = criterion in _REFUSING
+                what = "do not go together: it raises" if refused else "are broadcast to `[N, N]`"
+                yield Suspicion(call, f"the input `[N, 1]` and the target `[N]` {what}")
+
+
+def _is_line(target: Node, module: Module) -> bool:
+    """Whether a target certainly has one dimension, of more than one value."""
+    shape = module.shapes.shape(target)
+    return shape is not None and len(shape) == 1 and shape[0] != 1
+
+
+def _is_column(node: Node, module: Module) -> bool:
+    """Whether an expression is the output of a model with one output, for a batch."""
+    value = module.kinds.origin(node)
+    for _ in range(_DEPTH):
+        if not isinstance(value, cst.Call):
+            return False
+        inner = _elementwise(value, module)
+        if inner is None:
+            break
+        value = module.kinds.origin(inner)
+    if not isinstance(value, cst.Call) or len(value.args) != 1 or value.args[0].star:
+        return False
+    return _has_one_output(value.func, module, _DEPTH) and _is_batch(value.args[0].value, module)
+
+
+def _elementwise(call: cst.Call, module: Module) -> Node | None:
+    """What a call changes element by element, `x` for `torch.sigmoid(x)` and `x.sigmoid()`."""
+    called = module.qualified(call.func)
+    if called is not None:
+        return call.args[0].value if call.args and _FUNCTIONS.fullmatch(called) else None
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in ELEMENTWISE:
+        return call.func.value
+    made = module.kinds.construction(call.func)
+    if made is not None and call.args and _LAYERS.fullmatch(module.qualified(made.func) or ""):
+        return call.args[0].value
+    return None
+
+
+def _has_one_output(model: Node, module: Module, depth: int) -> bool:
+    """Whether a model ends in `Linear(..., 1)`."""
+    made = module.kinds.construction(model)
+    if made is None or depth == 0:
+        return False
+    called = module.qualified(made.func)
+    if called == "torch.nn.Linear":
+        outputs = argument(made, "out_features", 1)
+        return outputs is not None and module.number(outputs) == 1
+    if called == "torch.nn.Sequential":
+        return _sequence_has_one_output(made, module, depth)
+    klass = module.classes.local(made.func)
+    forward = module.classes.methods(klass).get("forward") if klass is not None else None
+    if klass is None or forward is None or not module.classes.derives(klass, "torch.nn.Module"):
+        return False
+    returns = module.tree.own(forward, cst.Return)
+    return len(returns) == 1 and _returns_one_output(returns[0].value, module, depth)
+
+
+def _returns_one_output(value: Node | None, module: Module, depth: int) -> bool:
+    for _ in range(_DEPTH):
+        value = module.kinds.origin(value) if value is not None else None
+        if not isinstance(value, cst.Call):
+            return False
+        inner = _elementwise(value, module)
+        if inner is None:
+            return _has_one_output(value.func, module, depth - 1)
+        value = inner
+    return False
+
+
+def _sequence_has_one_output(made: cst.Call, module: Module, depth: int) -> bool:
+    if any(arg.star for arg in made.args):
+        return False
+    for arg in reversed(made.args):
+        last = module.kinds.construction(arg.value)
+        if last is None or _LAYERS.fullmatch(module.qualified(last.func) or "") is None:
+            return _has_one_output(arg.value, module, depth - 1)
+    return False
+
+
+def _is_batch(node: Node, module: Module) -> bool:
+    """Whether what a model is given has a dimension for the batch: of a known shape, or from a loader."""
+    shape = module.shapes.shape(node)
+    if shape is not None:
+        return len(shape) > 1
+    value = module.kinds.origin(node)
+    while isinstance(value, cst.Call) and (inner := _elementwise(value, module)) is not None:
+        value = module.kinds.origin(inner)
+    return isinstance(value, cst.Name) and module.loaders.pass_of(value) is not None

@@ -1,0 +1,75 @@
+"""TA400: a convolution or linear layer has a bias that the normalisation after it subtracts again."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.chains import Link
+from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.patterns import SOME_ARGUMENTS
+from ta_lint.facts.tree import argument, spreads
+
+NEEDS = (
+    r"\b(?:Lazy)?(?:BatchNorm[123]d|SyncBatchNorm|InstanceNorm[123]d)\(",
+    rf"\b(?:Conv(?:Transpose)?[123]d|Linear)\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))",
+)
+
+_CONVOLUTION = re.compile(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
+_LINEAR = re.compile(r"torch\.nn\.(?:Lazy)?Linear")
+_NORM = re.compile(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
+_FLAT_NORM = re.compile(r"torch\.nn\.(?:Lazy)?BatchNorm1d")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    seen: set[cst.Call] = set()
+    for link in module.chains.links():
+        if link.first not in seen and _has_bias(module, link.first) and _is_cancelled(module, link):
+            seen.add(link.first)
+            layer = module.code(link.first.func)
+            message = f"the bias of this `{layer}` is subtracted again by the normalisation that follows"
+            norm = ((link.second, f"`{module.code(link.second.func)}` subtracts the mean of each channel"),)
+            yield Suspicion(link.first, message, related=norm, fix=_fix(module, link))
+
+
+def _has_bias(module: Module, call: cst.Call) -> bool:
+    """Whether a layer certainly has a bias: it is asked for, or it is the default."""
+    bias = _bias(module, call)
+    return not spreads(call) and (bias is None or module.boolean(bias) is True)
+
+
+def _bias(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    called = module.qualified(call.func) or ""
+    return argument(call, "bias", (2 if _LINEAR.fullmatch(called) else 7) - ("Lazy" in called))
+
+
+def _is_cancelled(module: Module, link: Link) -> bool:
+    layer, norm = module.qualified(link.first.func) or "", module.qualified(link.second.func) or ""
+    if _CONVOLUTION.fullmatch(layer):
+        return _NORM.fullmatch(norm) is not None
+    if not _LINEAR.fullmatch(layer) or not _FLAT_NORM.fullmatch(norm):
+        return False
+    return _width(module, link.first, "out_features", 0 if "Lazy" in layer else 1) == _width(
+        module, link.second, "num_features", 0
+    )
+
+
+def _width(module: Module, call: cst.Call, keyword: str, position: int) -> float | str | None:
+    """The number of features that a layer is made for, or how the code puts it."""
+    features = argument(call, keyword, position)
+    if features is None:
+        return None
+    number = module.number(features)
+    return number if number is not None else module.code(features)
+
+
+def _fix(module: Module, link: Link) -> Fix | None:
+    """`bias=False`, where no other code reads the bias."""
+    if link.mentions:
+        return None
+    bias = _bias(module, link.first)
+    edit = replace(bias, "False") if bias is not None else add_argument(link.first, "bias=False")
+    return Fix("leave the bias out", (edit,)) if edit is not None else None

@@ -1,0 +1,124 @@
+"""TA402: weight decay shrinks normalisation weights and biases that it was meant to leave out."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.parameters import Optimizer
+from ta_lint.facts.tree import Node, dotted
+
+# Decay that is given to AdamW, or a group without decay.
+NEEDS = (
+    r"weight_decay",
+    r"AdamW\s*\((?:[^()]|\([^()]*\))*\bweight_decay\b|[\"']weight_decay[\"']\s*:\s*0|\bweight_decay\s*=\s*0\.?0?\b",
+    r"\.(?:named_)?parameters\(\)",
+    r"\boptim\b",
+)
+
+STRONG = 0.05
+"""From here on decoupled decay of everything is reported, as in the run."""
+
+_NORM = re.compile(
+    r"torch\.nn\.(Lazy)?((Batch|Instance)Norm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm)"
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for optimizer in module.parameters.optimizers:
+        strong = _strongly_decayed(optimizer, module)
+        if strong is not None:
+            message = (
+                f"weight decay of all of `{strong}` is strong, and norm weights and biases are not left out"
+            )
+            yield Suspicion(optimizer.call, message)
+            continue
+        missed = _missed_by_name(optimizer, module)
+        if missed is not None:
+            name, test = missed
+            message = f"the group without weight decay misses norm weights: its names do not fit `{name}`"
+            yield Suspicion(optimizer.call, message, related=((test, "the names are compared here"),))
+
+
+def _strongly_decayed(optimizer: Optimizer, module: Module) -> str | None:
+    """The model that certainly has norms or biases, and is decayed as a whole."""
+    parameters = module.parameters
+    sources = optimizer.sources or ()
+    if not parameters.is_decoupled(optimizer) or any(source.group or source.part for source in sources):
+        return None
+    return next(
+        (
+            dotted(source.model)
+            for source in sources
+            if (parameters.decay(optimizer, source) or 0) >= STRONG
+            and (_norms(source.model, module) or _is_foreign(source.model, module))
+        ),
+        None,
+    )
+
+
+def _norms(model: Node, module: Module) -> list[cst.Call]:
+    return [call for called, call in module.parameters.layers(model) if _NORM.fullmatch(called)]
+
+
+def _is_foreign(model: Node, module: Module) -> bool:
+    """A whole network of another library: they all have norms or biases."""
+    made = module.kinds.construction(model)
+    called = module.qualified(made.func) if made is not None else None
+    return called is not None and not called.startswith("torch.") and module.kind(model) is Kind.MODULE
+
+
+# -- groups by name -------------------------------------------------------------------------------------------
+
+
+def _missed_by_name(optimizer: Optimizer, module: Module) -> tuple[str, Node] | None:
+    """A norm whose weight the names of a group without decay do not fit, and where they are compared."""
+    for source in optimizer.sources or ():
+        if source.chosen is None or source.group is None or module.parameters.decay(optimizer, source) != 0:
+            continue
+        names = _names(source.chosen, module)
+        if not names or not any("bias" in name or "norm" in name.lower() for name in names):
+            continue
+        for norm in _norms(source.model, module):
+            statement = module.tree.parent[norm]
+            target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+            if isinstance(target, cst.Attribute) and not any(
+                _may_fit(name, target.attr.value) for name in names
+            ):
+                return f"{target.attr.value}.weight", source.chosen
+    return None
+
+
+def _names(test: Node, module: Module) -> list[str] | None:
+    """The names in `any(part in name for part in NAMES)` or `name.endswith(NAMES)`, where they are literals."""
+    if not isinstance(test, cst.Call) or len(test.args) != 1:
+        return None
+    listed: Node = test.args[0].value
+    if module.qualified(test.func) == "builtins.any":
+        if not isinstance(listed, (cst.GeneratorExp, cst.ListComp)) or not _is_containment(listed.elt):
+            return None
+        listed = listed.for_in.iter
+    elif not (isinstance(test.func, cst.Attribute) and test.func.attr.value == "endswith"):
+        return None
+    listed = module.kinds.origin(listed)
+    if not isinstance(listed, (cst.List, cst.Tuple)):
+        return None
+    values = [element.value for element in listed.elements]
+    names = [value.evaluated_value for value in values if isinstance(value, cst.SimpleString)]
+    return [str(name) for name in names] if len(names) == len(values) else None
+
+
+def _is_containment(test: Node) -> bool:
+    return isinstance(test, cst.Comparison) and [type(c.operator) for c in test.comparisons] == [cst.In]
+
+
+def _may_fit(name: str, attribute: str) -> bool:
+    """Whether a name may be in, or end, the path of the weight of a layer that goes by this attribute.
+
+    `LayerNorm.weight` says what the attribute ends in; a name without a dot may fit something further up.
+    """
+    layer, dot, tensor = name.rpartition(".")
+    if tensor == "bias" and (not dot or not layer):
+        return False
+    return tensor != "weight" or f"something.{attribute}".endswith(layer)

@@ -1,0 +1,38 @@
+"""TA403: weight decay shrinks the rows of an embedding, also those that a batch does not use."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.parameters import Optimizer
+
+NEEDS = (r"Embedding\s*\(", r"parameters\(\)", r"\boptim\b", r"\bAdamW\b|\bweight_decay\b")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for optimizer in module.parameters.optimizers:
+        embedding = _decayed_embedding(optimizer, module)
+        if embedding is not None:
+            related = ((embedding, "an embedding of the model"),)
+            yield Suspicion(optimizer.call, "weight decay also shrinks embeddings", related)
+
+
+def _decayed_embedding(optimizer: Optimizer, module: Module) -> cst.Call | None:
+    for source in optimizer.sources or ():
+        if source.part or not module.parameters.decay(optimizer, source):
+            continue
+        for called, call in module.parameters.layers(source.model):
+            if called == "torch.nn.Embedding" and not _is_special(call, module):
+                return call
+    return None
+
+
+def _is_special(call: cst.Call, module: Module) -> bool:
+    """Whether the class of an embedding ties weights, or freezes some."""
+    region = module.tree.enclosing(call, cst.ClassDef) or module.tree.root
+    return any(
+        attribute.attr.value in ("requires_grad", "requires_grad_")
+        or (attribute.attr.value == "weight" and isinstance(module.tree.parent[attribute], cst.AssignTarget))
+        for attribute in module.tree.within(region, cst.Attribute)
+    )

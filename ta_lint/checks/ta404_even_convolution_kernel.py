@@ -1,0 +1,65 @@
+"""TA404: a convolution pads an even kernel alike on both sides, so its output is shifted and one larger."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.patterns import SOME_ARGUMENTS
+from ta_lint.facts.tree import Node, argument, spreads
+
+# A convolution with an even number as its third argument, or by keyword.
+NEEDS = (
+    (
+        rf"\b(?:Lazy)?Conv[123]d\({SOME_ARGUMENTS}"
+        r"(?:\bkernel_size *= *|,\s*)(?:\(\s*(?:\d+,\s*){0,2})?\d*[02468]\b"
+    ),
+)
+
+_CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv([123])d")
+_DEFAULTS = {"kernel_size": 1.0, "stride": 1.0, "padding": 0.0, "dilation": 1.0}
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        if (sizes := _sizes(module, call)) is not None and any(map(_grows_by_one, *sizes)):
+            layer = module.code(call.func)
+            message = f"this `{layer}` pads an even kernel alike on both sides, which shifts its output and makes it larger"
+            yield Suspicion(call, message)
+
+
+def _sizes(module: Module, call: cst.Call) -> tuple[list[float], ...] | None:
+    """Kernel, stride, padding and dilation of a convolution along each axis, if all are numbers in the file."""
+    made = _CONVOLUTION.fullmatch(module.qualified(call.func) or "")
+    if made is None or spreads(call):
+        return None
+    axes, first = int(made[2]), 1 if made[1] else 2
+    found: list[list[float]] = []
+    for position, (keyword, default) in enumerate(_DEFAULTS.items(), first):
+        along = _along_axes(module, argument(call, keyword, position), axes, default)
+        if along is None:
+            return None
+        found.append(along)
+    return tuple(found)
+
+
+def _along_axes(module: Module, value: Node | None, axes: int, default: float) -> list[float] | None:
+    """The numbers of a tuple, one for each axis, or a number that holds for all."""
+    if value is None:
+        return [default] * axes
+    if isinstance(value, (cst.Tuple, cst.List)):
+        numbers = [module.number(element.value) for element in value.elements]
+        found = [number for number in numbers if number is not None]
+        return found if len(found) == len(numbers) == axes else None
+    number = module.number(value)
+    return [number] * axes if number is not None else None
+
+
+def _grows_by_one(kernel: float, stride: float, padding: float, dilation: float) -> bool:
+    """Whether the padding was to keep the size, as `kernel_size // 2` does for odd kernels, and makes it one larger.
+
+    A padding of the whole reach, `dilation * (kernel_size - 1)`, is for causal convolutions, which cut the end off.
+    """
+    reach = dilation * (kernel - 1)
+    return kernel % 2 == 0 and stride == 1 and 2 * padding == reach + 1 and padding < reach

@@ -1,0 +1,82 @@
+"""TA411: `forward` makes a layer or parameter, so each call has a new, untrained one."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, dotted
+
+# A `forward` that makes a layer of torch with state, or calls at once what a class name made.
+_LAYER = (
+    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm|"
+    r"Embedding(?:Bag)?|(?:RNN|LSTM|GRU)(?:Cell)?|MultiheadAttention|Transformer\w+|PReLU|\w*Dropout[123]?d?|"
+    r"Sequential|Parameter)\("
+)
+NEEDS = (
+    r"\bModule\b",
+    rf"^[ \t]+def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()",
+)
+
+# What sets the values of a layer, so that it is no fresh one: `conv.weight.data = kernel`.
+_SETS = frozenset("bias copy_ data load_state_dict requires_grad_ state_dict weight".split())
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for klass in module.classes.modules():
+        forward = module.classes.methods(klass).get("forward")
+        if forward is None:
+            continue
+        for call in module.tree.within(forward.body, cst.Call):
+            layer = module.layers.made(call)
+            if layer is not None and _is_used_up(module, call) and not _is_inside_another(module, call):
+                yield Suspicion(call, _message(layer))
+
+
+def _message(layer: str) -> str:
+    if layer.endswith(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")):
+        return f"`forward` makes a new `{layer}` each time, which drops values in evaluation too"
+    return f"`forward` makes a new `{layer}` each time, so what it learns is lost"
+
+
+def _is_inside_another(module: Module, call: cst.Call) -> bool:
+    """Whether a layer is made only to be part of another one, which is reported instead."""
+    return any(
+        isinstance(above, cst.Call)
+        and module.tree.contains(above, call)
+        and module.layers.made(above) is not None
+        for above in module.tree.ancestors(call)
+    )
+
+
+def _is_used_up(module: Module, call: cst.Call) -> bool:
+    """Whether a layer serves this call of `forward` alone: it is called at once, or goes by a local name until then."""
+    above = module.tree.parent[call]
+    while isinstance(above, cst.Attribute) and isinstance(outer := module.tree.parent[above], cst.Call):
+        if above.attr.value not in ("to", "cuda", "type", "half", "float", "double", "train"):
+            return False
+        above = module.tree.parent[outer]
+        call = outer
+    if isinstance(above, cst.Call):
+        return above.func is call
+    if isinstance(above, cst.Assign) and len(above.targets) == 1:
+        return _serves_locally(module, above.targets[0].target, above)
+    return module.layers.made(call) == "nn.Parameter" and isinstance(above, (cst.BinaryOperation, cst.Arg))
+
+
+def _serves_locally(module: Module, target: Node, assign: cst.Assign) -> bool:
+    """Whether a layer goes by a name that is only called, or by an attribute of `self` that is always set anew."""
+    if isinstance(target, cst.Name):
+        uses = [use for use in module.names.mentions(target) if module.names.definition(use) is not None]
+        return bool(uses) and all(
+            _is_called(module, use) for use in module.names.mentions(target) if use is not target
+        )
+    home = module.tree.home(assign)
+    unconditional = isinstance(home, cst.FunctionDef) and module.tree.block(assign) is home.body
+    on_self = (dotted(target) or "").startswith("self.")
+    return on_self and unconditional
+
+
+def _is_called(module: Module, use: cst.Name) -> bool:
+    above = module.tree.parent[use]
+    return isinstance(above, cst.Call) and above.func is use

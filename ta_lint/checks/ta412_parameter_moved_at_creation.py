@@ -1,0 +1,48 @@
+"""TA412: `nn.Parameter(t).to(device)` is a tensor computed from a parameter, and no parameter."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Anchor, Fix, Replacement, Side, insert_after, wrap
+from ta_lint.facts.patterns import SOME_ARGUMENTS
+
+_MOVES = "bfloat16 cpu cuda double float half to type type_as"
+NEEDS = (rf"\bParameter\({SOME_ARGUMENTS}\)\s*\.(?:{_MOVES.replace(' ', '|')})\(",)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to("torch.nn.Parameter"):
+        attribute = module.tree.parent[call]
+        moved = module.tree.parent[attribute]
+        if (
+            isinstance(attribute, cst.Attribute)
+            and attribute.attr.value in _MOVES.split()
+            and isinstance(moved, cst.Call)
+            and _is_kept(module, moved)
+        ):
+            method = attribute.attr.value
+            message = (
+                f"`.{method}()` of a new parameter gives a plain tensor, which is not registered or trained"
+            )
+            yield Suspicion(moved, message, fix=_fix(module, call, moved))
+
+
+def _is_kept(module: Module, moved: cst.Call) -> bool:
+    """Whether the result becomes an attribute: as an argument where a parameter is needed it would raise."""
+    assign = module.tree.parent[moved]
+    targets = [item.target for item in assign.targets] if isinstance(assign, cst.Assign) else []
+    return any(isinstance(target, cst.Attribute) for target in targets)
+
+
+def _fix(module: Module, call: cst.Call, moved: cst.Call) -> Fix | None:
+    """`nn.Parameter(t.to(device))`."""
+    if not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    data = call.args[0].value
+    ending = module.verbatim(moved)[len(module.verbatim(call)) :]
+    binds = isinstance(data, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or data.lpar
+    around = (insert_after(data, ending),) if binds else wrap(data, "(", f"){ending}")
+    gone = Replacement(Anchor(call, Side.END), Anchor(moved, Side.END), "")
+    return Fix("move the tensor before it becomes a parameter", (*around, gone))

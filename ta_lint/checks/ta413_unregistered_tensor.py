@@ -1,0 +1,179 @@
+"""TA413: a tensor on `self` that is neither parameter nor buffer: `.to(device)` and `state_dict()` pass it by."""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, replace, wrap
+from ta_lint.facts.tree import Node, argument
+
+_NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
+_ANY = _NAMES.replace(" ", "|")
+
+# A tensor on `self` and, further down, a calculation with it; or one that requires gradients.
+_USED = (
+    r"(?:[-+*/@] *\(?-?self\.\1\b|\bself\.\1\b[^\n#=]* [-+*/@] |"
+    r"\b(?:torch|F|functional)\.\w+\([^\n]*\bself\.\1\b)"
+)
+NEEDS = (
+    r"Module\b",
+    (
+        r"^[ \t]+self\.(\w+)[ \t]*=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
+        rf"(?!.*Parameter\().*\btorch\.(?:{_ANY})\((?:.*\brequires_grad *= *True|(?!.*(?:\bdevice\b|\bcuda\b|\.to\())[\s\S]*{_USED}))"
+    ),
+)
+
+_FACTORY = re.compile(rf"torch\.(?:{_ANY})")
+
+# Uses of a tensor by code that looks after its place itself, or wants its numbers alone.
+_PLACES = frozenset(
+    "cpu cuda data detach device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
+)
+_VIEWS = frozenset(
+    "contiguous exp expand expand_as flatten float long permute repeat reshape squeeze sqrt t transpose unsqueeze view".split()
+)
+
+
+# Methods by which a class takes part when it is moved.
+_MOVES = frozenset({"_apply", "cuda", "to"})
+
+
+class Fate(StrEnum):
+    """What an expression does with a tensor."""
+
+    CALCULATED = "calculated"  # with something else, which says where it has to be
+    PLACED = "placed"  # its device or its gradient is somebody's business
+    GONE = "gone"  # handed to code that may do anything
+    READ = "read"
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for klass in module.classes.modules():
+        if _MOVES & module.classes.methods(klass).keys():
+            continue
+        for name, assign in module.classes.assignments(klass):
+            value = assign.value
+            if (
+                value is None
+                or module.classes.attribute(klass, name) != [value]
+                or not _is_at_start(module, assign)
+            ):
+                continue
+            fates = _fates(module, klass, name)
+            if Fate.PLACED in fates:
+                continue
+            if _learns(module, value) and Fate.GONE not in fates:
+                message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
+                yield Suspicion(assign, message, fix=_as_parameter(module, value))
+            elif Fate.CALCULATED in fates and _is_constant(module, value):
+                message = (
+                    f"`self.{name}` is neither parameter nor buffer: `.to()` and `state_dict()` pass it by"
+                )
+                yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
+
+
+def _is_at_start(module: Module, assign: Node) -> bool:
+    home = module.tree.home(assign)
+    return isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+
+
+def _learns(module: Module, value: Node) -> bool:
+    """Whether a tensor requires gradients: its factory says so, or it is calculated from a new parameter."""
+    if isinstance(value, cst.BinaryOperation):
+        return any(_is_new_parameter(module, side) for side in (value.left, value.right))
+    if not isinstance(value, cst.Call) or not _FACTORY.fullmatch(module.qualified(value.func) or ""):
+        return False
+    grad = argument(value, "requires_grad")
+    return grad is not None and module.boolean(grad) is True
+
+
+def _is_new_parameter(module: Module, node: Node) -> bool:
+    return isinstance(node, cst.Call) and module.qualified(node.func) == "torch.nn.Parameter"
+
+
+def _is_constant(module: Module, value: Node) -> bool:
+    """Whether a value is calculated from factories of torch alone, on no device in particular, and no scalar."""
+    if module.kind(value) is not Kind.TENSOR:
+        return False
+    if any(
+        name.value in ("cuda", "device", "to", "new", "requires_grad")
+        for name in module.tree.within(value, cst.Name)
+    ):
+        return False
+    made = [
+        call
+        for call in module.tree.within(value, cst.Call)
+        if _FACTORY.fullmatch(module.qualified(call.func) or "")
+    ]
+    return bool(made) and not any(_may_be_scalar(module, call) for call in made)
+
+
+def _may_be_scalar(module: Module, call: cst.Call) -> bool:
+    """Whether a tensor may have no dimension: on the CPU it goes with tensors on any device."""
+    if module.qualified(call.func) != "torch.tensor" or not call.args:
+        return False
+    return not isinstance(module.kinds.origin(call.args[0].value), (cst.List, cst.ListComp, cst.Tuple))
+
+
+def _fates(module: Module, klass: cst.ClassDef, name: str) -> set[Fate]:
+    """What becomes of the tensor wherever the file has to do with it."""
+    fates = set()
+    for mention in module.classes.mentions(name):
+        on_self = isinstance(mention.value, cst.Name) and mention.value.value == "self"
+        other = module.tree.enclosing(mention, cst.ClassDef)
+        if on_self and (other is None or not module.classes.related(other, klass)):
+            continue  # another class's
+        fate = _fate(module, mention)
+        if on_self or fate in (Fate.PLACED, Fate.GONE):
+            fates.add(fate)
+    return fates
+
+
+def _fate(module: Module, node: Node) -> Fate:
+    """What becomes of a tensor in an expression, whatever view of it is taken."""
+    while True:
+        above = module.tree.parent[node]
+        match above:
+            case cst.BinaryOperation():
+                return Fate.CALCULATED
+            case cst.Subscript() if above.value is node:
+                node = above
+            case cst.UnaryOperation():
+                node = above
+            case cst.Attribute() if above.attr.value in _VIEWS and isinstance(
+                module.tree.parent[above], cst.Call
+            ):
+                node = module.tree.parent[above]
+            case cst.Attribute():
+                return Fate.PLACED if above.attr.value in _PLACES else Fate.READ
+            case cst.Arg():
+                call = module.tree.parent[above]
+                called = module.qualified(call.func) if isinstance(call, cst.Call) else None
+                if called is None or not called.startswith("torch.") or called.startswith("torch.optim."):
+                    return Fate.GONE
+                return Fate.CALCULATED if isinstance(call, cst.Call) and len(call.args) > 1 else Fate.READ
+            case cst.Element() | cst.Return() | cst.Yield():
+                return Fate.GONE
+            case _:
+                return Fate.READ
+
+
+def _as_parameter(module: Module, value: cst.BaseExpression) -> Fix | None:
+    """`nn.Parameter(torch.zeros(4, requires_grad=True))`; where a parameter is part of it, it is not so simple."""
+    spelled = module.spelled("torch.nn.Parameter", value)
+    if spelled is None or not isinstance(value, cst.Call):
+        return None
+    code, imports = spelled
+    return Fix("make it a parameter", wrap(value, f"{code}(", ")"), imports)
+
+
+def _as_buffer(module: Module, assign: cst.Assign | cst.AnnAssign, name: str) -> Fix | None:
+    if assign.value is None:
+        return None
+    code = f'self.register_buffer("{name}", {module.verbatim(assign.value)})'
+    return Fix("make it a buffer", (replace(assign, code),))

@@ -1,0 +1,94 @@
+"""TA414: `nn.Parameter(torch.empty(...))` that nothing fills: it starts with what was in memory."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, argument
+
+# A parameter of empty memory, by whose name no later line fills anything.
+NEEDS = (
+    (
+        r"\bself\.(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*"
+        r"(?:empty|Tensor|FloatTensor)\((?![\s\S]*(?:_\([^\n]*\.\1\b|\.\1(?:\.data)?(?:\.\w+_\(|\[[^\n=]*\] *=)))"
+    ),
+)
+
+# These take sizes, or data; two or more arguments are sizes.
+_LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
+
+# Whoever loops over all parameters, or loads them, may fill this one.
+_ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
+_FILLS = re.compile(
+    r"(fill|normal|uniform|constant|copy|zero|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for klass in module.classes.modules():
+        if not module.classes.is_whole(klass) or _is_handed_on(module, klass):
+            continue  # a base or a function from elsewhere may fill it
+        for name, assign in module.classes.assignments(klass):
+            if assign.value is None or not _is_empty(module, assign.value):
+                continue
+            others = [value for value in module.classes.attribute(klass, name) if value is not assign.value]
+            is_read = all(_is_read(module, use) for use in module.classes.mentions(name))
+            if not others and is_read and not _fills_all(module):
+                yield Suspicion(
+                    assign, f"`self.{name}` is never initialised: it holds whatever was in memory"
+                )
+
+
+def _is_handed_on(module: Module, klass: cst.ClassDef) -> bool:
+    """Whether a method hands the whole module to a function: `init_weights(self)`."""
+    return any(
+        name.value == "self"
+        and isinstance(arg := module.tree.parent[name], cst.Arg)
+        and isinstance(call := module.tree.parent[arg], cst.Call)
+        and module.qualified(call.func) not in ("builtins.super", "builtins.isinstance")
+        for name in module.tree.within(klass, cst.Name)
+    )
+
+
+def _is_empty(module: Module, value: Node) -> bool:
+    if not isinstance(value, cst.Call) or module.qualified(value.func) != "torch.nn.Parameter":
+        return False
+    data = argument(value, "data", 0)
+    memory = module.kinds.origin(data) if data is not None else None
+    if not isinstance(memory, cst.Call) or argument(memory, "device") is not None:
+        return False  # `device="meta"` has no memory
+    called = module.qualified(memory.func)
+    if called == "torch.empty":
+        return isinstance(data, cst.Call)
+    return called in _LEGACY and len(memory.args) > 1
+
+
+def _is_read(module: Module, use: cst.Attribute) -> bool:
+    """Whether a use of a parameter certainly leaves its values as they are."""
+    above = module.tree.parent[use]
+    match above:
+        case cst.BinaryOperation() | cst.Comparison() | cst.FormattedStringExpression():
+            return True
+        case cst.Attribute():
+            return not above.attr.value.endswith("_") and above.attr.value != "data"
+        case cst.Subscript():
+            return isinstance(module.tree.parent[above], (cst.Arg, cst.BinaryOperation))
+        case cst.Arg():
+            call = module.tree.parent[above]
+            called = module.qualified(call.func) if isinstance(call, cst.Call) else None
+            return called is not None and called.startswith("torch.") and not called.endswith("_")
+    return False
+
+
+def _fills_all(module: Module) -> bool:
+    """Whether code of this file goes through the parameters of a model and fills them."""
+    tree = module.tree
+    homes = {tree.home(attribute) for attribute in tree.all(cst.Attribute) if attribute.attr.value in _ALL}
+    return any(
+        _FILLS.fullmatch(attribute.attr.value) is not None and tree.home(attribute) in homes
+        for attribute in tree.all(cst.Attribute)
+    )

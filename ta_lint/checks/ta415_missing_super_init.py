@@ -1,0 +1,79 @@
+"""TA415: a module's `__init__` sets attributes without `super().__init__()`, or layers before it."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before
+from ta_lint.facts.tree import Node
+
+# In a class that may be a module: an `__init__` that assigns to `self` and never mentions the base's, or makes something
+# by a class name before it does.
+_OTHER = (
+    "ABC|BaseModel|Callback|Config|Dataset|Enum|Error|Exception|Function|NamedTuple|Optimizer|Processor|Sampler|"
+    "Scheduler|Tokenizer|Trainer|object"
+)
+_LINE = r"(?:(?!.*(?:\bsuper\b|\.__init__\b))(?![ \t]*(?:def|class|@)).*+\n)"
+_SETS = r"[ \t]+self\.\w+[ \t]*(?::[^=\n]+)?=(?!=)"
+NEEDS = (
+    r"Module\b",
+    (
+        rf"^[ \t]*class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n(?:(?![ \t]*class\b).*+\n)*?[ \t]+def __init__\(.*+\n"
+        rf"{_LINE}*?{_SETS}(?:.*\b(?:[A-Z]\w*|Parameter)\(|(?!.*(?:\bsuper\b|\.__init__\b)).*+\n{_LINE}*+"
+        r"(?!.*(?:\bsuper\b|\.__init__\b)))"
+    ),
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for klass in module.classes.modules():
+        init = module.classes.methods(klass).get("__init__")
+        if init is None or klass.decorators:
+            continue
+        sets = [
+            (name, assign)
+            for name, assign in module.classes.assignments(klass)
+            if module.tree.home(assign) is init
+        ]
+        first = _first_mention(module, init)
+        if first is None and sets and not _is_elsewhere(module, init):
+            message = f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it is no working module"
+            yield Suspicion(init.name, message, fix=_fix(module, klass, init))
+        elif first is not None:
+            for name, assign in sets:
+                early = module.tree.before(assign, first) and not module.tree.contains(assign, first)
+                if (
+                    early
+                    and assign.value is not None
+                    and module.kind(assign.value) in (Kind.MODULE, Kind.PARAMETER)
+                ):
+                    yield Suspicion(
+                        assign, f"`self.{name}` is a layer or parameter, set before `super().__init__()`"
+                    )
+
+
+def _first_mention(module: Module, init: cst.FunctionDef) -> Node | None:
+    """The first mention of `super` or of another class's `__init__`."""
+    found = [name for name in module.tree.within(init.body, cst.Name) if name.value in ("super", "__init__")]
+    return found[0] if found else None
+
+
+def _is_elsewhere(module: Module, init: cst.FunctionDef) -> bool:
+    """Whether something else may set the module up: a function that is handed `self`, or its whole state."""
+    names = [name for name in module.tree.within(init.body, cst.Name) if name.value == "self"]
+    handed = any(isinstance(module.tree.parent[name], cst.Arg) for name in names)
+    states = ("__dict__", "__class__", "__setstate__")
+    return handed or any(name.value in states for name in module.tree.within(init.body, cst.Name))
+
+
+def _fix(module: Module, klass: cst.ClassDef, init: cst.FunctionDef) -> Fix | None:
+    """`super().__init__()` as the first statement, where the base is `nn.Module` itself, which takes no arguments."""
+    body = init.body.body
+    if module.classes.bases(klass) != ["torch.nn.Module"] or not isinstance(init.body, cst.IndentedBlock):
+        return None
+    first = body[1] if init.get_docstring() is not None and len(body) > 1 else body[0]
+    statement = first.body[0] if isinstance(first, cst.SimpleStatementLine) else first
+    return Fix(
+        "initialise the module first", (insert_line_before(module.tree, statement, "super().__init__()"),)
+    )

@@ -1,0 +1,54 @@
+"""TA417: `scaled_dot_product_attention` drops whatever `dropout_p` says, in evaluation too."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_after, wrap
+from ta_lint.facts.tree import Node, argument, dotted
+
+_FUNCTION = "torch.nn.functional.scaled_dot_product_attention"
+_ZERO = r"0(?:\.0*)?\s*[,)]"
+NEEDS = (
+    r"\bModule\b",
+    r"\bscaled_dot_product_attention\(",
+    rf"\bdropout_p\s*=\s*(?!{_ZERO})|\bscaled_dot_product_attention\((?:[^(),]*,){{4}}\s*(?!{_ZERO}|\w+\s*=)",
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for call in module.calls_to(_FUNCTION):
+        probability = argument(call, "dropout_p", 4)
+        if probability is None or not module.modes.always_on(call) or not _drops(module, probability):
+            continue
+        given = module.code(probability)
+        message = f"`scaled_dot_product_attention` drops with `dropout_p={given}` in evaluation too"
+        yield Suspicion(call, message, fix=_fix(probability))
+
+
+def _drops(module: Module, probability: Node) -> bool:
+    """Whether it is a number other than 0, an attribute of `self` that holds one as far as the class shows, or the
+    `p` of a dropout layer."""
+    origin = module.kinds.origin(probability)
+    if (number := module.number(origin)) is not None:
+        return number > 0
+    if module.modes.asks(origin):
+        return False
+    name = dotted(origin) or ""
+    if name.startswith("self.") and name.endswith(".p") and isinstance(origin, cst.Attribute):
+        return module.kind(origin.value) is Kind.MODULE
+    function = module.tree.enclosing(origin, cst.FunctionDef) if isinstance(origin, cst.Param) else None
+    return function is not None and function.name.value == "__init__"
+
+
+def _fix(probability: cst.BaseExpression) -> Fix:
+    ending = " if self.training else 0.0"
+    binds = (
+        isinstance(probability, (cst.Name, cst.Attribute, cst.Call, cst.Float, cst.Integer))
+        or probability.lpar
+    )
+    edits = (insert_after(probability, ending),) if binds else wrap(probability, "(", f"){ending}")
+    return Fix("drop in training alone", edits)

@@ -1,0 +1,97 @@
+"""TA419: `[layer] * n` is one layer n times, with one set of weights."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.patterns import SOME_ARGUMENTS
+from ta_lint.facts.tree import Node
+
+# A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
+_CLASS = r"\[\s*(?:\w+\.)*[A-Z]\w*\("
+NEEDS = (
+    r"\btorch\b",
+    (
+        rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*|\*\s*{_CLASS}|"
+        r"\b(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*\w+\s*(?:\]\s*\*|for\s+\w+\s+in\b)"
+    ),
+)
+
+# One instance on purpose, in the words of those who do it.
+_SHARED = re.compile(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
+
+_NO_WEIGHTS = re.compile(r"nn\.\w*Dropout[123]?d?")
+_HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for product in module.tree.all(cst.BinaryOperation):
+        if isinstance(product.operator, cst.Multiply) and (layer := _repeated(module, product)) is not None:
+            message = f"this is one `{layer}` several times, with one set of weights"
+            yield Suspicion(product, message, fix=_fix(module, product))
+    for listed in module.tree.all(cst.ListComp, cst.GeneratorExp):
+        if (layer := _of_one(module, listed)) is not None:
+            yield Suspicion(listed, f"this is one `{layer}` several times, with one set of weights")
+
+
+def _repeated(module: Module, product: cst.BinaryOperation) -> str | None:
+    """The layer with weights that a multiplied list holds."""
+    listed = _list_of(product)
+    if listed is None or module.number(_times(product)) == 1:
+        return None
+    for element in listed.elements:
+        made = module.layers.made(element.value)
+        held = module.kinds.construction(element.value) if made is None else None
+        layer = made or (module.layers.made(held) if held is not None and _is_held(module, product) else None)
+        if layer is not None and not _NO_WEIGHTS.fullmatch(layer) and not _is_meant(module, product):
+            return layer
+    return None
+
+
+def _of_one(module: Module, listed: cst.ListComp | cst.GeneratorExp) -> str | None:
+    """What a comprehension repeats that takes the same variable from outside each time, to be held as layers."""
+    if not isinstance(listed.elt, cst.Name) or not _is_held(module, listed) or _is_meant(module, listed):
+        return None
+    bindings = module.names.bindings(listed.elt)
+    if not bindings or any(module.tree.contains(listed, binding.node) for binding in bindings):
+        return None
+    made = module.kinds.construction(listed.elt)
+    if made is None:
+        return module.code(listed.elt) if all(binding.how == "param" for binding in bindings) else None
+    layer = module.layers.made(made)
+    return layer if layer is not None and not _NO_WEIGHTS.fullmatch(layer) else None
+
+
+def _list_of(product: cst.BinaryOperation) -> cst.List | None:
+    return next((side for side in (product.left, product.right) if isinstance(side, cst.List)), None)
+
+
+def _times(product: cst.BinaryOperation) -> Node:
+    return product.right if isinstance(product.left, cst.List) else product.left
+
+
+def _is_held(module: Module, node: Node) -> bool:
+    """Whether a list goes into an `nn.ModuleList` or `nn.Sequential`."""
+    arg = module.tree.parent[node]
+    call = module.tree.parent[arg] if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and module.qualified(call.func) in _HOLDERS
+
+
+def _is_meant(module: Module, node: Node) -> bool:
+    """Whether the statement, with its comments, or the class says that the layer is shared."""
+    line = module.tree.parent[module.tree.statement(node)]
+    klass = module.tree.enclosing(node, cst.ClassDef)
+    text = module.verbatim(line) if isinstance(line, cst.SimpleStatementLine) else ""
+    return _SHARED.search(text + (klass.name.value if klass is not None else "")) is not None
+
+
+def _fix(module: Module, product: cst.BinaryOperation) -> Fix | None:
+    """`[nn.Linear(8, 8) for _ in range(n)]`, where the layer is made on the spot."""
+    listed = _list_of(product)
+    if listed is None or len(listed.elements) != 1 or not isinstance(listed.elements[0].value, cst.Call):
+        return None
+    layer, times = module.verbatim(listed.elements[0].value), module.verbatim(_times(product))
+    return Fix("make a layer for each place", (replace(product, f"[{layer} for _ in range({times})]"),))

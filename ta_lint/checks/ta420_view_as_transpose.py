@@ -1,0 +1,159 @@
+"""TA420: `x.view(b, h, w, c)` of an `x` that is `b, c, h, w`: the sizes change places, the values do not."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.names import Binding
+from ta_lint.facts.tree import FUNCTIONS, Node
+
+# Sizes unpacked into names, and a `view` or `reshape` to sizes that are names.
+NEEDS = (
+    r"^[ \t]*\(?\w+(?:\s*,\s*\w+)+\s*\)?\s*=\s*\w+\.(?:shape\b|size\(\s*\))",
+    r"\.(?:view|reshape)\(\s*\(?\s*\w+",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """`b, c, h, w = x.shape`: the dimensions of `tensor`, by name."""
+
+    statement: cst.Assign
+    tensor: cst.Name
+    names: tuple[str, ...]
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    unpacked = [sizes for assign in module.tree.all(cst.Assign) if (sizes := _sizes(assign)) is not None]
+    for call in module.tree.all(cst.Call) if unpacked else []:
+        receiver = _reshaped(call)
+        if receiver is None:
+            continue
+        sizes = next((found for found in unpacked if _is_same(found.tensor, receiver, module)), None)
+        groups = _groups(call, sizes, module) if sizes is not None else None
+        if sizes is None or groups is None or _keeps_order(groups, sizes.names):
+            continue
+        was = ", ".join(sizes.names)
+        message = f"`{module.code(call)}` of `[{was}]` changes the sizes but not the order of the values"
+        yield Suspicion(
+            call,
+            message,
+            related=((sizes.statement, "the sizes are read here"),),
+            fix=_fix(call, receiver, groups, sizes, module),
+        )
+
+
+def _sizes(assign: cst.Assign) -> Sizes | None:
+    target, value = assign.targets[0].target, assign.value
+    if len(assign.targets) != 1 or not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    if isinstance(value, cst.Call) and not value.args and isinstance(value.func, cst.Attribute):
+        shape = value.func if value.func.attr.value == "size" else None
+    else:
+        shape = value if isinstance(value, cst.Attribute) and value.attr.value == "shape" else None
+    parts = [element.value for element in target.elements if isinstance(element, cst.Element)]
+    names = tuple(part.value for part in parts if isinstance(part, cst.Name))
+    if shape is None or not isinstance(shape.value, cst.Name) or len(names) != len(target.elements):
+        return None
+    repeated = any(count > 1 for name, count in Counter(names).items() if set(name) != {"_"})
+    return Sizes(assign, shape.value, names) if len(names) > 1 and not repeated else None
+
+
+def _reshaped(call: cst.Call) -> cst.Name | None:
+    """`x` for `x.view(...)` and `x.contiguous().reshape(...)`."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("view", "reshape"):
+        return None
+    receiver = call.func.value
+    while isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Attribute):
+        if receiver.args or receiver.func.attr.value not in ("clone", "contiguous", "detach"):
+            return None
+        receiver = receiver.func.value
+    return receiver if isinstance(receiver, cst.Name) else None
+
+
+def _is_same(tensor: cst.Name, receiver: cst.Name, module: Module) -> bool:
+    """Whether both are the same variable, bound by the same statement, in one function."""
+    if tensor.value != receiver.value or module.tree.home(tensor) is not module.tree.home(receiver):
+        return False
+    bound = module.names.definition(receiver)
+    return bound is not None and bound is module.names.definition(tensor)
+
+
+def _groups(call: cst.Call, sizes: Sizes, module: Module) -> list[list[str]] | None:
+    """The dimensions that each argument stands for; None where one is not made of these sizes.
+
+    `h * w` is two of them; `-1` is all that no other argument names.
+    """
+    args = [arg.value for arg in call.args]
+    if len(args) == 1 and isinstance(args[0], (cst.Tuple, cst.List)):
+        args = [element.value for element in args[0].elements if isinstance(element, cst.Element)]
+    found: list[list[str] | None] = []
+    for arg in args:
+        group = None if _is_rest(arg) else _product(arg, sizes, module)
+        if group == []:
+            return None
+        found.append(group)
+    named = [name for group in found if group is not None for name in group]
+    rest = [name for name in sizes.names if name not in named]
+    if len(set(named)) != len(named) or found.count(None) > 1 or (rest and None not in found):
+        return None
+    if _may_be_one(named, module, call):
+        return None
+    groups = [rest if group is None else group for group in found]
+    return [group for group in groups if group] if named else None
+
+
+def _is_rest(node: Node) -> bool:
+    return isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
+
+
+def _product(node: Node, sizes: Sizes, module: Module) -> list[str]:
+    """The sizes whose product an argument is; empty where it is anything else."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        left, right = _product(node.left, sizes, module), _product(node.right, sizes, module)
+        return left + right if left and right else []
+    if not isinstance(node, cst.Name) or node.value not in sizes.names or set(node.value) == {"_"}:
+        return []
+    bound: Binding | None = module.names.definition(node)
+    return [node.value] if bound is not None and bound.node is sizes.statement else []
+
+
+def _may_be_one(named: list[str], module: Module, call: cst.Call) -> bool:
+    """Whether the function compares one of the sizes with 1: such a dimension may stand anywhere."""
+    function = module.tree.enclosing(call, *FUNCTIONS) or module.tree.root
+    return any(
+        isinstance(comparison.left, cst.Name)
+        and comparison.left.value in named
+        and any(module.number(target.comparator) == 1 for target in comparison.comparisons)
+        for comparison in module.tree.within(function, cst.Comparison)
+    )
+
+
+def _keeps_order(groups: list[list[str]], names: tuple[str, ...]) -> bool:
+    """Whether the groups are neighbours in the order of the dimensions; within a product the order is free."""
+    start = 0
+    for group in groups:
+        if Counter(names[start : start + len(group)]) != Counter(group):
+            return False
+        start += len(group)
+    return True
+
+
+def _fix(
+    call: cst.Call, receiver: cst.Name, groups: list[list[str]], sizes: Sizes, module: Module
+) -> Fix | None:
+    """`x.permute(0, 2, 3, 1)`, with a `reshape` behind it where dimensions are joined."""
+    names = sizes.names
+    order = [names.index(name) for group in groups for name in group]
+    if len(set(order)) != len(names):
+        return None  # `_` names several
+    permuted = f"{receiver.value}.permute({', '.join(map(str, order))})"
+    if all(len(group) == 1 for group in groups):
+        code = f"{permuted}.contiguous()"
+    else:
+        code = f"{permuted}.reshape({', '.join(module.verbatim(arg.value) for arg in call.args)})"
+    return Fix("move the dimensions", (replace(call, code),))

@@ -1,0 +1,53 @@
+"""TA421: a class with layers and a `forward` that is no `nn.Module`: nobody trains, moves or saves its layers."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node
+
+# A class without bases, or with harmless ones, that makes a layer and defines `forward`, before the next class.
+_BASES = r"(?:\([ \t]*(?:(?:\w+\.)?(?:ABC|Generic\[.*\]|Protocol|object))?[ \t]*\))?"
+_LINES = r"(?:(?![ \t]*class\b).*+\n)*?"
+NEEDS = (
+    rf"^[ \t]*class \w+{_BASES}:.*+\n{_LINES}.*\bself\.\w+[ \t]*=.*\({_LINES}[ \t]+(?:async )?def forward\(",
+)
+
+# Who asks for the parameters, or moves or saves a layer, knows that nobody else does.
+_HANDLES = frozenset(
+    "apply cpu cuda eval load_state_dict named_parameters parameters state_dict to train".split()
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for klass in module.classes.all():
+        if "forward" not in module.classes.methods(klass) or not _is_plain(module, klass):
+            continue
+        layers = [
+            (assign, layer)
+            for _, assign in module.classes.assignments(klass)
+            if assign.value is not None and (layer := module.layers.made(assign.value)) is not None
+        ]
+        if layers and not _handles(module, klass):
+            assign, layer = layers[0]
+            message = f"`{klass.name.value}` has layers and a `forward`, but is no `nn.Module`"
+            yield Suspicion(klass.name, message, related=((assign, f"`{layer}` is made here"),))
+
+
+def _is_plain(module: Module, klass: cst.ClassDef) -> bool:
+    """Whether a class is certainly no module, and no part of one that derives from it."""
+    return (
+        module.classes.is_whole(klass)
+        and not module.classes.derives(klass, "torch.nn.Module")
+        and not any(name.value == "super" for name in module.tree.within(klass, cst.Name))
+        and not klass.name.value.endswith("Mixin")
+        and not any(module.classes.inherits(other, klass) for other in module.classes.all())
+    )
+
+
+def _handles(module: Module, klass: Node) -> bool:
+    """Whether the class, or other code with its instances, looks after the layers."""
+    return any(
+        attribute.attr.value in _HANDLES for attribute in module.tree.within(klass, cst.Attribute)
+    ) or any(method.name.value in _HANDLES for method in module.tree.within(klass, cst.FunctionDef))

@@ -1,0 +1,154 @@
+"""TA422: a tensor that `forward` makes on the default device meets its input, which may be on another."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument
+from ta_lint.facts.tree import Node, argument, spreads
+
+_FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
+NEEDS = (r"\bdef forward\b", rf"\btorch\.(?:{_FACTORIES})\((?![^\n]*\bdevice\b)")
+
+_FACTORY = re.compile(rf"torch\.({_FACTORIES})")
+# What puts all factories of a file, or of a block, on another device.
+_DEFAULT = re.compile(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
+
+# Methods whose result is on the device of the tensor, and those that leave it.
+_MOVES = frozenset("cpu cuda data_ptr device dim item numel numpy shape size to tolist type_as".split())
+_JOINS = re.compile(
+    r"torch\.(add|bmm|cat|concat|div|eq|ge|gt|hstack|le|lt|masked_select|matmul|maximum|minimum|mm|mul|ne|stack|sub|"
+    r"vstack|where)"
+)
+_TENSOR_WORDS = frozenset("device dim shape size type_as unsqueeze view".split())
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if _DEFAULT.search(module.source.text):
+        return
+    for klass in module.classes.modules():
+        forward = module.classes.methods(klass).get("forward")
+        if forward is None:
+            continue
+        inputs = _inputs(forward, module)
+        for call in module.tree.own(forward, cst.Call) if inputs else []:
+            if not _is_on_default(call, module):
+                continue
+            met = next((found for use in _uses(call, module) if (found := _meets(use, inputs, module))), None)
+            if met is not None:
+                message = f"`{module.code(call.func)}` makes a tensor on the default device, and `{met}` may be on another"
+                edit = add_argument(call, f"device={met}.device")
+                yield Suspicion(
+                    call, message, fix=Fix("make it on the same device", (edit,)) if edit else None
+                )
+
+
+def _is_on_default(call: cst.Call, module: Module) -> bool:
+    """Whether a call makes a tensor with dimensions, and says nothing of a device."""
+    called = module.qualified(call.func)
+    if (
+        called is None
+        or _FACTORY.fullmatch(called) is None
+        or spreads(call)
+        or argument(call, "device") is not None
+    ):
+        return False
+    if called == "torch.tensor":  # of a number it has no dimensions, and meets every device
+        return isinstance(argument(call, "data", 0), (cst.List, cst.ListComp))
+    return argument(call, "out") is None and module.shapes.shape(call) != ()
+
+
+def _inputs(forward: cst.FunctionDef, module: Module) -> set[str]:
+    """The parameters of `forward` that are certainly tensors: annotated, or used as only a tensor is."""
+    used = {
+        attribute.value.value
+        for attribute in module.tree.own(forward, cst.Attribute)
+        if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TENSOR_WORDS
+    }
+    return {
+        param.name.value
+        for param in forward.params.params[1:]
+        if param.name.value in used or module.kind(param) is Kind.TENSOR
+    }
+
+
+def _uses(made: Node, module: Module) -> Iterator[Node]:
+    """The expressions that have the value of a call on its device: itself, views of it, mentions of its name."""
+    node = made
+    while isinstance(above := module.tree.parent[node], cst.Attribute):
+        call = module.tree.parent[above]
+        if above.attr.value in _MOVES or not isinstance(call, cst.Call) or call.func is not above:
+            return
+        node = call
+    yield node
+    statement = module.tree.parent[node]
+    if isinstance(statement, cst.Assign) and isinstance(name := statement.targets[0].target, cst.Name):
+        for mention in module.names.mentions(name):
+            binding = module.names.definition(mention)
+            if binding is not None and binding.node is statement and mention is not name:
+                yield from _uses(mention, module)
+
+
+def _meets(use: Node, inputs: set[str], module: Module) -> str | None:
+    """The input whose device the other operand of an expression has."""
+    above = module.tree.parent[use]
+    others: list[Node] = []
+    if isinstance(above, cst.BinaryOperation):
+        others = [above.left, above.right]
+    elif isinstance(above, cst.ComparisonTarget):
+        comparison = module.tree.parent[above]
+        others = [comparison.left] if isinstance(comparison, cst.Comparison) else []
+    elif isinstance(above, cst.Comparison):
+        others = [target.comparator for target in above.comparisons]
+    elif isinstance(above, cst.AugAssign):
+        others = [above.target]
+    else:
+        call = next((a for a in _argument_of(use, module)), None)
+        if call is not None and _JOINS.fullmatch(module.qualified(call.func) or ""):
+            others = list(chain.from_iterable(module.layers.elements(arg.value) for arg in call.args))
+    return next(
+        (name for other in others if other is not use and (name := _device_of(other, inputs, module))), None
+    )
+
+
+def _argument_of(use: Node, module: Module) -> Iterator[cst.Call]:
+    """The call that takes an expression as an argument, or in a list."""
+    above = module.tree.parent[use]
+    if isinstance(above, cst.Element):
+        above = module.tree.parent[module.tree.parent[above]]
+    if isinstance(above, cst.Arg) and isinstance(call := module.tree.parent[above], cst.Call):
+        yield call
+
+
+def _device_of(node: Node, inputs: set[str], module: Module, depth: int = 6) -> str | None:
+    """The input that an expression is computed from, by methods that keep the device."""
+    if depth == 0:
+        return None
+    if isinstance(node, cst.Name):
+        binding = module.names.definition(node)
+        if binding is None:
+            return None
+        if binding.how == "param":
+            return node.value if node.value in inputs else None
+        return (
+            _device_of(binding.value, inputs, module, depth - 1)
+            if binding.how == "assign" and binding.value
+            else None
+        )
+    if isinstance(node, cst.Subscript):
+        return _device_of(node.value, inputs, module, depth - 1)
+    if isinstance(node, cst.BinaryOperation):
+        sides = (_device_of(side, inputs, module, depth - 1) for side in (node.left, node.right))
+        return next((side for side in sides if side), None)
+    if not isinstance(node, cst.Call):
+        return None
+    if module.kind(node.func) is Kind.MODULE or (module.qualified(node.func) or "").startswith("torch."):
+        parts = chain.from_iterable(module.layers.elements(arg.value) for arg in node.args)
+        given = (_device_of(part, inputs, module, depth - 1) for part in parts)
+        return next((name for name in given if name), None)
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value not in _MOVES:
+        return _device_of(node.func.value, inputs, module, depth - 1)
+    return None

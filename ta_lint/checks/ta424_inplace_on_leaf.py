@@ -1,0 +1,101 @@
+"""TA424: a leaf that requires a gradient is changed in place while autograd records, which raises."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, argument, dotted
+
+NEEDS = (
+    r"requires_grad\s*=\s*True|\bParameter\(",
+    r"[-+*/]=|\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\(",
+)
+
+_IN_PLACE = frozenset(
+    "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "
+    "random_ sub_ uniform_ zero_".split()
+)
+_FACTORY = re.compile(r"torch\.(tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace)(_like)?")
+_EXPECTS = re.compile(r"aises|suppress")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for node, leaf in _changes(module):
+        made = module.kinds.origin(leaf)
+        if (
+            isinstance(made, cst.Call)
+            and _is_leaf(module, made)
+            and not _follows_pass(module, made, node)
+            and module.recording.records(node) is True
+            and not _is_expected(module, node)
+            and not _switches(module, node)
+        ):
+            message = f"`{module.code(node)}` changes `{module.code(leaf)}` in place, a leaf that requires a gradient"
+            yield Suspicion(node, message, related=((made, "the leaf is made here"),))
+
+
+def _changes(module: Module) -> Iterator[tuple[Node, Node]]:
+    """What changes a variable in place: `x += 1`, `x.add_(1)`, `x[0] += 1`."""
+    for statement in module.tree.all(cst.AugAssign):
+        target: Node = statement.target
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        if isinstance(target, cst.Name) or _is_own(target):
+            # The statement binds the name itself, so what it held is what the assignment before it gave.
+            yield statement, _before(module, statement, target)
+    for call in module.tree.all(cst.Call):
+        if (
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in _IN_PLACE
+            and (isinstance(call.func.value, cst.Name) or _is_own(call.func.value))
+        ):
+            yield call, call.func.value
+
+
+def _is_own(node: Node) -> bool:
+    """`self.weight`"""
+    return isinstance(node, cst.Attribute) and dotted(node.value) == "self"
+
+
+def _switches(module: Module, node: Node) -> bool:
+    """Whether the function turns the gradient of something off and on by hand."""
+    home = module.tree.home(node)
+    names = (found.attr.value for found in module.tree.own(home, cst.Attribute))
+    return any(name in ("requires_grad", "requires_grad_") for name in names)
+
+
+def _before(module: Module, statement: cst.AugAssign, target: Node) -> Node:
+    if not isinstance(target, cst.Name):
+        return target
+    bindings = [b for b in module.names.bindings(target) if b.node is not statement]
+    plain = len(bindings) == 1 and bindings[0].how == "assign" and bindings[0].value is not None
+    return bindings[0].value if plain and bindings[0].value is not None else target
+
+
+def _is_leaf(module: Module, made: cst.Call) -> bool:
+    qualified = module.qualified(made.func) or ""
+    if qualified == "torch.nn.Parameter":
+        wanted = argument(made, "requires_grad", 1)
+        return wanted is None or module.boolean(wanted) is True
+    wanted = argument(made, "requires_grad")
+    return _FACTORY.fullmatch(qualified) is not None and wanted is not None and module.boolean(wanted) is True
+
+
+def _follows_pass(module: Module, made: cst.Call, node: Node) -> bool:
+    """Whether the leaf is made after the change, or on another way through the code."""
+    same = module.tree.home(made) is module.tree.home(node)
+    return same and module.tree.before(node, made)
+
+
+def _is_expected(module: Module, node: Node) -> bool:
+    """Whether the code is there to see the error: in a `try`, or in a block that expects it."""
+    for above in module.tree.ancestors(node):
+        if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, node):
+            return True
+        if isinstance(above, cst.With) and any(
+            _EXPECTS.search(module.code(item.item)) for item in above.items
+        ):
+            return True
+    return False

@@ -1,0 +1,86 @@
+"""TA425: `model.requires_grad = False` gives the module an attribute, and freezes nothing."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (r"\.requires_grad[ \t]*=[^=]",)
+
+# Iterators over modules, and the place of the module in what they give.
+_ITERATORS = {"children": None, "modules": None, "named_children": 1, "named_modules": 1}
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for statement in module.tree.all(cst.Assign):
+        targets = [target.target for target in statement.targets]
+        for target in targets:
+            if (
+                isinstance(target, cst.Attribute)
+                and target.attr.value == "requires_grad"
+                and _is_module(target.value, module)
+                and not _is_read(target, module)
+            ):
+                receiver = module.code(target.value)
+                message = (
+                    f"`{receiver}` is a module: setting its `requires_grad` leaves its parameters as they are"
+                )
+                code = f"{module.verbatim(target.value)}.requires_grad_({module.verbatim(statement.value)})"
+                fix = Fix("call `requires_grad_`", (replace(statement, code),)) if len(targets) == 1 else None
+                yield Suspicion(statement, message, fix=fix)
+
+
+def _is_module(node: Node, module: Module) -> bool:
+    return module.kind(node) is Kind.MODULE or (
+        module.kind(node) is None and (_comes_from_modules(node, module) or _is_called(node, module))
+    )
+
+
+def _comes_from_modules(node: Node, module: Module) -> bool:
+    """Whether a name is what `model.children()` or the like gives, one after the other."""
+    bindings = module.names.bindings(node) if isinstance(node, cst.Name) else []
+    return bool(bindings) and all(
+        isinstance(loop := binding.node, (cst.For, cst.CompFor)) and _takes_modules(loop, node, module)
+        for binding in bindings
+    )
+
+
+def _takes_modules(loop: cst.For | cst.CompFor, name: Node, module: Module) -> bool:
+    call = loop.iter
+    target: Node = loop.target
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args:
+        return False
+    if call.func.attr.value not in _ITERATORS:
+        return False
+    place = _ITERATORS[call.func.attr.value]
+    if place is not None and isinstance(target, cst.Tuple) and len(target.elements) == 2:
+        target = target.elements[place].value
+    return dotted(target) == dotted(name)
+
+
+def _is_called(node: Node, module: Module) -> bool:
+    """Whether an attribute of `self` is called as a layer is by its class: a tensor cannot be."""
+    klass = module.tree.enclosing(node, cst.ClassDef)
+    if (
+        klass is None
+        or not isinstance(node, cst.Attribute)
+        or not module.classes.derives(klass, "torch.nn.Module")
+    ):
+        return False
+    path = dotted(node)
+    return path is not None and any(dotted(call.func) == path for call in module.tree.within(klass, cst.Call))
+
+
+def _is_read(target: cst.Attribute, module: Module) -> bool:
+    """Whether the attribute serves as a flag of one's own: something reads it, or a property takes it."""
+    if any(function.name.value == "requires_grad" for function in module.tree.all(cst.FunctionDef)):
+        return True
+    return any(
+        other.attr.value == "requires_grad"
+        and not isinstance(module.tree.parent[other], cst.AssignTarget)
+        and (dotted(other.value) in ("self", dotted(target.value)))
+        for other in module.tree.all(cst.Attribute)
+    )

@@ -1,0 +1,80 @@
+"""TA426: `optimizer.lr = x` gives the optimizer an attribute, and changes no learning rate."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
+
+_RATES = ("lr", "learning_rate")
+_OF_TORCH = re.compile(r"torch\.optim\.[A-Z]\w*")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for statement in module.tree.all(cst.Assign):
+        target = statement.targets[0].target
+        if (
+            len(statement.targets) == 1
+            and isinstance(target, cst.Attribute)
+            and target.attr.value in _RATES
+            and _is_of_torch(target.value, module)
+            and not _is_read(target, module)
+        ):
+            message = (
+                f"`{module.code(target)}` is no setting of the optimizer: it goes on with the rate it has"
+            )
+            yield Suspicion(statement, message, fix=_fix(statement, target, module))
+
+
+def _is_of_torch(node: Node, module: Module) -> bool:
+    """Whether an expression is certainly an optimizer of torch, which keeps its settings in `param_groups`."""
+    if module.kind(node) is not Kind.OPTIMIZER:
+        return False
+    origin = module.kinds.origin(node)
+    if isinstance(origin, cst.Param) and origin.annotation is not None:
+        made = module.qualified(origin.annotation.annotation)
+    else:
+        call = module.kinds.construction(node)
+        made = module.qualified(call.func) if call is not None else None
+    return made is not None and _OF_TORCH.fullmatch(made) is not None
+
+
+def _is_read(target: cst.Attribute, module: Module) -> bool:
+    """Whether something reads the attribute: it may be a note to oneself."""
+    return any(
+        other.attr.value == target.attr.value
+        and dotted(other.value) == dotted(target.value)
+        and not isinstance(module.tree.parent[other], cst.AssignTarget)
+        for other in module.tree.all(cst.Attribute)
+    )
+
+
+def _fix(statement: cst.Assign, target: cst.Attribute, module: Module) -> Fix | None:
+    """A loop over the groups, where the statement has a line of its own and the value costs nothing to read again."""
+    line = module.tree.parent[statement]
+    simple = isinstance(statement.value, (cst.Name, cst.Attribute, cst.Float, cst.Integer))
+    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+    if not simple or not alone or not _is_free("param_group", statement, module):
+        return None
+    code = (
+        f"for param_group in {module.verbatim(target.value)}.param_groups:\n"
+        f'    param_group["lr"] = {module.verbatim(statement.value)}'
+    )
+    edits = (insert_line_before(module.tree, statement, code), remove_statement(module.tree, statement))
+    return Fix("set the rate of every group", edits)
+
+
+def _is_free(name: str, statement: Node, module: Module) -> bool:
+    """Whether a name means something in other loops at most."""
+    return all(
+        (loop := module.tree.enclosing(other, cst.For)) is not None
+        and dotted(loop.target) == name
+        and not module.tree.contains(loop, statement)
+        for other in module.tree.all(cst.Name)
+        if other.value == name
+    )

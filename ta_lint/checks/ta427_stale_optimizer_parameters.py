@@ -1,0 +1,180 @@
+"""TA427: a model gets new parameters, or gets them back, after its optimizer was built, and the optimizer never sees them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import method
+from ta_lint.facts.parameters import Optimizer
+from ta_lint.facts.tree import Node, argument, dotted
+
+# An optimizer, and after it what gives its model new parameters, or switches some on again.
+_NEW = r"\b([\w.]+)\.parameters\(\)[\s\S]*^[ \t]*\1(?:[.\[][\w.\[\]-]*)?[ \t]*=[ \t]*[\w.]+\("
+_SWITCHED = (
+    r"requires_grad(?:_\(|[ \t]*=[ \t]*)False[\s\S]*\.requires_grad\b(?![ \t]*=)[\s\S]*"
+    r"requires_grad(?:_\((?:True)?\)|[ \t]*=[ \t]*True)"
+)
+NEEDS = (
+    r"\.parameters\(\)",
+    r"(?i:optim|adam|sgd)[\w.]*\(",
+    rf"\bresize_token_embeddings\(|\bload_state_dict\([^\n]*assign|\bfully_shard\(|{_SWITCHED}|{_NEW}",
+)
+
+# What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
+_REMAKES = re.compile(
+    r"copy\.deepcopy|peft\.(\w+\.)*get_peft_model|torch\.distributed\.fsdp\.(\w+\.)*(FullyShardedDataParallel|fully_shard)|"
+    r"torch\.distributed\._composable\.(\w+\.)*fully_shard"
+)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What happens to a model at `node`, in words that follow `the optimizer holds ...`."""
+
+    node: Node
+    what: str
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for optimizer in module.parameters.optimizers:
+        variable = _variable(optimizer, module)
+        if variable is None or not optimizer.sources or _is_amended(optimizer, variable, module):
+            continue
+        for change in _changes(optimizer, module):
+            trained = _trained(optimizer, variable, change, module)
+            if trained is not None:
+                related = ((optimizer.call, "the optimizer is built here"), (trained, "and goes on here"))
+                yield Suspicion(change.node, f"{change.what}, and `{variable}` was built before", related)
+
+
+def _variable(optimizer: Optimizer, module: Module) -> str | None:
+    """The name that an optimizer goes by; the value of its statement is the construction itself."""
+    statement = module.tree.parent[optimizer.call]
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    return dotted(statement.targets[0].target)
+
+
+def _is_amended(optimizer: Optimizer, variable: str, module: Module) -> bool:
+    """Whether the function builds it again, or gives it parameters afterwards."""
+    home = module.tree.home(optimizer.call)
+    return any(
+        method(call) == "add_param_group"
+        or (call is not optimizer.call and module.parameters.builds_optimizer(call))
+        or (isinstance(call.func, cst.Attribute) and call.func.attr.value == "prepare")
+        for call in module.tree.within(home, cst.Call)
+        if module.tree.before(optimizer.call, call)
+    ) or any(
+        dotted(target.target) == variable and not module.tree.contains(target, optimizer.call)
+        for target in module.tree.within(home, cst.AssignTarget)
+        if module.tree.before(optimizer.call, target)
+    )
+
+
+def _changes(optimizer: Optimizer, module: Module) -> Iterator[_Change]:
+    """What changes the parameters of a model, wherever the way leads that comes from the construction."""
+    tree = module.tree
+    home, block = tree.home(optimizer.call), tree.block(optimizer.call)
+    for source in optimizer.sources or ():
+        path = dotted(source.model)
+        if path is None or source.part:
+            continue
+        for node in tree.own(home, cst.Assign, cst.Call):
+            if tree.before(optimizer.call, node) and tree.contains(block, node):
+                what = _replaced(node, path, module) if isinstance(node, cst.Assign) else None
+                what = what or (_called(node, path, module) if isinstance(node, cst.Call) else None)
+                if what is not None:
+                    yield _Change(node, what)
+        if source.trainable:
+            yield from _unfrozen(optimizer, path, module)
+
+
+def _replaced(statement: cst.Assign, path: str, module: Module) -> str | None:
+    """`model.fc = nn.Linear(...)`, `model = Net()`."""
+    target: Node = statement.targets[0].target
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    name = dotted(target)
+    if (
+        name is None
+        or len(statement.targets) != 1
+        or not isinstance(statement.value, cst.Call)
+        or not _is_part(name, path)
+    ):
+        return None
+    called = module.qualified(statement.value.func)
+    if called is not None and _REMAKES.fullmatch(called):
+        given = dotted(statement.value.args[0].value) if statement.value.args else None
+        return f"`{called.rpartition('.')[2]}` gives `{name}` other parameters" if given == name else None
+    if _mentions(statement.value, path, module):
+        return None  # what there was may live on in it
+    new = module.parameters.is_trainable(statement.value)
+    return f"`{module.code(statement.targets[0].target)}` gets new parameters" if new else None
+
+
+def _called(call: cst.Call, path: str, module: Module) -> str | None:
+    if isinstance(module.tree.parent[call], cst.Assign):
+        return None
+    called = module.qualified(call.func)
+    if called is not None and called.endswith(".fully_shard") and _REMAKES.fullmatch(called):
+        given = dotted(call.args[0].value) if call.args else None
+        return f"`fully_shard` gives `{path}` other parameters" if given == path else None
+    if not isinstance(call.func, cst.Attribute) or dotted(call.func.value) != path:
+        return None
+    if call.func.attr.value == "resize_token_embeddings":
+        return f"`{path}` gets new embeddings"
+    assign = argument(call, "assign", 2) if call.func.attr.value == "load_state_dict" else None
+    if assign is not None and module.boolean(assign):
+        return f"`{path}` gets the loaded tensors as its parameters"
+    return None
+
+
+def _unfrozen(optimizer: Optimizer, path: str, module: Module) -> Iterator[_Change]:
+    """What was frozen when the optimizer took what was not, and is to be trained from here on."""
+    tree = module.tree
+    home, block = tree.home(optimizer.call), tree.block(optimizer.call)
+    switches = [(dotted(s.model) or "", s) for s in module.parameters.switches if tree.home(s.node) is home]
+    before = [(name, s) for name, s in switches if tree.before(s.node, optimizer.call)]
+    for name, switch in switches:
+        if (
+            switch.on
+            and _is_part(name, path)
+            and tree.before(optimizer.call, switch.node)
+            and tree.contains(block, switch.node)
+            and any(not s.on and (_is_part(n, name) or _is_part(name, n)) for n, s in before)
+            and not any(s.on and _is_part(name, n) for n, s in before)
+        ):
+            yield _Change(switch.node, f"the parameters of `{name}` are to be trained from here on")
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return name == whole or name.startswith(f"{whole}.")
+
+
+def _mentions(value: Node, path: str, module: Module) -> bool:
+    return any(dotted(node) == path for node in module.tree.within(value, cst.Name, cst.Attribute))
+
+
+def _trained(optimizer: Optimizer, variable: str, change: _Change, module: Module) -> Node | None:
+    """The step of the optimizer, or the call that is handed it, that certainly comes after a change."""
+    tree = module.tree
+    home = tree.home(optimizer.call)
+    steps = [step.call for step in module.loops.steps if dotted(step.optimizer) == variable]
+    uses = [step for step in steps if tree.home(step) is home]
+    if isinstance(home, cst.Module):  # a function that uses the global variable
+        functions = [f for step in steps if isinstance(f := tree.home(step), cst.FunctionDef)]
+        uses += [site for f in functions for site in module.calls.sites(f) if tree.home(site) is home]
+    uses += [
+        call
+        for call in tree.own(home, cst.Call)
+        if "train" in (method(call) or "") and any(dotted(arg.value) == variable for arg in call.args)
+    ]
+    around = tree.loops(change.node)
+    for use in uses:
+        later = tree.before(change.node, use) or any(tree.contains(loop, use) for loop in around)
+        if later and not tree.contains(change.node, use):
+            return use
+    return None

@@ -1,0 +1,148 @@
+"""TA429: a target network is the very network that it should lag behind, and every update of it copies it onto itself."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, wrap
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"(?m:^)[ \t]*[\w.]+[ \t]*=[ \t]*\(?[A-Za-z_][\w.]*(?:\(\)|\.(?:to|cuda|eval|train|requires_grad_)\([^()\n]*\))*\)?[ \t]*(?:#|\r?$)",
+    (
+        r"\.load_state_dict\(\s*[\w.]+\.state_dict\(|zip\(\s*[\w.]+\.(?:named_)?(?:parameters|buffers)\(|\.lerp_|"
+        r"(?:soft|hard|polyak|ema|target|moving)\w*\("
+    ),
+)
+
+# Functions of other files that move one model towards another.
+_UPDATES = re.compile(
+    r"_?((soft|hard|polyak|ema|momentum)_?(target_?)?(update|copy)\w*|update_(target|ema|average|momentum)\w*|"
+    r"(sync|copy)_(target|params|parameters|weights)\w*|update_moving_average)",
+    re.IGNORECASE,
+)
+_DEPTH = 6
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    reported: set[Node] = set()
+    for call in module.tree.all(cst.Call):
+        for target, source in _updated(module, call):
+            alias = _alias(module, target, source)
+            if alias is not None and alias not in reported:
+                reported.add(alias)
+                message = (
+                    f"`{module.code(target)}` is `{module.code(source)}` itself and no copy, "
+                    f"so that `{module.code(call)}` changes nothing"
+                )
+                yield Suspicion(
+                    module.tree.statement(alias),
+                    message,
+                    related=((call, "the update"),),
+                    fix=_fix(module, alias),
+                )
+
+
+def _updated(module: Module, call: cst.Call) -> Iterator[tuple[Node, Node]]:
+    """The models, if any, of which a call copies the second into the first, or goes through both side by side."""
+    given = [arg.value for arg in call.args if not arg.star]
+    name = method(call)
+    if name == "load_state_dict" and isinstance(call.func, cst.Attribute) and given:
+        source = _receiver(given[0], "state_dict")
+        if source is not None:
+            yield call.func.value, source
+    elif name == "zip" and len(given) >= 2:
+        first, second = (
+            _receiver(one, "parameters") or _receiver(one, "named_parameters") or _receiver(one, "buffers")
+            for one in given[:2]
+        )
+        if first is not None and second is not None:
+            yield first, second
+    elif name is not None and _UPDATES.fullmatch(name):
+        models = [
+            value for value in given if dotted(value) is not None and module.passes.acts_as_model(value)
+        ]
+        if len(models) == 2:
+            yield models[0], models[1]
+
+
+def _receiver(value: Node, name: str) -> Node | None:
+    """`model` of `model.state_dict()`."""
+    if (
+        isinstance(value, cst.Call)
+        and isinstance(value.func, cst.Attribute)
+        and value.func.attr.value == name
+    ):
+        return value.func.value
+    return None
+
+
+def _alias(module: Module, target: Node, source: Node) -> Node | None:
+    """The expression that makes two different variables the same object, if one certainly does."""
+    if dotted(target) is None or dotted(source) is None or dotted(target) == dotted(source):
+        return None
+    end = _end(module, target)
+    if end is not _end(module, source) or not isinstance(end, (cst.Call, cst.Param)):
+        return None
+    for variable in (target, source):
+        value = _value(module, variable)
+        if value is not None and value is not end and _comes_first(module, value, variable):
+            return value
+    return None
+
+
+def _end(module: Module, node: Node) -> Node:
+    """Where the object behind an expression was made, or came in: through names and methods that return their object."""
+    node = module.kinds.origin(node)
+    for _ in range(_DEPTH):
+        inner = _fluent(module, node)
+        if inner is None:
+            return node
+        node = module.kinds.origin(inner)
+    return node
+
+
+def _fluent(module: Module, node: Node) -> Node | None:
+    """`model` of `model.to(device)`; a function that takes a model may copy it."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    inner = module.kinds.handed_on(node)
+    return inner if inner is node.func.value else None
+
+
+def _value(module: Module, variable: Node) -> Node | None:
+    """What a variable is bound to, where that is another variable, moved or not."""
+    if isinstance(variable, cst.Name):
+        binding = module.names.definition(variable)
+        value: Node | None = binding.value if binding is not None and binding.how == "assign" else None
+    else:
+        klass = module.tree.enclosing(variable, cst.ClassDef)
+        attribute = variable.attr.value if isinstance(variable, cst.Attribute) else ""
+        values = module.classes.attribute(klass, attribute) if klass is not None else []
+        value = values[0] if len(values) == 1 and dotted(variable) == f"self.{attribute}" else None
+    inner = value
+    while inner is not None and (moved := _fluent(module, inner)) is not None:
+        inner = moved
+    return value if inner is not None and dotted(inner) is not None else None
+
+
+def _comes_first(module: Module, value: Node, use: Node) -> bool:
+    """Whether a variable is bound before its use, and not by the pass before: `old = new` at the end of a loop."""
+    tree = module.tree
+    home = tree.home(value)
+    if home is not tree.home(use):
+        return (isinstance(home, cst.FunctionDef) and home.name.value == "__init__") or isinstance(
+            home, cst.Module
+        )
+    return tree.before(value, use)
+
+
+def _fix(module: Module, alias: Node) -> Fix | None:
+    spelled = module.spelled("copy.deepcopy", alias)
+    if spelled is None:
+        return None
+    code, imports = spelled
+    return Fix("copy the network", wrap(alias, f"{code}(", ")"), imports)

@@ -1,0 +1,37 @@
+"""TA431: `module.forward(x)` does what `module(x)` does, without the hooks."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, unwrap
+
+NEEDS = (r"(?<!super\(\))(?<!\bself)\.forward\s*\(",)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "forward":
+            continue
+        receiver = call.func.value
+        if module.kind(receiver) not in (Kind.MODULE, Kind.CRITERION) or _is_class(receiver, module):
+            continue
+        if not _has_own_call(receiver, module):
+            message = f"`{module.code(call.func)}` skips the hooks that `{module.code(receiver)}()` runs"
+            fix = Fix("call the module", unwrap(call.func, receiver))
+            yield Suspicion(call, message, fix=fix)
+
+
+def _is_class(receiver: cst.BaseExpression, module: Module) -> bool:
+    """`nn.Linear.forward(self, x)`, or `super().forward(x)`."""
+    return module.qualified(receiver) is not None or (
+        isinstance(receiver, cst.Call) and module.qualified(receiver.func) == "builtins.super"
+    )
+
+
+def _has_own_call(receiver: cst.BaseExpression, module: Module) -> bool:
+    """Whether calling the module is something else than its `forward`."""
+    made = module.kinds.construction(receiver)
+    klass = module.classes.local(made.func) if made is not None else None
+    return klass is not None and module.classes.method(klass, "__call__") is not None

@@ -1,0 +1,128 @@
+"""TA432: a module runs in a training loop, beside others that are trained, and no optimizer has its parameters."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.parameters import Optimizer
+from ta_lint.facts.tree import Node, dotted
+
+# An optimizer of one module, and the construction of another one, which has parameters.
+NEEDS = (
+    r"\.parameters\(\)",
+    r"\.backward\b|\bdef training_step\b",
+    r"(?i:optim|adam|sgd)[\w.]*\([^\n]*\n?[^\n]*\.parameters\(\)",
+    r"^[ \t]*(?:self\.)?\w+[ \t]*=[ \t]*(?:[\w.]+\.)?[A-Z]\w*\([\s\S]*^[ \t]*(?:self\.)?\w+[ \t]*=[ \t]*(?:[\w.]+\.)?[A-Z]\w*\(",
+)
+
+# What may be done with a module that is to be trained.
+_HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero_grad".split())
+_DETACHED = frozenset({"data", "detach", "detach_", "item", "tolist"})
+_FIXED = re.compile(
+    r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    optimizers = module.parameters.optimizers
+    if not optimizers or any(optimizer.sources is None for optimizer in optimizers):
+        return
+    if any(
+        isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_param_group"
+        for call in module.tree.all(cst.Call)
+    ):
+        return
+    for statement in module.tree.all(cst.Assign):
+        target = statement.targets[0].target
+        if len(statement.targets) != 1 or not isinstance(statement.value, cst.Call):
+            continue
+        path = dotted(target)
+        if path is None or _FIXED.search(path) or not _is_own(statement.value, module):
+            continue
+        scope = _scope(target, module)
+        beside = [o for o in optimizers if scope is not None and module.tree.contains(scope, o.call)]
+        if scope is None or not beside or _is_held(path, optimizers):
+            continue
+        used = _goes_back(target, path, module)
+        if used is not None:
+            message = f"no optimizer has the parameters of `{path}`, which the loss is computed with"
+            related = ((beside[0].call, "an optimizer of others"), (used, "the loss comes from here"))
+            yield Suspicion(statement, message, related)
+
+
+def _is_own(made: cst.Call, module: Module) -> bool:
+    """Whether a call makes new trainable parameters, and is no network from elsewhere that may be trained already."""
+    call = module.kinds.construction(made)
+    called = module.qualified(call.func) if call is not None else None
+    copied = any(
+        module.qualified(inner.func) in ("copy.deepcopy", "copy.copy")
+        for inner in module.tree.within(made, cst.Call)
+    )
+    return (
+        not copied
+        and (called is None or called.startswith("torch.nn."))
+        and module.parameters.is_trainable(made)
+    )
+
+
+def _scope(target: Node, module: Module) -> Node | None:
+    """Where a variable lives: the function of a name, the class of an attribute of `self`."""
+    if isinstance(target, cst.Name):
+        return module.tree.home(target)
+    on_self = (
+        isinstance(target, cst.Attribute)
+        and isinstance(target.value, cst.Name)
+        and target.value.value == "self"
+    )
+    return module.tree.enclosing(target, cst.ClassDef) if on_self else None
+
+
+def _is_held(path: str, optimizers: list[Optimizer]) -> bool:
+    """Whether some optimizer of the file has the parameters, a part of them, or those of all that is around."""
+    names = [dotted(source.model) or "" for optimizer in optimizers for source in optimizer.sources or ()]
+    return any(
+        name == path or name.startswith(f"{path}.") or path.startswith(f"{name}.") or not name
+        for name in names
+    )
+
+
+def _goes_back(target: Node, path: str, module: Module) -> Node | None:
+    """The call of a module that a loss is computed from, if the file does nothing else with it than for training."""
+    found = None
+    for mention in _mentions(target, path, module):
+        above = module.tree.parent[mention]
+        if isinstance(above, cst.Call) and above.func is mention:
+            found = found or (above if _is_in_loss(above, module) else None)
+        elif not (
+            mention is target
+            or (isinstance(above, cst.Attribute) and above.attr.value in _HANDLING and above.value is mention)
+        ):
+            return None
+    return found
+
+
+def _mentions(target: Node, path: str, module: Module) -> list[Node]:
+    """Every mention of a variable; of an attribute of `self` every attribute by that name, whatever it is of."""
+    if isinstance(target, cst.Name):
+        return list(module.names.mentions(target))
+    last = path.rpartition(".")[2]
+    return [attribute for attribute in module.tree.all(cst.Attribute) if attribute.attr.value == last]
+
+
+def _is_in_loss(call: cst.Call, module: Module) -> bool:
+    return (
+        not module.gradients.is_off(call)
+        and not _is_detached(call, module)
+        and any(call in module.gradients.path(loss) for loss in module.gradients.losses)
+    )
+
+
+def _is_detached(call: cst.Call, module: Module) -> bool:
+    """Whether what is made of the output, on the way up through its expression, loses its gradient."""
+    return any(
+        isinstance(above, cst.Attribute) and above.attr.value in _DETACHED
+        for above in module.tree.ancestors(call)
+        if module.tree.statement(above) is module.tree.statement(call)
+    )

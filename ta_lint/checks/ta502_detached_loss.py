@@ -1,0 +1,22 @@
+"""TA502: the loss of a backward pass is detached from the model, so that no parameter gets a gradient."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+
+NEEDS = (
+    r"\bbackward\(|\w*scaler\(",
+    # what detaches: methods and functions that give numbers or arrays, and tensors made of those
+    r"\.(?:detach_?|item|numpy|tolist)\(|\.data\b|\b(?:tensor|Variable|\w+Tensor|as_tensor|from_numpy|float|int)\(",
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen = set()
+    for loss in module.gradients.losses:
+        cut = module.gradients.of(loss.value).cut
+        if cut is None or cut.steps or cut.node in seen:
+            continue
+        seen.add(cut.node)
+        message = f"`{module.code(cut.node)}` cuts the loss off from the model: no gradient goes further back"
+        yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

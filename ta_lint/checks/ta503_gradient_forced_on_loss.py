@@ -1,0 +1,99 @@
+"""TA503: the loss is made to require a gradient, which hides that it has no way back to the model."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.gradients import Flow
+from ta_lint.facts.tree import Node, argument, dotted
+
+NEEDS = (r"\bbackward\(|\w*scaler\(", r"\brequires_grad_\((?!\s*False)|\brequires_grad\s*=\s*True")
+
+# Functions that make a new tensor of old values.
+_COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen: set[Node] = set()
+    for loss in module.gradients.losses:
+        for term in module.gradients.terms(loss):
+            forced = [term] if _forces(module, term) else _forcings(module, term, loss.call)
+            for node in forced:
+                if node not in seen:
+                    seen.add(node)
+                    message = (
+                        f"`{module.code(node)}` makes `backward` run on a loss that is cut off from the model, "
+                        "and no parameter gets a gradient"
+                    )
+                    related = ((loss.call, "the backward pass starts here"),)
+                    yield Suspicion(node, message, related=related)
+
+
+def _forces(module: Module, term: Node) -> bool:
+    """Whether a term of the loss is `x.requires_grad_()` or `torch.tensor(x, requires_grad=True)` of something computed."""
+    if not isinstance(term, cst.Call):
+        return False
+    if isinstance(term.func, cst.Attribute) and term.func.attr.value == "requires_grad_":
+        return _is_asked_for(module, term) and _is_computed(module, term.func.value)
+    forced = argument(term, "requires_grad")
+    return (
+        forced is not None
+        and module.boolean(forced) is True
+        and module.qualified(term.func) in _COPIES
+        and bool(term.args)
+        and _is_computed(module, term.args[0].value)
+    )
+
+
+def _forcings(module: Module, term: Node, backward: Node) -> list[Node]:
+    """The statements before a backward pass that make a term of the loss require a gradient."""
+    path = dotted(term)
+    if path is None:
+        return []
+    tree = module.tree
+    home = tree.home(term)
+    reaching = module.names.definition(term) if isinstance(term, cst.Name) else None
+    found: list[Node] = []
+    for attribute in tree.own(home, cst.Attribute):
+        if dotted(attribute.value) != path or not tree.before(attribute, backward):
+            continue
+        if reaching is not None and not tree.before(reaching.node, attribute):
+            continue
+        if not _holds_something_computed(module, attribute.value):
+            continue
+        above = tree.parent[attribute]
+        if attribute.attr.value == "requires_grad_" and isinstance(above, cst.Call):
+            if _is_asked_for(module, above) and above.func is attribute:
+                found.append(above)
+        elif attribute.attr.value == "requires_grad" and isinstance(above, cst.AssignTarget):
+            statement = tree.parent[above]
+            if isinstance(statement, cst.Assign) and module.boolean(statement.value) is True:
+                found.append(statement)
+    return found
+
+
+def _holds_something_computed(module: Module, variable: Node) -> bool:
+    """Whether a variable holds a loss: what is assigned to it is computed, or, unseen, it is named so."""
+    if isinstance(variable, cst.Name):
+        bindings = module.names.bindings(variable)
+        reaching = module.names.definition(variable)
+        values = [
+            binding.value
+            for binding in ([reaching] if reaching is not None else bindings)
+            if binding.how in ("assign", "augment") and binding.value is not None
+        ]
+        if values:
+            return any(_is_computed(module, value) for value in values)
+    return "loss" in (dotted(variable) or "").lower()
+
+
+def _is_computed(module: Module, value: Node) -> bool:
+    """Whether a value comes from a model, as far as can be told: a number or a new tensor does not."""
+    gradient = module.gradients.of(value)
+    return gradient.flow is not Flow.NO or gradient.cut is not None
+
+
+def _is_asked_for(module: Module, call: cst.Call) -> bool:
+    """Whether a `requires_grad_` call sets the flag and does not clear it."""
+    return not call.args or module.boolean(call.args[0].value) is True

@@ -1,0 +1,24 @@
+"""TA504: the loss comes out of a function that jumps, such as argmax: its gradient is zero or does not exist."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+
+NEEDS = (
+    r"\bbackward\(|\w*scaler\(",
+    (
+        r"\b(?:arg(?:max|min|sort)|bincount|ceil|floor|isclose|nonzero|one_hot|round|searchsorted|sign|trunc|max|min|"
+        r"median|mode|sort|topk|kthvalue|eq|ne|g[te]|l[te]|bool|byte|int|long)\(|[=!<>]=|[<>]|//"
+    ),
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    seen = set()
+    for loss in module.gradients.losses:
+        cut = module.gradients.of(loss.value).cut
+        if cut is None or not cut.steps or cut.node in seen:
+            continue
+        seen.add(cut.node)
+        message = f"`{module.code(cut.node)}` has no gradient, or one that is zero, and all of the loss comes from it"
+        yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

@@ -1,0 +1,131 @@
+"""TA505: what a `backward()` starts from was computed under `no_grad`, so there is no graph to go back through."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import BACKWARD
+from ta_lint.facts.names import Binding
+from ta_lint.facts.tree import Node
+
+NEEDS = (r"backward\s*\(", r"no_grad|inference_mode|set_grad_enabled")
+
+_DEPTH = 6
+
+# Methods and functions that give a leaf, or hide the gradient's way.
+_REQUIRES = frozenset({"requires_grad_", "requires_grad", "retain_grad", "apply"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in BACKWARD:
+            continue
+        loss = _start(module, call)
+        if loss is None or _asks_for_gradient(module, call):
+            continue
+        forward = _forward(module, loss, _DEPTH)
+        if forward is not None:
+            message = (
+                f"`{module.code(call)}` has no graph: `{module.code(forward)}` is computed without gradient"
+            )
+            decision = module.recording.around(forward)
+            related: tuple[tuple[Node, str], ...] = ((forward, "computed here"),)
+            if decision is not None and isinstance(decision.node, cst.With):
+                related = (
+                    (forward, "computed here"),
+                    (decision.node.items[0], "recording is switched off here"),
+                )
+            yield Suspicion(call, message, related=related)
+
+
+def _start(module: Module, call: cst.Call) -> Node | None:
+    """What a backward pass starts from: `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+    given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if isinstance(receiver, cst.Call) and receiver.args and module.kinds.is_scaler(receiver.func):
+        return receiver.args[0].value
+    if isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Attribute):
+        scales = receiver.func.attr.value == "scale" and len(receiver.args) == 1
+        return receiver.args[0].value if scales else receiver
+    return given[0] if given else receiver
+
+
+def _asks_for_gradient(module: Module, call: cst.Call) -> bool:
+    """Whether the function makes leaves of its own, so that a graph may begin at any of its tensors."""
+    home = module.tree.home(call)
+    return any(name.value in _REQUIRES for name in module.tree.within(home, cst.Name))
+
+
+def _forward(module: Module, node: Node, depth: int) -> Node | None:
+    """The forward pass without gradient that a loss comes from, if no part of the loss can have a graph."""
+    found: list[Node] = []
+    return found[0] if _is_bare(module, node, depth, found) and found else None
+
+
+def _is_bare(module: Module, node: Node, depth: int, found: list[Node]) -> bool:
+    """Whether a value has no graph for certain; collects the models' calls that are not recorded."""
+    if depth == 0:
+        return False
+    if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)):
+        return not isinstance(node, cst.UnaryOperation) or _is_bare(module, node.expression, depth, found)
+    if isinstance(node, cst.BinaryOperation):
+        return all(_is_bare(module, side, depth, found) for side in (node.left, node.right))
+    if isinstance(node, cst.Subscript):
+        return _is_bare(module, node.value, depth, found)
+    if isinstance(node, cst.Attribute):
+        return _is_bare(module, node.value, depth, found)  # outputs.loss
+    if isinstance(node, cst.Name):
+        return _is_bare_variable(module, node, depth, found)
+    if isinstance(node, cst.Call):
+        return _is_bare_call(module, node, depth, found)
+    return False
+
+
+def _is_bare_variable(module: Module, name: cst.Name, depth: int, found: list[Node]) -> bool:
+    binding: Binding | None = module.names.definition(name)
+    if binding is None or binding.value is None:
+        return False
+    if binding.how == "for":
+        return True  # data
+    if binding.how not in ("assign", "unpack"):
+        return False
+    value = binding.value
+    off = isinstance(value, cst.Call) and module.recording.records(value) is False
+    if off and _runs_model(module, value):
+        found.append(value)
+        return True
+    return _is_bare(module, value, depth - 1, found)
+
+
+def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node]) -> bool:
+    if module.recording.records(call) is False and _runs_model(module, call):
+        found.append(call)
+        return True
+    qualified = module.qualified(call.func) or ""
+    is_criterion = (made := module.kinds.construction(call.func)) is not None and (
+        (module.qualified(made.func) or "").startswith("torch.nn.")
+        and (module.qualified(made.func) or "").endswith("Loss")
+    )
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    is_method = receiver is not None and not qualified and not is_criterion
+    if is_method and any(
+        module.passes.acts_as_model(node) for node in (call.func, receiver) if node is not None
+    ):
+        return False
+    if (
+        not (qualified.startswith("torch.") or is_criterion or is_method)
+        or module.calls.callee(call) is not None
+    ):
+        return False
+    parts: list[Node] = [arg.value for arg in call.args]
+    parts += [receiver] if is_method and receiver is not None else []
+    return all(_is_constant(part) or _is_bare(module, part, depth, found) for part in parts)
+
+
+def _runs_model(module: Module, call: Node) -> bool:
+    return isinstance(call, cst.Call) and module.passes.acts_as_model(call.func)
+
+
+def _is_constant(node: Node) -> bool:
+    return isinstance(node, cst.Name) and node.value in ("None", "True", "False")

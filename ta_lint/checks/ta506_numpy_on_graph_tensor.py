@@ -1,0 +1,45 @@
+"""TA506: a tensor that requires a gradient is turned into an array, which raises."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Edit, Fix, call_method, replace
+from ta_lint.facts.gradients import Flow
+
+NEEDS = (
+    r"\.numpy\(\)|\b(?:np|numpy)\.as?array\(",
+    r"\bnn\b|\btorchvision\b|\btimm\b|\btransformers\b",
+)
+
+_ARRAYS = ("numpy.array", "numpy.asarray")
+_MOVES = frozenset({"cpu", "cuda", "float", "double", "to"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        edits: tuple[Edit, ...]
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "numpy" and not call.args:
+            tensor = call.func.value
+            edits = (_detach(call.func),)
+        elif len(call.args) == 1 and module.qualified(call.func) in _ARRAYS:
+            tensor = call.args[0].value
+            edits = call_method(tensor, ".detach()")
+        else:
+            continue
+        if module.gradients.is_on(call) and module.gradients.of(tensor).flow is Flow.YES:
+            message = f"`{module.code(call)}` raises, as `{module.code(tensor)}` requires a gradient"
+            yield Suspicion(call, message, fix=Fix("detach it first", edits))
+
+
+def _detach(method: cst.Attribute) -> Edit:
+    """`.detach()` before a method and before what moves the tensor for it: `x.detach().cpu().numpy()`."""
+    moved = method.value
+    while (
+        isinstance(moved, cst.Call)
+        and isinstance(moved.func, cst.Attribute)
+        and moved.func.attr.value in _MOVES
+    ):
+        method, moved = moved.func, moved.func.value
+    return replace(method.attr, f"detach().{method.attr.value}")

@@ -1,0 +1,105 @@
+"""TA508: a moving average of parameters is computed while autograd records, so that it takes in their graph."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_after
+from ta_lint.facts.loops import method
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"\.(?:named_)?parameters\(",
+    r"\bfor\b",
+    r"(?i)ema|avg|average|shadow|target|tau|decay|momentum|moving|teacher",
+    r"\*|lerp_|\.add_\(",
+)
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_BREAKS = frozenset("data detach item numpy tolist clone_detached shape size numel dtype device grad".split())
+_MIXES = frozenset({"add_", "lerp_"})
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for loop in module.tree.all(cst.For):
+        sources = _parameters(module, loop)
+        if not sources:
+            continue
+        for statement in module.tree.own(loop.body, cst.Assign, cst.Expr):
+            if module.tree.loops(statement)[:1] != [loop] or module.recording.records(statement) is not True:
+                continue
+            live = _taken_in(module, statement, sources)
+            if live is not None:
+                message = f"the average takes in the graph of `{module.code(live)}` with every update"
+                fix = Fix("detach the parameter", (insert_after(live, ".detach()"),))
+                yield Suspicion(statement, message, fix=fix if isinstance(statement, cst.Assign) else None)
+
+
+def _parameters(module: Module, loop: cst.For) -> set[str]:
+    """The variables of a loop that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
+    iterable = loop.iter
+    if isinstance(iterable, cst.Call) and method(iterable) == "zip":
+        names: set[str] = set()
+        elements = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
+        if len(elements) == len(iterable.args):
+            for element, arg in zip(elements, iterable.args, strict=True):
+                names |= _of_one(module, arg.value, element.value)
+        return names
+    return _of_one(module, iterable, loop.target)
+
+
+def _of_one(module: Module, iterable: Node, target: Node) -> set[str]:
+    name = method(iterable) if isinstance(iterable, cst.Call) else None
+    if name not in _PARAMETERS:
+        return set()
+    found = [found.value for found in module.tree.within(target, cst.Name)]
+    return set(found[-1:]) if name == "named_parameters" else set(found)
+
+
+def _taken_in(module: Module, statement: cst.Assign | cst.Expr, sources: set[str]) -> Node | None:
+    """The parameter, not detached, that a statement mixes into an entry of a store, or into another parameter."""
+    if isinstance(statement, cst.Assign):
+        target = statement.targets[0].target
+        value: Node = statement.value
+        is_average = (
+            isinstance(target, cst.Subscript)
+            and isinstance(value, cst.BinaryOperation)
+            and isinstance(value.operator, cst.Add)
+            and any(part.deep_equals(target) for part in module.tree.within(value, cst.Subscript))
+        )
+        return _live(module, value, sources) if is_average else None
+    call = statement.value
+    if (
+        not isinstance(call, cst.Call)
+        or method(call) not in _MIXES
+        or not isinstance(call.func, cst.Attribute)
+    ):
+        return None
+    averaged = call.func.value
+    if (
+        isinstance(averaged, cst.Call)
+        and method(averaged) == "mul_"
+        and isinstance(averaged.func, cst.Attribute)
+    ):
+        averaged = averaged.func.value
+    elif method(call) != "lerp_":
+        return None
+    stored = isinstance(averaged, cst.Subscript) or dotted(averaged) in sources
+    others = sources - {dotted(averaged) or ""}
+    return _live(module, call.args[0].value, others) if stored and call.args else None
+
+
+def _live(module: Module, value: Node, sources: set[str]) -> Node | None:
+    for name in module.tree.within(value, cst.Name):
+        if name.value not in sources:
+            continue
+        attributes = [above for above in module.tree.ancestors(name) if isinstance(above, cst.Attribute)]
+        inner = [above for above in attributes if module.tree.contains(value, above)]
+        in_key = any(
+            isinstance(above, (cst.Index, cst.Comparison)) and module.tree.contains(value, above)
+            for above in module.tree.ancestors(name)
+        )
+        if not in_key and not any(above.attr.value in _BREAKS for above in inner):
+            return name
+    return None

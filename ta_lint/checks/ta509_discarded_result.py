@@ -1,0 +1,71 @@
+"""TA509: the result of a tensor operation that changes nothing in place is thrown away."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, wrap
+from ta_lint.facts.gradients import Flow
+from ta_lint.facts.tree import Node, argument, dotted
+
+_NAMES = (
+    "abs add bfloat16 clamp clip contiguous cpu cuda detach div double exp expand flatten flip float half log long "
+    "masked_fill mul neg permute pow relu repeat reshape roll scatter sigmoid softmax sqrt squeeze sub swapaxes t tanh to "
+    "transpose type unsqueeze view"
+)
+_FUNCTION_NAMES = (
+    "clamp clip dropout elu flatten gelu leaky_relu log_softmax masked_fill normalize permute relu reshape sigmoid silu "
+    "softmax squeeze tanh transpose unsqueeze"
+)
+
+NEEDS = (
+    rf"^[ \t]*[\w.]+(?:\[[^\]]*\])?\.(?:{'|'.join(sorted({*_NAMES.split(), *_FUNCTION_NAMES.split()}))})\(",
+)
+
+_METHODS = frozenset(_NAMES.split())
+_FUNCTIONS = re.compile(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split())})")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:  # they may want to see no more than that it runs
+        return
+    for statement in module.tree.all(cst.Expr):
+        call = statement.value
+        if not isinstance(call, cst.Call) or module.tree.enclosing(statement, cst.Try) is not None:
+            continue
+        tensor = _tensor(module, call)
+        if tensor is not None and not _is_made_here(module, tensor):
+            message = (
+                f"`{module.code(call)}` leaves `{module.code(tensor)}` as it is, and its result is dropped"
+            )
+            yield Suspicion(call, message, fix=_fix(module, call, tensor))
+
+
+def _tensor(module: Module, call: cst.Call) -> Node | None:
+    """What a call computes from without changing it."""
+    if _FUNCTIONS.fullmatch(module.qualified(call.func) or ""):
+        changes = argument(call, "out") is not None or argument(call, "inplace") is not None
+        return call.args[0].value if call.args and not call.args[0].star and not changes else None
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _METHODS:
+        return None
+    receiver = call.func.value
+    is_tensor = module.kind(receiver) is Kind.TENSOR or module.gradients.of(receiver).flow is Flow.YES
+    return receiver if is_tensor else None
+
+
+def _is_made_here(module: Module, tensor: Node) -> bool:
+    """Whether a tensor is new: `torch.zeros(1).cuda()` wakes the device up."""
+    while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
+        if module.qualified(tensor.func) is not None:
+            return True
+        tensor = tensor.func.value
+    return isinstance(tensor, cst.Call)
+
+
+def _fix(module: Module, call: cst.Call, tensor: Node) -> Fix | None:
+    """The result under the name of the tensor."""
+    if dotted(tensor) is None:
+        return None
+    return Fix("keep the result", wrap(call, f"{module.code(tensor)} = ", ""))

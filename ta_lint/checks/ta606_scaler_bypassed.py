@@ -1,0 +1,139 @@
+"""TA606: a scaled loss whose optimizer steps without the scaler, or a scaler that is never updated."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_after, replace
+from ta_lint.facts.loops import method
+from ta_lint.facts.order import Action, Event, Pass
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(", r"[Ss]caler")
+
+# What a scaler can do without being updated.
+_SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())
+
+_LOOKS = re.compile(r"isfinite|isinf|isnan")
+_GRADIENTS = re.compile(r"grad|norm")
+
+# These take a scaler and do not update it.
+_KEEPS = re.compile(
+    r"\w*(save|load|print|log|checkpoint|state_dict|append|isinstance|dict)\w*", re.IGNORECASE
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework:
+        return
+    for step in module.order.events(Action.STEP):
+        backward = _scaled_backward(module, step) if step.scaler is None else None
+        if backward is not None and backward.scaler is not None:
+            scaler = module.code(backward.scaler)
+            message = f"`{module.code(step.call)}` steps without `{scaler}`, which has scaled the gradients"
+            related = ((backward.place, "the loss is scaled here"),)
+            yield Suspicion(step.call, message, related, _step_fix(module, step, backward))
+        elif step.scaler is not None and _is_never_updated(module, step, step.scaler):
+            scaler = module.code(step.scaler)
+            message = f"`{scaler}.update()` is missing, so the scale never follows the gradients"
+            yield Suspicion(step.call, message, fix=_update_fix(module, step))
+
+
+# -- a step that leaves the scaler out ------------------------------------------------------------------------
+
+
+def _scaled_backward(module: Module, step: Event) -> Event | None:
+    """The scaled backward pass whose gradients a plain step uses, in every pass that scales them."""
+    region = module.order.region(step, Action.BACKWARD)
+    if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
+        return None
+    found = (_last_backward(way[:index]) for way, index in module.order.passes_with(region, step))
+    backward = next((event for event in found if event is not None and event.scaler is not None), None)
+    if backward is None:
+        return None
+    passes = module.order.passes(region)
+    return None if any(_steps_scaled(module, way, backward, step) for way in passes) else backward
+
+
+def _last_backward(before: Pass) -> Event | None:
+    """The backward pass that a step follows; None where a call that may do anything comes between."""
+    last = next((e for e in reversed(before) if e.action in (Action.BACKWARD, Action.UNKNOWN)), None)
+    return last if last is not None and last.action is Action.BACKWARD else None
+
+
+def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bool:
+    """Whether the same optimizer steps through a scaler after a backward pass, before the next one."""
+    start = next((index for index, event in enumerate(way) if event.call is backward.call), len(way))
+    for event in way[start + 1 :]:
+        if event.action is Action.BACKWARD:
+            return False
+        is_scaled = event.action is Action.STEP and event.scaler is not None
+        if is_scaled and (event.via or module.code(event.subject) == module.code(step.subject)):
+            return True
+    return False
+
+
+def _checks_by_hand(module: Module, region: Node) -> bool:
+    """Whether gradients are looked at for infinities without the scaler's `step`."""
+    names = (name.value for name in module.tree.within(region, cst.Name))
+    looks = (call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(method(call) or ""))
+    return any("found_inf" in name for name in names) or any(
+        _GRADIENTS.search(module.code(arg.value)) for call in looks for arg in call.args
+    )
+
+
+def _step_fix(module: Module, step: Event, backward: Event) -> Fix | None:
+    if backward.scaler is None or backward.via or dotted(step.subject) is None:
+        return None
+    code = f"{module.verbatim(backward.scaler)}.step({module.verbatim(step.subject)})"
+    return Fix(f"call `{code}`", (replace(step.call, code),))
+
+
+# -- a scale that stays ---------------------------------------------------------------------------------------
+
+
+def _is_never_updated(module: Module, step: Event, scaler: cst.BaseExpression) -> bool:
+    """Whether a step through a scaler is repeated, and nothing that could update the scaler is in sight."""
+    name = dotted(scaler)
+    function = module.tree.home(step.call)
+    if name is None or not _scales(module, name):
+        return False
+    places: list[Node] = [function]
+    klass = module.tree.enclosing(step.call, cst.ClassDef)
+    if name.startswith("self.") and klass is not None:
+        places.append(klass)
+    is_own = len(places) > 1 and module.kind(scaler) is Kind.SCALER
+    if not module.tree.loops(step.call) and not is_own:
+        calls = module.loops.calls_of(function) if isinstance(function, cst.FunctionDef) else []
+        if not calls or not all(module.tree.loops(call) for call in calls):
+            return False
+        places += [module.tree.home(call) for call in calls]
+    return not any(_may_update(module, place, name) for place in places)
+
+
+def _scales(module: Module, scaler: str) -> bool:
+    scalers = (event.scaler for event in module.order.events(Action.BACKWARD))
+    return any(found is not None and dotted(found) == scaler for found in scalers)
+
+
+def _may_update(module: Module, place: Node, scaler: str) -> bool:
+    """Whether the scaler is updated in a place or in what it calls, or handed to what this file does not show."""
+    if Action.UPDATE in module.order.actions(place):
+        return True
+    for call in module.tree.within(place, cst.Call):
+        is_given = scaler in {dotted(arg.value) for arg in call.args}
+        if is_given and module.loops.callee(call) is None and not _KEEPS.fullmatch(method(call) or ""):
+            return True
+        is_own = isinstance(call.func, cst.Attribute) and dotted(call.func.value) == scaler
+        if is_own and method(call) not in _SCALER_METHODS:
+            return True
+    return False
+
+
+def _update_fix(module: Module, step: Event) -> Fix | None:
+    if step.scaler is None:
+        return None
+    code = f"{module.verbatim(step.scaler)}.update()"
+    return Fix(f"call `{code}`", (insert_line_after(module.tree, step.call, code),))

@@ -1,0 +1,90 @@
+"""TA607: a learning rate scheduler steps before the optimizer, so that the first learning rate is skipped."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, Side, move
+from ta_lint.facts.loops import Region
+from ta_lint.facts.order import Action, Event
+from ta_lint.facts.tree import argument, dotted
+
+NEEDS = (r"[Ss]ched|lr_", r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework:
+        return
+    for schedule in module.order.events(Action.SCHEDULE):
+        step = _step_after(module, schedule) if not schedule.call.args else None
+        if step is not None:
+            code = module.code(schedule.call)
+            message = (
+                f"`{code}` comes before `{module.code(step.call)}`, so the first learning rate is skipped"
+            )
+            edits = move(module.tree, schedule.call, step.place, Side.END) if not step.via else ()
+            fix = Fix("step the scheduler after the optimizer", edits) if edits else None
+            yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
+
+
+def _step_after(module: Module, schedule: Event) -> Event | None:
+    """The first step of the optimizer in each pass, if it comes after the scheduler's."""
+    region = module.order.region(schedule, Action.STEP)
+    if region is None:
+        return None
+    first: Event | None = None
+    for way, index in module.order.passes_with(region, schedule):
+        if any(event.action is Action.UNKNOWN or _steps(module, event, schedule) for event in way[:index]):
+            return None
+        step = next((event for event in way[index:] if _steps(module, event, schedule)), None)
+        first = first or step
+    if first is None or _is_sometimes(module, schedule, first, region):
+        return None
+    return None if _has_stepped(module, schedule, region) else first
+
+
+def _steps(module: Module, event: Event, schedule: Event) -> bool:
+    """Whether an event steps the optimizer of a scheduler, as far as that is known."""
+    if event.action is not Action.STEP:
+        return False
+    made = module.kinds.construction(schedule.subject)
+    scheduled = argument(made, "optimizer", 0) if made is not None else None
+    if scheduled is None or dotted(scheduled) is None or dotted(event.subject) is None or event.via:
+        return True
+    return dotted(scheduled) == dotted(event.subject) or not (
+        module.kinds.is_optimizer(scheduled) and dotted(scheduled) in _stepped(module)
+    )
+
+
+def _stepped(module: Module) -> set[str | None]:
+    return {dotted(event.subject) for event in module.order.events(Action.STEP)}
+
+
+def _is_sometimes(module: Module, schedule: Event, step: Event, region: Region) -> bool:
+    """Whether the scheduler steps under a condition of its own that changes in the region: `if epoch > 0:`."""
+    tree = module.tree
+    for above in tree.ancestors(schedule.call):
+        if above is region:
+            break
+        if isinstance(above, cst.If) and not tree.contains(above, step.place):
+            names = tree.within(above.test, cst.Name, cst.Attribute)
+            is_there = dotted(schedule.subject) in {dotted(name) for name in names}
+            if not is_there and module.loops.changes(above.test, region):
+                return True
+    return False
+
+
+def _has_stepped(module: Module, schedule: Event, region: Region) -> bool:
+    """Whether the optimizer steps before the loop, or the region is a function with loops around either step."""
+    tree = module.tree
+    if isinstance(region, cst.FunctionDef):
+        steps = [
+            event.place for way in module.order.passes(region) for event in way if event.action is Action.STEP
+        ]
+        return any(tree.loops(place) for place in [schedule.call, *steps] if tree.home(place) is region)
+    home = tree.home(region)
+    return any(
+        tree.home(event.call) is home and tree.before(event.call, region)
+        for event in module.order.events(Action.STEP)
+    )

@@ -1,0 +1,134 @@
+"""TA608: a learning rate scheduler that counts batches is stepped once per epoch, or the reverse."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.order import Action, Event
+from ta_lint.facts.tree import Node, argument, dotted
+
+NEEDS = (
+    r"OneCycleLR|get_\w*sched|StepLR|CosineAnnealingLR|ExponentialLR|LinearLR|PolynomialLR",
+    r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)",
+    r"^[ \t]*for\b",
+)
+
+# The arguments that say for how many of its steps a scheduler is made.
+_LENGTHS = {
+    "CosineAnnealingLR": ("T_max", 1),
+    "LinearLR": ("total_iters", 3),
+    "MultiStepLR": ("milestones", 1),
+    "PolynomialLR": ("total_iters", 1),
+    "StepLR": ("step_size", 1),
+}
+_PER_BATCH = re.compile(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
+_BATCH_COUNTS = ("steps_per_epoch", "total_steps", "num_training_steps")
+
+# Fewer passes over data than any loader has batches, and a decay that leaves nothing after a few hundred of them.
+_FEW = 10
+_FAST = 0.95
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework:
+        return
+    for schedule in module.order.events(Action.SCHEDULE):
+        made = module.kinds.construction(schedule.subject)
+        around = module.tree.loops(schedule.call)
+        if made is None or not around or schedule.call.args:
+            continue
+        code = module.code(schedule.call)
+        if (count := _batch_count(module, made)) is not None and _is_per_epoch(module, schedule, around[0]):
+            message = f"`{code}` runs once per epoch, but `{module.code(count)}` counts batches"
+            yield Suspicion(schedule.call, message, ((made, "the schedule is laid out here"),))
+        elif (length := _epoch_count(module, made, around)) and _is_per_batch(module, schedule, around):
+            message = f"`{code}` runs once per batch, but `{module.code(length)}` counts epochs"
+            yield Suspicion(schedule.call, message, ((made, "the schedule is laid out here"),))
+
+
+# -- made for batches, stepped per epoch ----------------------------------------------------------------------
+
+
+def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
+    """The argument by which a schedule is laid out over batches: it comes from the length of a loader."""
+    if _PER_BATCH.fullmatch(module.qualified(made.func) or "") is None:
+        return None
+    given = [arg for arg in made.args if arg.keyword is not None and arg.keyword.value in _BATCH_COUNTS]
+    return next((arg for arg in given if _counts_batches(module, arg.value)), None)
+
+
+def _counts_batches(module: Module, count: Node) -> bool:
+    origin = module.kinds.origin(count)
+    if any(method(call) == "len" for call in module.tree.within(origin, cst.Call)):
+        return True
+    names = module.tree.within(origin, cst.Name) if isinstance(origin, cst.BinaryOperation) else []
+    sources = (module.kinds.origin(name) for name in names)
+    return any(method(call) == "len" for source in sources for call in module.tree.within(source, cst.Call))
+
+
+def _is_per_epoch(module: Module, schedule: Event, loop: Loop) -> bool:
+    """Whether every step of the optimizer in a loop is made by a loop inside it, while the scheduler's is not."""
+    passes = module.order.passes_with(loop, schedule)
+    steps = [event for way, _ in passes for event in way if event.action is Action.STEP]
+    return bool(steps) and all(_is_repeated(module, step, loop) for step in steps)
+
+
+def _is_repeated(module: Module, step: Event, loop: Loop) -> bool:
+    places = [*step.via, step.call]
+    return any(around is not loop for place in places for around in module.tree.loops(place)[:1])
+
+
+# -- made for epochs, stepped per batch -----------------------------------------------------------------------
+
+
+def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | None:
+    """What of a schedule's layout shows that it counts epochs; None if nothing does."""
+    name = (module.qualified(made.func) or "").removeprefix("torch.optim.lr_scheduler.")
+    if name == "ExponentialLR":
+        gamma = argument(made, "gamma", 1)
+        value = module.number(gamma) if gamma is not None else None
+        return made if value is not None and value <= _FAST else None
+    if name not in _LENGTHS:
+        return None
+    length = argument(made, *_LENGTHS[name])
+    if length is None:
+        return None
+    if name == "StepLR" and (module.number(length) or _FEW + 1) <= _FEW:
+        return made
+    return made if len(around) > 1 and _is_bound_of(module, length, around[1]) else None
+
+
+def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
+    """Whether a length is that of the loop over epochs, or parts of it: `T_max=args.epochs` and `range(args.epochs)`."""
+    if (
+        not isinstance(epochs, cst.For)
+        or not isinstance(epochs.iter, cst.Call)
+        or method(epochs.iter) != "range"
+    ):
+        return False
+    stop = dotted(epochs.iter.args[-1].value if len(epochs.iter.args) < 3 else epochs.iter.args[1].value)
+    origin = module.kinds.origin(length)
+    if stop is None or _counts_batches(module, length):
+        return False
+    used = {dotted(node) for node in (length, *module.tree.within(origin, cst.Name, cst.Attribute))}
+    multiplied = [
+        operation
+        for operation in module.tree.within(origin, cst.BinaryOperation)
+        if isinstance(operation.operator, cst.Multiply)
+        and module.number(operation.left) is None
+        and module.number(operation.right) is None
+    ]
+    return stop in used and not multiplied
+
+
+def _is_per_batch(module: Module, schedule: Event, around: list[Loop]) -> bool:
+    """Whether the scheduler steps in the inner of two loops, in every pass, where the optimizer does."""
+    if len(around) < 2:
+        return False
+    passes = module.order.passes(around[0])
+    always = all(any(event.call is schedule.call for event in way) for way in passes)
+    steps = [event for way in passes for event in way if event.action is Action.STEP]
+    return bool(steps) and always and not any(_is_repeated(module, step, around[0]) for step in steps)

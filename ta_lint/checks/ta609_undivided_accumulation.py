@@ -1,0 +1,150 @@
+"""TA609: gradients of several batches are summed up, and the loss is not divided by how many."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before
+from ta_lint.facts.loops import method
+from ta_lint.facts.order import Accumulation, Event
+from ta_lint.facts.tree import Node, dotted, spreads
+
+NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[\w(]|range\([^\n]*accum", r"zero_grad")
+
+# Names under which gradients, losses or learning rates are brought to size.
+_SCALES = re.compile(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
+_SUMS = re.compile(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
+_RATES = re.compile(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework:
+        return
+    for accumulation in module.order.accumulations:
+        count = module.code(accumulation.count)
+        if count == "1" or _is_divided(module, accumulation):
+            continue
+        message = f"gradients of `{count}` batches are summed up, and the loss is not divided by `{count}`"
+        related = ((accumulation.guard, "the step comes once for all of them"),)
+        yield Suspicion(accumulation.backwards[0].call, message, related, _fix(module, accumulation))
+
+
+def _is_divided(module: Module, accumulation: Accumulation) -> bool:
+    """Whether the loss, the gradients or the learning rate are brought to size, or may be, out of sight."""
+    tree, loop = module.tree, accumulation.loop
+    if any(event.via or _divides_itself(module, event) for event in accumulation.backwards):
+        return True
+    roots = tree.within(accumulation.count, cst.Name)[:1]
+    return (
+        _SUMS.search(module.source.text) is not None
+        or any(_SCALES.search(name.value) for name in tree.within(loop, cst.Name))
+        or any(tree.contains(loop, bound.node) for root in roots for bound in module.names.bindings(root))
+        or any(_is_rate(module, operation, accumulation) for operation in tree.all(cst.BinaryOperation))
+        or any(_is_loss_divided(module, backward, accumulation) for backward in accumulation.backwards)
+    )
+
+
+def _divides_itself(module: Module, backward: Event) -> bool:
+    """Whether `accelerator.backward(loss)` and its like may divide: they do by what they were built with."""
+    func = backward.call.func
+    if not isinstance(func, cst.Attribute) or func.value is backward.subject:
+        return False
+    made = module.kinds.construction(func.value)
+    if made is None or module.qualified(made.func) != "accelerate.Accelerator" or spreads(made):
+        return True
+    return any(arg.keyword is not None and "accumulation" in arg.keyword.value for arg in made.args)
+
+
+def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accumulation) -> bool:
+    """`lr / k`, and other things that are divided by the count in the place of the loss."""
+    return (
+        isinstance(operation.operator, cst.Divide)
+        and module.code(operation.right) == module.code(accumulation.count)
+        and any(_RATES.search(name.value) for name in module.tree.within(operation.left, cst.Name))
+    )
+
+
+def _is_loss_divided(module: Module, backward: Event, accumulation: Accumulation) -> bool:
+    """Whether a division is in sight on the way of the loss through its loop, or the way leads out of sight."""
+    number = module.number(accumulation.count)
+    pending: list[Node] = [backward.subject]
+    seen: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, cst.Divide) and module.number(node.right) in (None, number):
+                return True
+            pending += [node.left, node.right]
+        elif isinstance(node, cst.Name):
+            pending += _values(module, node, accumulation)
+        elif isinstance(node, (cst.Attribute, cst.Subscript)):
+            pending.append(node.value)
+        elif isinstance(node, cst.IfExp):
+            pending += [node.body, node.orelse]
+        elif isinstance(node, cst.AugAssign):
+            if isinstance(node.operator, cst.DivideAssign):
+                return True
+            pending.append(node.value)
+        elif isinstance(node, cst.Call):
+            if _hides_division(module, node, accumulation):
+                return True
+            if isinstance(node.func, cst.Attribute) and not (module.qualified(node.func) or "").startswith(
+                "torch."
+            ):
+                pending.append(node.func.value)
+            if method(node) in ("scale", "scale_loss", "sum", "backward"):
+                pending += [arg.value for arg in node.args[:1]]
+    return False
+
+
+def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[Node]:
+    """What a name is bound to in the loop."""
+    return [
+        binding.node if binding.how == "augment" else binding.value
+        for binding in module.names.bindings(name)
+        if binding.value is not None and module.tree.contains(accumulation.loop, binding.node)
+    ]
+
+
+def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) -> bool:
+    """Whether a call may divide by the count: it is given it, or mentions it, or is a wrapper's or a base class's."""
+    count = (dotted(accumulation.count) or module.code(accumulation.count)).rpartition(".")[2]
+    name = method(call) or ""
+    if name in ("div", "div_", "mul", "mul_", "true_divide", "sum", "detach"):
+        return True
+    if any(found.value == count for arg in call.args for found in module.tree.within(arg, cst.Name)):
+        return True
+    function = module.loops.callee(call)
+    if function is not None:
+        return any(found.value == count for found in module.tree.within(function, cst.Name)) or bool(
+            [
+                o
+                for o in module.tree.within(function, cst.BinaryOperation)
+                if isinstance(o.operator, cst.Divide)
+            ]
+        )
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    is_own = isinstance(receiver, cst.Name) and receiver.value == "self"
+    klass = module.tree.enclosing(call, cst.ClassDef)
+    return is_own and klass is not None and not module.classes.attribute(klass, name)
+
+
+def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
+    """Divide before the one backward pass, where the loss is a name that nothing else reads later."""
+    backward = accumulation.backwards[0]
+    if (
+        len(accumulation.backwards) > 1
+        or not isinstance(backward.subject, cst.Name)
+        or backward.scaler is not None
+    ):
+        return None
+    loss, count = backward.subject, module.verbatim(accumulation.count)
+    return Fix(
+        f"divide the loss by `{count}`",
+        (insert_line_before(module.tree, backward.call, f"{loss.value} = {loss.value} / {count}"),),
+    )

@@ -1,0 +1,58 @@
+"""TA610: the batches of an epoch that are left over after the last full accumulation are never stepped."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import method
+from ta_lint.facts.order import Accumulation, Action
+
+NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
+
+_LOADER = re.compile(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
+
+# What has no end, and what is cut to fit.
+_NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tensor_split zip".split())
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework:
+        return
+    for accumulation in module.order.accumulations:
+        guard, count = accumulation.guard, module.code(accumulation.count)
+        if not isinstance(guard, cst.If) or count == "1" or accumulation.flushes:
+            continue
+        if _counts_an_epoch(module, accumulation) and not _is_flushed(module, accumulation):
+            message = f"batches left over after the last full `{count}` of an epoch are never stepped"
+            related = ((accumulation.loop, "counts from the start in each epoch"),)
+            yield Suspicion(guard.test, message, related)
+
+
+def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
+    """Whether the counter starts anew with each pass over a loader: `for i, batch in enumerate(loader)`."""
+    loop, tree = accumulation.loop, module.tree
+    if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Tuple):
+        return False
+    calls = {method(call) for call in tree.within(loop.iter, cst.Call)}
+    names = tree.within(loop.iter, cst.Name)
+    if "enumerate" not in calls or calls & _NO_EPOCH or not any(_LOADER.search(name.value) for name in names):
+        return False
+    index = loop.target.elements[0].value
+    counted = [name.value for name in tree.within(accumulation.counter, cst.Name)]
+    return isinstance(index, cst.Name) and counted == [index.value]
+
+
+def _is_flushed(module: Module, accumulation: Accumulation) -> bool:
+    """Whether the function steps again after the loop, or the loop is left where the last full sum ends."""
+    tree, loop = module.tree, accumulation.loop
+    count = module.code(accumulation.count)
+    leaves = [branch for branch in tree.own(loop.body, cst.If) if tree.own(branch.body, cst.Break)]
+    return any(count in module.code(branch.test) for branch in leaves) or any(
+        tree.home(event.call) is tree.home(loop)
+        and tree.before(loop, event.call)
+        and not tree.contains(loop.body, event.call)
+        for action in (Action.STEP, Action.UNKNOWN)
+        for event in module.order.events(action)
+    )

@@ -1,0 +1,230 @@
+"""TA611: a loop puts its model into evaluation mode and trains it on without `train()`."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_after, insert_line_before
+from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.passes import Event, Variable, What
+from ta_lint.facts.tree import LOOPS, Node
+
+NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)", r"backward\s*\(", r"\bfor\b|\bwhile\b")
+
+# Functions of other files that may well set the mode of a model that they are given.
+_MAY_TRAIN = re.compile(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)
+
+# Models that are called in training and are not what is trained, where no optimizer shows what is.
+_FIXED = re.compile(
+    r"teacher|ema|target|frozen|pretrain|vgg|clip|ref|percept|lpips|vae|incep|momentum|old", re.IGNORECASE
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or module.loops.framework is not None or _writes_mode(module):
+        return
+    reported: set[Node] = set()
+    loops = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)  # inner ones first
+    for loop in loops:
+        events = module.passes.events(loop.body)
+        if not any(event.what is What.BACKWARD for event in events):
+            continue
+        for index, event in enumerate(events):
+            if event.what is not What.EVAL or event.subject is None or event.call in reported:
+                continue
+            trained = _trained_next(module, loop, events, index, event.subject)
+            if trained is not None:
+                reported.add(event.call)
+                yield _suspicion(module, loop, event, trained)
+
+
+def _suspicion(module: Module, loop: Loop, event: Event, trained: Event) -> Suspicion:
+    message = (
+        f"`{module.code(event.call)}` is not followed by `train()` before the loop trains this model again"
+    )
+    related = ((trained.call, "trains in evaluation mode, from the second time on"), (loop, "the loop"))
+    return Suspicion(event.call, message, related=related, fix=_fix(module, loop, event, trained))
+
+
+def _trained_next(
+    module: Module, loop: Loop, events: list[Event], index: int, model: Variable
+) -> Event | None:
+    """The backward pass that comes after an `eval()`, in this pass or the next, with no `train()` on the way."""
+    switched = events[index]
+    if (
+        not _lives_on(module, loop, events, model)
+        or _is_at_the_end(module, switched.here, loop)
+        or any(_is_other_branch(module, switched, event) for event in events)
+        or not _is_trained(module, model)
+    ):
+        return None
+    for position in [*range(index + 1, len(events)), *range(index)]:
+        event = events[position]
+        if event.what is What.EVAL and event.subject == model:
+            return None
+        if event.what in (What.TRAIN, What.MODE) and not module.passes.distinct(event.subject, model):
+            return None
+        if event.what is What.CALL and _may_set_mode(module, event, model):
+            return None
+        records = all(module.recording.records(call) is not False for call in (event.call, *event.through))
+        if event.what is What.BACKWARD and records and _goes_through(module, event, model, events):
+            again = position < index or _is_for_evaluation(module, switched, loop, model, events)
+            return event if again else None
+    return None
+
+
+def _writes_mode(module: Module) -> bool:
+    """Whether the file sets the mode by hand: `model.training = was_training`."""
+    targets = (item.target for item in module.tree.all(cst.AssignTarget))
+    return any(isinstance(target, cst.Attribute) and target.attr.value == "training" for target in targets)
+
+
+# -- the model ------------------------------------------------------------------------------------------------
+
+
+def _is_trained(module: Module, model: Variable) -> bool:
+    """Whether an optimizer has the model's parameters; where that is unknown, its name must not speak against it."""
+    optimized = module.passes.is_optimized(model)
+    fixed = any(isinstance(part, str) and _FIXED.search(part) for part in model)
+    return not fixed if optimized is None else optimized
+
+
+def _lives_on(module: Module, loop: Loop, events: list[Event], model: Variable) -> bool:
+    """Whether a pass begins with the model of the pass before, in the mode that it had."""
+    tree, first = module.tree, model[0]
+    helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
+    if isinstance(first, cst.ClassDef):
+        made = module.classes.attribute(first, str(model[1])) if len(model) > 1 else []
+        return not any(
+            isinstance(value, cst.Call)
+            and module.kinds.handed_on(value) is None
+            and (tree.contains(loop, value) or tree.home(value) in helpers)
+            for value in made
+        )
+    if not isinstance(first, Node) or tree.contains(loop, first) or tree.home(first) in helpers:
+        return False
+    return not any(
+        isinstance(assign.value, cst.Call) and module.kinds.handed_on(assign.value) is None
+        for assign in tree.within(loop, cst.Assign)
+        for item in assign.targets
+        if isinstance(item.target, cst.Name) and item.target.value == model[1]
+    )
+
+
+def _goes_through(module: Module, backward: Event, model: Variable, events: list[Event]) -> bool:
+    """Whether the model is called, and recorded, in the function of a backward pass or in one that it calls."""
+    home = module.tree.home(backward.call)
+    steps = [step for step in module.loops.steps if module.tree.home(step.call) is home]
+    optimized = [module.passes.optimized_by(step.optimizer) for step in steps]
+    if steps and not any(models is None or _has(models, model, module) for models in optimized):
+        return False
+    return any(
+        _uses(event, model)
+        and home in {module.tree.home(call) for call in (event.call, *event.through)}
+        and module.recording.records(event.call) is not False
+        for event in events
+    )
+
+
+def _has(models: list[Variable], model: Variable, module: Module) -> bool:
+    return any(found[: len(one)] == one for one in module.passes.meanings(model) for found in models)
+
+
+def _uses(event: Event, model: Variable) -> bool:
+    called = event.subject is not None and event.subject[: len(model)] == model
+    return event.what is What.CALL and (called or model in event.given)
+
+
+def _may_set_mode(module: Module, event: Event, model: Variable) -> bool:
+    """Whether a call that this file does not show may put the model into training mode."""
+    name = method(event.call) or ""
+    owner = model[:1] if isinstance(model[0], cst.ClassDef) else model
+    on_it = event.subject in ((*model, name), (*owner, name))
+    return _MAY_TRAIN.search(name) is not None and (on_it or model in event.given)
+
+
+# -- the way from `eval()` to the training --------------------------------------------------------------------
+
+
+def _is_at_the_end(module: Module, node: Node, loop: Loop) -> bool:
+    """Whether `eval()` comes in the last pass alone: under `if epoch == last:`, or before a `break`."""
+    tree = module.tree
+    if module.loops.is_last_pass(node, loop):
+        return True
+    conditions = [
+        above for above in tree.ancestors(node) if isinstance(above, cst.If) and tree.contains(loop, above)
+    ]
+    return any(tree.contains(above.body, node) and _holds_once(module, above.test) for above in conditions)
+
+
+def _holds_once(module: Module, test: Node) -> bool:
+    """`epoch == epochs - 1`, `step % len(loader) == 0`; not `phase == "val"`."""
+    tree = module.tree
+    equals = [
+        target for target in tree.within(test, cst.ComparisonTarget) if isinstance(target.operator, cst.Equal)
+    ]
+    if not equals or any(isinstance(target.comparator, cst.SimpleString) for target in equals):
+        return False
+    remainders = any(
+        isinstance(operation.operator, cst.Modulo) for operation in tree.within(test, cst.BinaryOperation)
+    )
+    return not remainders or bool(tree.within(test, cst.Call))
+
+
+def _is_other_branch(module: Module, switched: Event, event: Event) -> bool:
+    """Whether a condition chooses between `eval()` and this: `if phase == "train": model.train() else: model.eval()`."""
+    return (
+        event.what in (What.TRAIN, What.MODE)
+        and not module.passes.distinct(event.subject, switched.subject)
+        and module.passes.apart(event.call, switched.call)
+    )
+
+
+def _is_for_evaluation(
+    module: Module, switched: Event, loop: Loop, model: Variable, events: list[Event]
+) -> bool:
+    """Whether `eval()` is for some other code than the training that follows it in the same pass.
+
+    It stands in a function that does not train, or under a condition together with a call of the model.
+    """
+    tree = module.tree
+    home = tree.home(switched.call)
+    if switched.through and not module.loops.backwards(home):
+        return True
+    condition = next(
+        (above for above in tree.ancestors(switched.call) if isinstance(above, (cst.If, cst.Else))), None
+    )
+    if condition is None or not tree.contains(loop.body, condition):
+        return False
+    return any(_uses(event, model) and tree.contains(condition.body, event.here) for event in events)
+
+
+# -- the fix --------------------------------------------------------------------------------------------------
+
+
+def _fix(module: Module, loop: Loop, switched: Event, trained: Event) -> Fix | None:
+    """`train()` where the pass begins, or where the evaluation ends that the pass begins with."""
+    tree, call = module.tree, switched.call
+    if (
+        switched.through
+        or not isinstance(call.func, cst.Attribute)
+        or not isinstance(loop.body, cst.IndentedBlock)
+    ):
+        return None
+    code = f"{module.verbatim(call.func.value)}.train()"
+    if tree.before(trained.here, switched.here):
+        return Fix("train in training mode", (insert_line_before(tree, _first(loop.body.body[0]), code),))
+    block = tree.block(call)
+    last = block.body[-1] if isinstance(block, cst.IndentedBlock) else None
+    return (
+        Fix("train in training mode", (insert_line_after(tree, _first(last), code),))
+        if last is not None
+        else None
+    )
+
+
+def _first(statement: Node) -> Node:
+    """A compound statement, or the first of those on a line."""
+    return statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement

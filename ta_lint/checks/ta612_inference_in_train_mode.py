@@ -1,0 +1,58 @@
+"""TA612: an evaluation under `no_grad` finds its model in training mode."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, insert_line_before
+from ta_lint.facts.evaluations import Evaluation
+from ta_lint.facts.passes import What
+
+NEEDS = (r"no_grad|inference_mode|set_grad_enabled", r"backward\s*\(", r"\.train\(")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or module.loops.framework is not None:
+        return
+    for evaluation in module.evaluations.all:
+        if module.recording.records(evaluation.call) is not False:
+            continue
+        mode = module.evaluations.mode(evaluation)
+        if mode is None or mode[0] is not What.TRAIN:
+            continue
+        depends = module.evaluations.depends_on_mode(_model(evaluation))
+        if depends or (depends is None and _must_depend(module, evaluation)):
+            model = module.code(_model(evaluation))
+            message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode"
+            related = ((mode[1], "the mode is set here"),)
+            yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
+
+
+def _must_depend(module: Module, evaluation: Evaluation) -> bool:
+    """Whether nothing speaks for an evaluation in training mode, where the model's layers are not known."""
+    in_loop = not isinstance(evaluation.region, cst.FunctionDef)
+    return in_loop and module.evaluations.is_alone(evaluation) and not _gives_loss(module, evaluation)
+
+
+def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
+    """Whether the model returns losses, as those that detect objects do in training mode alone."""
+    statement = module.tree.statement(evaluation.call)
+    targets = (
+        statement.targets if isinstance(statement, cst.Assign) and statement.value is evaluation.call else ()
+    )
+    return any("loss" in module.code(item.target).lower() for item in targets)
+
+
+def _model(evaluation: Evaluation) -> cst.BaseExpression:
+    called = evaluation.call.func
+    is_forward = isinstance(called, cst.Attribute) and called.attr.value == "forward"
+    return called.value if is_forward and isinstance(called, cst.Attribute) else called
+
+
+def _fix(module: Module, evaluation: Evaluation) -> Fix:
+    """`eval()` before the loop; `train()` for the next pass is there, as the finding shows."""
+    code = f"{module.verbatim(_model(evaluation))}.eval()"
+    if isinstance(evaluation.region, cst.FunctionDef):
+        return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.call, code),))
+    return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.region, code),))

@@ -1,0 +1,106 @@
+"""TA614: a constant seed set again and again, so that all passes draw the same random numbers."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.order import Action
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (
+    r"seed(?:_all|_everything)?\s*\(",
+    r"backward\s*\(|def\s+(?:forward|__getitem__)\b",
+)
+
+_SEEDS = re.compile(
+    r"torch\.(manual_seed|random\.manual_seed|cuda\.manual_seed(_all)?|cuda\.random\.manual_seed(_all)?)|"
+    r"random\.seed|numpy\.random\.seed|(transformers|accelerate)(\.\w+)*\.set_seed|lightning(\.\w+)*\.seed_everything"
+)
+_BUILDS = re.compile(
+    r"_?(build|create|get|init|initiali[sz]e|load|make|new|prepare|reset|setup)(_\w*)?"
+    r"(model|net|optim|agent|trainer)\w*|([A-Z]\w*)?(Agent|Model|Net|Network|Trainer)"
+)
+_RESTORES = re.compile(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w*|getstate|get_state")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for call in module.tree.all(cst.Call):
+        if _SEEDS.fullmatch(module.qualified(call.func) or "") is None or not call.args:
+            continue
+        place = _repeated(module, call)
+        home = module.tree.home(call)
+        if place is not None and not any(
+            _RESTORES.fullmatch(name.value) for name in module.tree.within(home, cst.Name)
+        ):
+            again, which = place
+            message = f"`{module.code(call)}` starts the same random numbers again {again}"
+            yield Suspicion(call, message, ((which, "what is repeated"),))
+
+
+def _repeated(module: Module, call: cst.Call) -> tuple[str, Node] | None:
+    """Where a seed is set again and again to the same value."""
+    seed, home = call.args[0].value, module.tree.home(call)
+    for loop in module.tree.loops(call):
+        if _changes(module, seed, loop) or _is_sometimes(module, call, loop) or _starts_anew(module, loop):
+            return None
+        if {Action.BACKWARD, Action.STEP} <= module.order.actions(loop):
+            return "in each pass of the training loop", loop
+    klass = module.tree.enclosing(call, cst.ClassDef)
+    if klass is None or not isinstance(home, cst.FunctionDef) or not _is_constant(module, klass, seed):
+        return None
+    if any(isinstance(above, (cst.If, cst.Try)) for above in module.tree.ancestors(call)):
+        return None
+    if home.name.value == "forward" and module.classes.derives(klass, "torch.nn.Module"):
+        return "in each forward pass", home.name
+    return ("for each item", home.name) if home.name.value == "__getitem__" else None
+
+
+def _changes(module: Module, seed: Node, loop: Loop) -> bool:
+    return bool(module.tree.within(seed, cst.Call)) or module.loops.changes(seed, loop)
+
+
+def _is_sometimes(module: Module, call: cst.Call, loop: Loop) -> bool:
+    """Whether the seed is set in some passes only: `if epoch == 0:`."""
+    above = (
+        a for a in module.tree.ancestors(call) if isinstance(a, cst.If) and module.tree.contains(loop, a)
+    )
+    return any(module.loops.changes(branch.test, loop) for branch in above)
+
+
+def _starts_anew(module: Module, loop: Loop) -> bool:
+    """Whether a loop builds what it trains: seeds, folds and learning rates are compared from equal starts."""
+    tree = module.tree
+    reached = module.loops.reach(loop)
+    calls = [call for node in reached for call in tree.within(node, cst.Call)]
+    if any(_builds(module, call) for call in calls):
+        return True
+    roots = (tree.within(step.subject, cst.Name)[:1] for step in module.order.events(Action.STEP))
+    return any(
+        tree.contains(loop, binding.node) and binding.how in ("assign", "unpack")
+        for root in roots
+        for name in root
+        for binding in module.names.bindings(name)
+    )
+
+
+def _builds(module: Module, call: cst.Call) -> bool:
+    is_assigned = isinstance(module.tree.parent[call], cst.Assign)
+    return is_assigned and (
+        module.kind(call) in (Kind.OPTIMIZER, Kind.MODULE)
+        or _BUILDS.fullmatch(method(call) or "") is not None
+    )
+
+
+def _is_constant(module: Module, klass: cst.ClassDef, seed: Node) -> bool:
+    """A number, or an attribute that only `__init__` sets."""
+    if module.number(seed) is not None:
+        return True
+    name = dotted(seed) or ""
+    values = module.classes.attribute(klass, name.removeprefix("self.")) if name.startswith("self.") else []
+    homes = [module.tree.home(value) for value in values]
+    return len(homes) == 1 and isinstance(homes[0], cst.FunctionDef) and homes[0].name.value == "__init__"

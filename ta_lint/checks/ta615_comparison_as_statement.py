@@ -1,0 +1,46 @@
+"""TA615: `p.requires_grad == False` as a statement compares and drops the result, where an assignment was meant."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Anchor, Fix, Replacement, Side
+from ta_lint.facts.tree import Node
+
+_ATTRIBUTES = "grad|requires_grad|training|weight_decay"
+_KEYS = "betas|initial_lr|lr|momentum|weight_decay"
+NEEDS = (rf"(?m:^|[;:])[ \t]*\(?[^\s#=][^#=\n]*(?:\.(?:{_ATTRIBUTES})|\[[\"'](?:{_KEYS})[\"']\])[ \t]*==",)
+
+_SETTABLE = re.compile(_ATTRIBUTES)
+_SETTING = re.compile(rf"[\"']({_KEYS})[\"']")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for statement in module.tree.all(cst.Expr):
+        compared = statement.value
+        if not isinstance(compared, cst.Comparison) or len(compared.comparisons) != 1:
+            continue
+        target = compared.comparisons[0]
+        if isinstance(target.operator, cst.Equal) and _is_settable(compared.left):
+            message = f"`{module.code(compared.left)}` is compared and not set: the statement does nothing"
+            yield Suspicion(compared, message, fix=_fix(compared, target))
+
+
+def _is_settable(node: Node) -> bool:
+    """Whether this is something that training code sets, and that is what it says on torch's objects alone."""
+    if isinstance(node, cst.Attribute):
+        return _SETTABLE.fullmatch(node.attr.value) is not None
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+        return False
+    index = node.slice[0].slice
+    key = index.value if isinstance(index, cst.Index) else None
+    return isinstance(key, cst.SimpleString) and _SETTING.fullmatch(key.value) is not None
+
+
+def _fix(compared: cst.Comparison, target: cst.ComparisonTarget) -> Fix | None:
+    if compared.lpar:
+        return None
+    edit = Replacement(Anchor(compared.left, Side.END), Anchor(target.comparator, Side.START), " = ")
+    return Fix("assign", (edit,))

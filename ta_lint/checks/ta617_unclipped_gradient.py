@@ -1,0 +1,19 @@
+"""TA617: a training loop steps without ever bounding the size of its gradients."""
+
+import re
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+
+NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"^[ \t]*(?:async[ \t]+)?(?:for|while)\b")
+
+_BOUNDS = re.compile(r"clip|grad_?norm|max_norm|clamp", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.loops.framework or _BOUNDS.search(module.source.text):
+        return
+    for loop in module.training_loops:
+        step = loop.steps[0].call
+        message = f"`{module.code(step)}` takes gradients of any size, as nothing in this file clips them"
+        yield Suspicion(step, message, related=tuple((repeat, "the loop") for repeat in loop.loops))

@@ -1,0 +1,244 @@
+"""Evaluations: code that runs a model and measures what comes out, and trains nothing."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.facts.classes import Classes
+from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.loops import Loop, Loops, method
+from ta_lint.facts.names import Names
+from ta_lint.facts.passes import Event, Passes, Variable, What
+from ta_lint.facts.tree import Node, Tree
+
+_CALLERS_DEEP = 2
+
+# What only code that trains, attacks or differentiates calls.
+_DIFFERENTIATES = re.compile(
+    r"backward|manual_backward|grad|jacobian|hessian|vjp|jvp|requires_grad_|\w*train_?(step|batch|epoch|one_epoch)|"
+    r"optimize_parameters|fit"
+)
+_ATTACKS = re.compile(r"(^|_)(adv|adversar\w*|attack\w*|fgsm|perturb\w*|pgd)(_|$)", re.IGNORECASE)
+
+# How a result is measured.
+_MEASURES = re.compile(
+    r"argmax|max|topk|eq|item|\w*(loss|criterion|criteria|metrics?|accuracy|score|correct|psnr|ssim|iou|auc|f1|nll|mse|"
+    r"bce|cross_entropy)\w*|acc|add_batch",
+    re.IGNORECASE,
+)
+
+# Random on purpose, or running statistics being collected.
+_ON_PURPOSE = re.compile(
+    r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
+)
+
+# Layers that do one thing in training and another in evaluation.
+_DEPENDS_ON_MODE = re.compile(
+    r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
+    r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
+)
+_MAKES_LAYERS = re.compile(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """`call` runs `model` in `region`, the outermost loop or else the function around it in which nothing trains."""
+
+    region: Loop | cst.FunctionDef
+    call: cst.Call
+    model: Variable
+
+
+class Evaluations:
+    """The evaluations of a file, and the mode in which each finds its model."""
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, loops: Loops, passes: Passes
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._loops = loops
+        self._passes = passes
+        self._differentiates: dict[Node, bool] = {}
+
+    @cached_property
+    def all(self) -> list[Evaluation]:
+        """One for each region and model, in source order."""
+        found: dict[tuple[Node, Variable], Evaluation] = {}
+        for call in self._tree.all(cst.Call):
+            evaluation = self._evaluation(call)
+            if evaluation is not None:
+                found.setdefault((evaluation.region, evaluation.model), evaluation)
+        return list(found.values())
+
+    def _evaluation(self, call: cst.Call) -> Evaluation | None:
+        called = call.func
+        if isinstance(called, cst.Attribute) and called.attr.value == "forward":
+            called = called.value
+        if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
+            return None
+        if not self._passes.acts_as_model(called) or self._names.qualified(called) is not None:
+            return None
+        region, model = self._region(call), self._passes.variable(called)
+        if region is None or model is None or not self._measures(region):
+            return None
+        return Evaluation(region, call, model)
+
+    def _region(self, call: cst.Call) -> Loop | cst.FunctionDef | None:
+        home = self._tree.home(call)
+        if isinstance(home, cst.FunctionDef) and _ON_PURPOSE.search(home.name.value):
+            return None
+        loops = [loop for loop in self._tree.loops(call) if not self.trains(loop.body)]
+        if loops:
+            return loops[-1] if any(self._goes_over_data(loop) for loop in loops) else None
+        if not isinstance(home, cst.FunctionDef) or home.name.value == "forward":
+            return None
+        return None if self.trains(home.body) or self._is_returned(call, home) else home
+
+    def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a function returns what a model put out: its caller may go back through it."""
+        statement = self._tree.statement(call)
+        targets = (
+            {name.value for item in statement.targets for name in self._tree.within(item.target, cst.Name)}
+            if isinstance(statement, cst.Assign)
+            else set()
+        )
+        returned = self._tree.own(function, cst.Return)
+        return statement in returned or any(
+            name.value in targets for found in returned for name in self._tree.within(found, cst.Name)
+        )
+
+    def _goes_over_data(self, loop: Loop) -> bool:
+        """Whether a loop is over data, or counts and computes a loss; rollouts and samplers do neither."""
+        if isinstance(loop, cst.For) and not _counts(loop.iter):
+            return True
+        return any("loss" in name.value.lower() for name in self._tree.within(loop, cst.Name))
+
+    def trains(self, region: Node) -> bool:
+        """Whether a region trains, or computes gradients for something else, itself or in functions it calls."""
+        if region not in self._differentiates:
+            events = self._passes.events(region)
+            self._differentiates[region] = any(
+                event.what is What.BACKWARD
+                or _DIFFERENTIATES.fullmatch(method(event.call) or "") is not None
+                or self._loops.step(event.call) is not None
+                for event in events
+            ) or any(_ATTACKS.search(name.value) for name in self._tree.within(region, cst.Name))
+        return self._differentiates[region]
+
+    def _measures(self, region: Node) -> bool:
+        calls = self._tree.own(region, cst.Call)
+        return any(_MEASURES.fullmatch(method(call) or "") for call in calls)
+
+    # -- modes ------------------------------------------------------------------------------------------------
+
+    def mode(self, evaluation: Evaluation) -> tuple[What, cst.Call] | None:
+        """The mode that the model is certainly in, and the call that set it; None where no call that is seen does.
+
+        `What.MODE` stands for a mode that is not certain.
+        """
+        found = {
+            outcome for home in self._scopes(evaluation.call) for outcome in self._modes(evaluation, home)
+        }
+        settled = {outcome for outcome in found if outcome is not None}
+        kinds = {what for what, _ in settled}
+        if len(kinds) > 1:
+            return What.MODE, evaluation.call
+        return min(settled, key=lambda outcome: self._tree.order(outcome[1])) if settled else None
+
+    def _scopes(self, call: cst.Call) -> Iterator[Node]:
+        """The function of a call and those that call it, or the module."""
+        homes = [self._tree.home(call)]
+        for _ in range(_CALLERS_DEEP + 1):
+            yield from homes
+            sites = [
+                s for home in homes if isinstance(home, cst.FunctionDef) for s in self._passes.sites(home)
+            ]
+            homes = list(dict.fromkeys(self._tree.home(site) for site in sites))
+
+    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[What, cst.Call] | None]:
+        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        for index, event in enumerate(events):
+            if event.call is evaluation.call:
+                yield self._mode_at(events, index)
+
+    def _mode_at(self, events: list[Event], index: int) -> tuple[What, cst.Call] | None:
+        """The last mode set before an event, in its pass or in the one before."""
+        here = events[index]
+        around = self._tree.loops(here.here)
+        again = [
+            event for event in events[index + 1 :] if around and self._tree.contains(around[-1], event.here)
+        ]
+        trained = False
+        for event in [*reversed(events[:index]), *reversed(again)]:
+            trained = trained or event.what is What.BACKWARD
+            if event.what not in (What.TRAIN, What.EVAL, What.MODE):
+                continue
+            if self._passes.distinct(event.subject, here.subject):
+                continue
+            certain = event.subject == here.subject and not self._is_chosen(event, events)
+            if not certain or (event.what is What.TRAIN and not trained):
+                return What.MODE, event.call
+            return event.what, event.call
+        return None
+
+    def is_alone(self, evaluation: Evaluation) -> bool:
+        """Whether the function of an evaluation puts no other model into evaluation mode, as if this one were left out."""
+        home = self._tree.home(evaluation.call)
+        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        return not any(event.what is What.EVAL and not event.through for event in events)
+
+    def _is_chosen(self, event: Event, events: list[Event]) -> bool:
+        """Whether a condition chooses between this mode and another."""
+        return any(
+            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._passes.apart(other.call, event.call)
+            for other in events
+        )
+
+    def depends_on_mode(self, model: Node) -> bool | None:
+        """Whether a model has layers that do something else in evaluation; None where this file does not show them."""
+        made = [self._kinds.construction(value) for value in self._passes.values(model)]
+        if not made or None in made:
+            return None
+        found = [self._has_such_layers(call, ()) for call in made if call is not None]
+        return True if any(found) else None if None in found else False
+
+    def _has_such_layers(self, call: cst.Call, seen: tuple[cst.ClassDef, ...]) -> bool | None:
+        klass = self._classes.local(call.func)
+        qualified = self._names.qualified(call.func) or ""
+        if klass is None and qualified != "torch.nn.Sequential":
+            depends = _DEPENDS_ON_MODE.fullmatch(qualified) is not None
+            return depends if depends or qualified.startswith("torch.nn.") else None
+        if klass in seen:
+            return False
+        inside = [found for found in self._tree.within(klass or call, cst.Call) if found is not call]
+        if any(_DEPENDS_ON_MODE.fullmatch(self._names.qualified(found.func) or "") for found in inside):
+            return True
+        parts = [
+            self._has_such_layers(found, (*seen, klass) if klass is not None else seen)
+            for found in inside
+            if _MAKES_LAYERS.search(method(found) or "") and not self._is_plain(found)
+        ]
+        return True if any(parts) else None if None in parts else False
+
+    def _is_plain(self, call: cst.Call) -> bool:
+        return (self._names.qualified(call.func) or "").startswith(("torch.", "builtins."))
+
+
+def _counts(iterable: Node) -> bool:
+    """Whether a loop counts, and goes over no data: `range(steps)`, `tqdm(range(steps))`, `count()`."""
+    if not isinstance(iterable, cst.Call):
+        return False
+    name = method(iterable)
+    if name in ("range", "trange", "count"):
+        return True
+    return (
+        name in ("tqdm", "enumerate", "track", "iter")
+        and bool(iterable.args)
+        and _counts(iterable.args[0].value)
+    )
