@@ -3,11 +3,22 @@
 from pathlib import Path
 
 import pytest
+import torch
+from marked import Block, blocks
 from observed import observed
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.engine import File, lint_file
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = [
+    block
+    for folder in (ROOT / "rules", ROOT / "tests" / "cases")
+    for page in sorted(folder.glob("TA*.md"))
+    for block in blocks(page)
+    if block.expected("static") & block.expected("runtime")
+]
 
 ADAM = """\
 import torch
@@ -131,3 +142,18 @@ def test_a_pitfall_that_both_see_has_one_fingerprint(
         (finding.site.line, finding.fingerprint) for finding in suspected
     ]
     assert {finding.site.name for finding in seen} == {finding.site.name for finding in suspected}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_line_that_both_mark_has_one_fingerprint(block: Block, tmp_path: Path) -> None:
+    if "cuda" in block.words and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    both = block.expected("static") & block.expected("runtime")
+    for rule in sorted({rule for _, rule in both}):
+        torch.manual_seed(0)
+        seen = observed(block.code, tmp_path, rules=[rule], every_n_steps=int(block.settings.get("every", 1)))
+        suspected = linted(rule, tmp_path)
+        lines = {line for line, marked in both if marked == rule}
+        assert {(found.site.line, found.fingerprint) for found in seen if found.site.line in lines} == {
+            (found.site.line, found.fingerprint) for found in suspected if found.site.line in lines
+        }

@@ -54,7 +54,7 @@ class ConvNet(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(channels, width, kernel_size=3, padding=1)
         # cured: self.conv2 = nn.Conv2d(width, 2 * width, kernel_size=3, padding=1, bias=False)
-        self.conv2 = nn.Conv2d(width, 2 * width, kernel_size=3, padding=1)  # runtime: TA400
+        self.conv2 = nn.Conv2d(width, 2 * width, kernel_size=3, padding=1)  # static: TA400  # runtime: TA400
         self.norm = nn.BatchNorm2d(2 * width)
         self.head = nn.Linear(2 * width, classes)
 
@@ -65,8 +65,8 @@ class ConvNet(nn.Module):
 
 
 train_set, test_set = Photographs(1024), Photographs(512)
-train_loader = DataLoader(train_set, batch_size, shuffle=True, drop_last=True)
-test_loader = DataLoader(test_set, 128)
+train_loader = DataLoader(train_set, batch_size, shuffle=True, drop_last=True)  # opt-in: TA204
+test_loader = DataLoader(test_set, 128)  # opt-in: TA204
 
 channels = train_set[0][0].shape[0]
 model = ConvNet(channels)
