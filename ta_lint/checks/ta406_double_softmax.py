@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.activations import Activation
 from ta_lint.facts.edits import Fix, unwrap
@@ -26,27 +24,10 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=((activation.node, applied),), fix=fix)
 
 
-def _without(activation: Activation, scores: cst.BaseExpression, module: Module) -> Fix | None:
+def _without(activation: Activation, scores: Node, module: Module) -> Fix | None:
     """Hand over the scores, where nobody else gets the probabilities.
 
     Scores that went through a sigmoid may belong to labels that do not exclude each other, and another loss.
     """
-    inner = _input(activation.node, module)
-    if activation.name != "softmax" or inner is None:
-        return None
-    alone = module.tree.contains(scores, activation.node)
-    if isinstance(scores, cst.Name) and (bound := module.names.definition(scores)) is not None:
-        alone = bound.value is activation.node and len(module.names.mentions(scores)) == 2
-    return Fix("hand over the scores", unwrap(activation.node, inner)) if alone else None
-
-
-def _input(node: Node, module: Module) -> cst.BaseExpression | None:
-    """What a function or a tensor's method is applied to; None for a layer, whose input is elsewhere."""
-    if not isinstance(node, cst.Call):
-        return None
-    qualified = module.qualified(node.func)
-    if qualified is not None:
-        return argument(node, "input", 0) if qualified.rpartition(".")[2] == "softmax" else None
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "softmax":
-        return node.func.value
-    return None
+    inner = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
+    return Fix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None

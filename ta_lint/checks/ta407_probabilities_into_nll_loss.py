@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import argument
+from ta_lint.facts.activations import Activation
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
     r"\b(?:nll_loss|NLLLoss)\b",
@@ -17,6 +21,18 @@ def check(module: Module) -> Iterator[Suspicion]:
     for call in module.loss_calls("torch.nn.NLLLoss", "torch.nn.functional.nll_loss"):
         scores = argument(call, "input", 0)
         activation = module.activations.of(scores) if scores is not None else None
-        if activation is not None and activation.name in _NO_LOGARITHMS:
+        if scores is not None and activation is not None and activation.name in _NO_LOGARITHMS:
             message = f"the negative log likelihood takes log-probabilities and is given the output of {activation.is_of}"
-            yield Suspicion(call, message, related=((activation.node, "that output is made here"),))
+            made = ((activation.node, "that output is made here"),)
+            yield Suspicion(call, message, related=made, fix=_with_logarithms(activation, scores, module))
+
+
+def _with_logarithms(activation: Activation, scores: Node, module: Module) -> Fix | None:
+    """`log_softmax` in the place of `softmax`, where nobody else gets the probabilities."""
+    applied = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
+    if applied is None or not isinstance(activation.node, cst.Call):
+        return None
+    function = activation.node.func
+    if not isinstance(function, cst.Attribute):  # an imported name brings no `log_softmax` along
+        return None
+    return Fix("take the logarithm as well", (replace(function.attr, "log_softmax"),))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, unwrap
 from ta_lint.facts.tree import argument
 
 NEEDS = (
@@ -30,6 +31,10 @@ def _judge(module: Module, call: cst.Call, probabilities: bool, what: str) -> It
     """The suspicion that the input of a loss is, or is not, a probability."""
     scores = argument(call, "input", 0)
     activation = module.activations.of(scores) if scores is not None else None
-    if activation is not None and (activation.name in _PROBABILITIES) is probabilities:
-        message = f"`{module.code(call.func)}` {what} {activation.is_of}"
-        yield Suspicion(call, message, related=((activation.node, "that output is made here"),))
+    if scores is None or activation is None or (activation.name in _PROBABILITIES) is not probabilities:
+        return
+    message = f"`{module.code(call.func)}` {what} {activation.is_of}"
+    made = ((activation.node, "that output is made here"),)
+    inner = module.activations.applied_to(activation, scores) if activation.name == "sigmoid" else None
+    fix = Fix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None
+    yield Suspicion(call, message, related=made, fix=fix)

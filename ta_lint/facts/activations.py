@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts.classes import Classes
-from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, dotted
 
@@ -77,6 +77,22 @@ class Activations:
             return Activation(name, origin)
         return self._of_module(origin.func, depth - 1)
 
+    def applied_to(self, activation: Activation, value: Node) -> cst.BaseExpression | None:
+        """What a function or a tensor's method is applied to that nothing but `value` uses the output of.
+
+        None for a layer, whose input is elsewhere, and where somebody else gets the output as well.
+        """
+        call = activation.node
+        alone = self._tree.contains(value, call)
+        if isinstance(value, cst.Name) and (bound := self._names.definition(value)) is not None:
+            alone = bound.value is call and len(self._names.mentions(value)) == 2
+        if not alone or not isinstance(call, cst.Call):
+            return None
+        called = self._names.qualified(call.func)
+        if called is not None:
+            return argument(call, "input", 0) if _FUNCTION.fullmatch(called) else None
+        return call.func.value if isinstance(call.func, cst.Attribute) and self._tensor_method(call) else None
+
     def _values(self, node: Node) -> Node:
         """Where the values of a tensor come from, whatever view of them is taken."""
         for _ in range(_DEPTH):
@@ -99,7 +115,7 @@ class Activations:
             own = first.keyword is not None or isinstance(first.value, (cst.Integer, cst.UnaryOperation))
         else:
             own = name in ("sigmoid", "logsigmoid", "relu", "tanh") and not call.args
-        return name if own and self._kinds.kind(call.func.value) is None else None
+        return name if own and self._kinds.kind(call.func.value) in (None, Kind.TENSOR) else None
 
     def _of_module(self, module: Node, depth: int) -> Activation | None:
         """The activation that a module, called, ends with; `module` is what is called."""
