@@ -15,7 +15,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from ta_lint.facts import Kind, Module, TrainingLoop
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, children, dotted
 
 _CLIPS = re.compile(r"clip_?grad_?(norm|value)?_?")
@@ -26,6 +26,8 @@ _MODEL = re.compile(
 _ACCUMULATION = re.compile(r"accum", re.IGNORECASE)
 _HIDDEN = re.compile(r"\w*(hidden|state|mems|memory)\w*|h|hx|cx", re.IGNORECASE)
 _AVERAGE = re.compile(r"ema|averag|polyak|soft_update|momentum_update|target", re.IGNORECASE)
+_MEASURES = re.compile(r"loss|acc|correct|metric|score", re.IGNORECASE)
+_DIFFERENTIATES = ("backward", "manual_backward", "grad", "gradcheck", "jacobian", "hessian", "vjp", "jvp")
 _LAYERS_WITH_MODES = re.compile(r"\b\w*(Dropout|BatchNorm)\w*\b|from_pretrained|torchvision\.models|timm\.")
 _PER_BATCH = re.compile(r"OneCycleLR|CyclicLR|get_\w*schedule\w*")
 _PER_EPOCH = re.compile(r"StepLR|MultiStepLR|ExponentialLR")
@@ -174,7 +176,7 @@ class Site:
         homes = {tree.home(inner) for inner in self.loop.loops}
         for call in tree.all(cst.Call):
             loops = tree.loops(call)
-            if loops and self.module.loops.callee(call) in homes:
+            if loops and self.module.calls.callee(call) in homes:
                 return loops[0], call
         return None
 
@@ -206,7 +208,7 @@ class Site:
     def statements(self, node: Node, *names: str) -> list[cst.Call]:
         """The calls below a node, of these methods, that are statements."""
         calls = self.module.tree.within(node, cst.Call)
-        return [call for call in calls if method(call) in names and self.is_statement(call)]
+        return [call for call in calls if called_name(call) in names and self.is_statement(call)]
 
     def clearings(self) -> list[cst.Call]:
         """The `zero_grad()` statements that this loop runs, or that run around it; empty if others are left."""
@@ -225,7 +227,7 @@ class Site:
                     found[call] = None
         calls = list(found)
         for node in self.reached:
-            for clearing in self.module.loops.clearings(node):
+            for clearing in self.module.clearings.places(node):
                 if not any(tree.contains(call, clearing) for call in calls) and tree.contains(
                     self.region, clearing
                 ):
@@ -326,7 +328,7 @@ def ta603(site: Site) -> Iterator[list[Edit]]:
 
 def _clips(site: Site) -> list[cst.Call]:
     calls = site.module.tree.own(site.region, cst.Call)
-    return [call for call in calls if _CLIPS.fullmatch(method(call) or "")]
+    return [call for call in calls if _CLIPS.fullmatch(called_name(call) or "")]
 
 
 def ta604(site: Site) -> Iterator[list[Edit]]:
@@ -485,49 +487,95 @@ def _modes(site: Site, name: str) -> list[cst.Call]:
 
 
 def ta611(site: Site) -> Iterator[list[Edit]]:
-    """`train()` is deleted where each epoch calls `eval()`"""
-    if site.outer is not None:
-        evaluated = {_receiver(call) for call in _modes(site, "eval")} - {None}
-        trains = [call for call in _modes(site, "train") if _receiver(call) in evaluated]
+    """`train()` is deleted where each epoch calls `eval()`
+
+    Not in a test, which may do that on purpose.
+    """
+    if site.outer is not None and not site.module.is_test:
+        evaluated = {_last(call) for call in _modes(site, "eval")}
+        trains = [call for call in _modes(site, "train") if _last(call) in evaluated]
         yield [edit for call in trains for edit in site.text.gone(call)]
 
 
 def ta612(site: Site) -> Iterator[list[Edit]]:
-    """`eval()` before an evaluation is deleted, of a model with layers that need it"""
-    if _LAYERS_WITH_MODES.search(site.module.source.text):
-        yield [edit for call in _modes(site, "eval") for edit in site.text.gone(call)]
+    """`eval()` before an evaluation under `no_grad` is deleted, of a model that trains and has layers that need it
+
+    Not in a test. A model that nothing in the file puts into training mode, as an average of weights, is in evaluation
+    mode all the same; one for which a condition chooses the mode is in neither for certain.
+    """
+    if site.module.is_test or not _LAYERS_WITH_MODES.search(site.module.source.text):
+        return
+    tree = site.module.tree
+    trained = {_last(call) for call in tree.all(cst.Call) if called_name(call) == "train"}
+    evals = [call for call in _modes(site, "eval") if _last(call) in trained]
+    chosen = {_last(call) for call in evals if _is_chosen(site, call)}
+    calls = [call for call in evals if _last(call) not in chosen and _no_grad_after(site, call) is not None]
+    yield [edit for call in calls for edit in site.text.gone(call)]
+
+
+def _last(call: cst.Call) -> str:
+    """`model` of `self.model.eval()`"""
+    return (_receiver(call) or "").rpartition(".")[2]
+
+
+def _is_chosen(site: Site, call: cst.Call) -> bool:
+    """Whether a condition chooses between `eval()` and `train()`."""
+    tree = site.module.tree
+    branches = [
+        above for above in tree.ancestors(call) if isinstance(above, cst.If) and above.orelse is not None
+    ]
+    return any(
+        called_name(other) == "train" and not tree.contains(tree.block(call), other)
+        for branch in branches
+        for other in tree.within(branch, cst.Call)
+    )
 
 
 def _is_no_grad(node: Node) -> bool:
-    name = method(node) if isinstance(node, cst.Call) else None
+    name = called_name(node) if isinstance(node, cst.Call) else None
     return name in ("no_grad", "inference_mode")
 
 
 def ta613(site: Site) -> Iterator[list[Edit]]:
-    """an evaluation is no longer under `no_grad`"""
-    for call in _modes(site, "eval"):
-        edits = _without_no_grad(site, call)
+    """an evaluation is no longer under `no_grad`
+
+    It is one if it measures something: a loss, an accuracy. Code that returns what a model puts out, or takes samples
+    from it, may run under the `no_grad` of its caller or of the model's own method. Not in a test.
+    """
+    for call in _modes(site, "eval") if not site.module.is_test else []:
+        place = _no_grad_after(site, call)
+        if place is None or not any(
+            _MEASURES.search(name.value) for name in site.module.tree.within(place, cst.Name)
+        ):
+            continue
+        if isinstance(place, cst.With):
+            edits = site.text.dedented(place)
+        else:
+            decorators = [item for item in place.decorators if _is_no_grad(item.decorator)]
+            edits = [site.text.without_line(decorators[0])]
         if edits:
             yield edits
             return
 
 
-def _without_no_grad(site: Site, call: cst.Call) -> list[Edit]:
-    """The `no_grad` around or after an `eval()`, as decorator of its function or as a `with`."""
+def _no_grad_after(site: Site, call: cst.Call) -> cst.With | cst.FunctionDef | None:
+    """The `no_grad` around or after an `eval()`: the function that it decorates, or a `with`."""
     tree = site.module.tree
     function = tree.home(call)
-    for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
-        if _is_no_grad(decorator.decorator):
-            return [site.text.without_line(decorator)]
+    if isinstance(function, cst.FunctionDef) and any(
+        _is_no_grad(item.decorator) for item in function.decorators
+    ):
+        return function
     place = site.outer if site.outer is not None and tree.contains(site.outer, call) else function
     for block in tree.own(place, cst.With):
+        bare = len(block.items) == 1 and _is_no_grad(block.items[0].item)
         if (
-            len(block.items) == 1
-            and _is_no_grad(block.items[0].item)
+            bare
+            and (tree.before(call, block) or tree.contains(block, call))
             and not _holds_long_strings(site, block)
         ):
-            return site.text.dedented(block)
-    return []
+            return block
+    return None
 
 
 def _holds_long_strings(site: Site, block: cst.With) -> bool:
@@ -543,7 +591,11 @@ def ta206(site: Site) -> Iterator[list[Edit]]:
     backward = site.backward()
     loss = site.loss(backward) if backward is not None else None
     for call in site.module.tree.own(site.region, cst.Call) if loss is not None else []:
-        if method(call) not in ("item", "detach") or call.args or not isinstance(call.func, cst.Attribute):
+        if (
+            called_name(call) not in ("item", "detach")
+            or call.args
+            or not isinstance(call.func, cst.Attribute)
+        ):
             continue
         target = _keeper(site, call)
         if dotted(call.func.value) == loss and target is not None and not _is_bound_in(site, target):
@@ -559,7 +611,7 @@ def _keeper(site: Site, value: cst.Call) -> str | None:
     if isinstance(above, cst.AugAssign) and isinstance(above.operator, cst.AddAssign):
         return dotted(above.target)
     call = site.module.tree.parent[above] if isinstance(above, cst.Arg) else None
-    if isinstance(call, cst.Call) and method(call) == "append" and isinstance(call.func, cst.Attribute):
+    if isinstance(call, cst.Call) and called_name(call) == "append" and isinstance(call.func, cst.Attribute):
         return dotted(call.func.value)
     return None
 
@@ -571,9 +623,22 @@ def _is_bound_in(site: Site, name: str) -> bool:
 
 
 def ta211(site: Site) -> Iterator[list[Edit]]:
-    """the only `backward()` of a loop gets `retain_graph=True`"""
-    backward = site.backward()
-    if backward is not None and not backward.args:
+    """the only `backward()` of a loop gets `retain_graph=True`
+
+    Not where the loop is in another function, nor where a helper differentiates too. Not in a test.
+    """
+    backward, tree = site.backward(), site.module.tree
+    if (
+        backward is None
+        or backward.args
+        or not isinstance(site.region, (cst.For, cst.While))
+        or site.module.is_test
+    ):
+        return
+    names = {name.value for name in tree.within(site.region, cst.Name)}
+    helpers = [found for found in tree.all(cst.FunctionDef) if found.name.value in names]
+    calls = [call for place in (site.region, *helpers) for call in tree.own(place, cst.Call)]
+    if not any(called_name(call) in _DIFFERENTIATES for call in calls if call is not backward):
         yield [site.text.swapped(backward, f"{site.text.code(backward.func)}(retain_graph=True)")]
 
 
@@ -692,12 +757,12 @@ def ta616(site: Site) -> Iterator[list[Edit]]:
     """the best state is no longer copied"""
     tree = site.module.tree
     for call in tree.within(site.outer or site.region, cst.Call):
-        if method(call) == "deepcopy" and len(call.args) == 1:
+        if called_name(call) == "deepcopy" and len(call.args) == 1:
             state = call.args[0].value
             statement = tree.statement(call)
             if (
                 isinstance(state, cst.Call)
-                and method(state) == "state_dict"
+                and called_name(state) == "state_dict"
                 and isinstance(statement, cst.Assign)
             ):
                 yield [site.text.swapped(call, site.text.code(state))]

@@ -107,7 +107,11 @@ def _parser() -> argparse.ArgumentParser:
     output = check.add_argument_group("output")
     output.add_argument("--format", choices=FORMATS, default="text", help="how to report (default: text)")
     output.add_argument("--output", type=Path, metavar="FILE", help="write the report to a file")
-    output.add_argument("--statistics", action="store_true", help="count the findings of each rule")
+    output.add_argument(
+        "--statistics",
+        action="store_true",
+        help="count the findings of each rule instead (not with sarif, github)",
+    )
     output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
                         help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
@@ -147,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     rule.set_defaults(run=_rule)
     rule.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
 
-    listing = commands.add_parser("rules", help="list the rules, and who sees them: static, runtime or both")
+    listing = commands.add_parser("rules", help="list the rules, who sees them, and which have a fix")
     listing.set_defaults(run=_rules)
     listing.add_argument("--format", choices=("text", "json"), default="text")
     return parser
@@ -183,6 +187,8 @@ def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.discovery import discover
     from ta_lint.runner import fix_files, lint_files
 
+    if arguments.statistics and arguments.format in ("sarif", "github"):
+        raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
     if arguments.update_baseline and (arguments.fix or arguments.diff):
         raise UsageError(
             "--update-baseline: not together with --fix or --diff; fix first, then record what is left"
@@ -212,7 +218,8 @@ def _check(arguments: argparse.Namespace) -> int:
         for complaint in (complaint for result in fixed for complaint in result.complaints):
             print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
         if arguments.diff:
-            return _show_changes(arguments, fixed)
+            left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
+            return _show_changes(arguments, fixed, baseline.marked(left, accepted)[0])
         outcome = _saved(fixed)
         findings = _ordered([*outcome.linted, *lint_files(outcome.unwritten, 1)])
     else:
@@ -312,8 +319,15 @@ def _saved(fixed: "list[Fixed]") -> _Outcome:
     return outcome
 
 
-def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]") -> int:
-    """Print what fixes would change: as bytes, which `patch` takes, or, on a terminal, for reading."""
+def _makes(result: "Fixed", finding: "Finding") -> bool:
+    return finding.fix is not None and result.file.config.makes(finding.fix)
+
+
+def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "list[Finding]") -> int:
+    """Print what fixes would change: as bytes, which `patch` takes, or, on a terminal, for reading.
+
+    `left` are the findings whose fixes the settings do not admit, or that have none.
+    """
     from ta_lint.core import report
     from ta_lint.core.files import display, write_atomically
 
@@ -328,9 +342,10 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]") -> int:
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(changes)
-    if changed and not arguments.quiet:
+    if not arguments.quiet:
         would = report.fixed(sum(result.count for result in changed), len(changed))
-        print(f"Would have {would[0].lower()}{would[1:]}", end="", file=sys.stderr)
+        said = f"Would have {would[0].lower()}{would[1:]}" if would else ""
+        print(f"{said}{report.remedies(left, report.never)}", end="", file=sys.stderr)
     return FINDINGS if changed and not arguments.exit_zero else CLEAN
 
 
@@ -364,7 +379,7 @@ def _report(
     color = arguments.output is None and sys.stdout.isatty() and _colors()
     text = _rendered(arguments, config, findings, root, color, fixes)
     if not arguments.quiet:
-        if arguments.format in ("text", "concise") and not arguments.statistics:
+        if arguments.format in ("text", "concise"):
             text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
         else:
             print(done, end="", file=sys.stderr)
@@ -401,11 +416,13 @@ def _rendered(
         seen = {rule.id: rule for rule in rules.values() if "static" in rule.observers}
         return sarif_log(findings, seen, version=__version__, root=root, baseline=known)
     if arguments.format == "json":
+        if arguments.statistics:
+            return report.statistics_as_json(findings, rules, fixes)
         return report.as_json(findings, rules)
     if arguments.format == "github":
         return report.github(findings, rules)
     if arguments.statistics:
-        return report.statistics(findings, rules, color=color)
+        return report.statistics(findings, rules, color=color, fixes=fixes)
     if arguments.format == "concise":
         return report.concise(findings, display=lambda path: display(root / path), color=color, fixes=fixes)
     return report.text(
@@ -492,7 +509,9 @@ def _rules(arguments: argparse.Namespace) -> int:
     for rule in rules:
         state = "on" if rule.default else "opt-in"
         seen = "+".join(rule.observers)
+        fix = f"{rule.fix} fix" if rule.fix != "none" else ""
         print(
-            f"{rule.id}  {rule.name:<38} {rule.severity.value:<8} {state:<7} {seen:<15} {', '.join(rule.tags)}"
+            f"{rule.id}  {rule.name:<38} {rule.severity.value:<8} {state:<7} {seen:<15} {fix:<11} "
+            f"{', '.join(rule.tags)}"
         )
     return CLEAN

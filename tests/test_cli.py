@@ -417,6 +417,19 @@ def test_statistics_count_each_rule(project: Path, ta_lint: Command) -> None:
     assert ta_lint("check", "--statistics", "--select=TA401,TA700") == 1
     lines = [line.split() for line in ta_lint.out.splitlines()[:2]]
     assert [line[:2] for line in lines] == [["2", "TA401"], ["1", "TA700"]]
+    assert ta_lint.out.splitlines()[2:] == [
+        "Found 3 warnings in 1 file.",
+        "2 fixable with --fix --unsafe-fixes",
+    ]
+
+
+def test_statistics_for_machines(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY + LOAD)
+    assert ta_lint("check", "--statistics", "--select=TA401,TA700", "--unsafe-fixes", "--format=json") == 1
+    counts = [(item["rule"], item["count"], item["fixable"]) for item in json.loads(ta_lint.out)]
+    assert counts == [("TA401", 1, 1), ("TA700", 1, 0)]
+    assert ta_lint("check", "--statistics", "--format=sarif") == 2
+    assert "--statistics: not with --format sarif" in ta_lint.err
 
 
 def test_show_settings_prints_what_holds_here(project: Path, ta_lint: Command) -> None:

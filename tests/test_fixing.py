@@ -26,6 +26,7 @@ from ta_lint.facts.edits import (
     remove_argument,
     remove_statement,
     replace,
+    replace_with_atom,
     unwrap,
     wrap,
 )
@@ -179,7 +180,15 @@ def test_an_encoding_that_would_not_give_the_same_bytes_back_is_left_alone(tmp_p
         (lambda m, c: remove_argument(c, c.args[0]), "f((a))", "f()"),
         (lambda m, c: remove_argument(c, c.args[0]), "f(a,  # why\n  b)", None),
         (lambda m, c: replace(c, "g"), "x = (f(a)) + 1", "x = (g) + 1"),
+        (lambda m, c: replace_with_atom(c, "g"), "x = (( f(a) )) + 1", "x = g + 1"),
+        (lambda m, c: replace_with_atom(c, "g"), "x = (y, (f(a)))", "x = (y, g)"),
+        (lambda m, c: replace_with_atom(c, "g"), "x = not(f(a))", "x = not(g)"),
+        (lambda m, c: replace_with_atom(c, "g"), "x = (\n    f(a)\n)", "x = (\n    g\n)"),
         (lambda m, c: insert_line_before(m.tree, c, "new"), "if x:\n    f()", "if x:\n    new\n    f()"),
+        (lambda m, c: insert_line_before(m.tree, c, "new"), "if x:\n    # why\n    f()", "if x:\n    new\n    # why\n    f()"),
+        (lambda m, c: insert_line_before(m.tree, c, "new"), "a\n# b\n\n# why\n# so\nf()", "a\n# b\n\nnew\n# why\n# so\nf()"),
+        (lambda m, c: insert_line_before(m.tree, c, "@new"), "# why\ndef g(x=f()): pass", "# why\n@new\ndef g(x=f()): pass"),
+        (lambda m, c: insert_line_before(m.tree, c, "new"), "a  # why\nf()", "a  # why\nnew\nf()"),
         (lambda m, c: insert_line_before(m.tree, c, "new"), "if x: f()", None),
         (lambda m, c: insert_line_before(m.tree, c, "new"), "a; f()", None),
         (lambda m, c: insert_line_before(m.tree, c, "new"), "if a:\n    b\nelif f():\n    d", None),
@@ -474,6 +483,17 @@ def test_a_diff_applies_to_give_what_fix_gives(check: Command, tmp_path: Path, p
     assert contents(tmp_path) == patched
     assert check("--diff", "--unsafe-fixes") == 0
     assert check.out == ""
+
+
+def test_a_diff_says_what_it_leaves_out(check: Command, tmp_path: Path) -> None:
+    before = contents(tmp_path)
+    assert check("--diff", "a.py") == 0
+    assert (check.out, check.err) == ("", "2 fixable with --fix --unsafe-fixes\n")
+    assert check("--diff") == 1
+    assert check.err == "Would have fixed 1 finding in 1 file.\n2 fixable with --fix --unsafe-fixes\n"
+    assert check("--diff", "--quiet", "a.py") == 0
+    assert check.err == ""
+    assert contents(tmp_path) == before
 
 
 def test_a_diff_goes_to_standard_output_as_the_bytes_it_is(check: Command, tmp_path: Path) -> None:

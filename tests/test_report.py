@@ -424,6 +424,17 @@ def test_statistics_put_the_most_frequent_first():
         """)
 
 
+def test_statistics_mark_what_fix_fixes():
+    findings = [FINDING, FINDING, WARNING, NOTE]
+    fixes = lambda finding: finding is WARNING
+    table = report.statistics(findings, RULES, color=False, fixes=fixes)
+    assert table == snapshot("""
+        2  TA600       error    missing-zero-grad
+        1  TA601  [*]  warning  step-before-backward
+        1  TA700       note     small-matter
+        """)
+
+
 def test_every_field_of_the_json_is_in_the_class_that_documents_it():
     (item,) = json.loads(report.as_json([FINDING], RULES))
     assert list(item) == list(inspect.get_annotations(report.Item))

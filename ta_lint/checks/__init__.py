@@ -1,6 +1,7 @@
 """One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
-A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it, and one of
+A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it (a tuple among
+them: any one of its own; plain words such as `zero_grad|DataLoader` are looked up, which is fastest), and one of
 `check(module: Module) -> Iterator[Suspicion]` over facts, or
 `check_source(source: Source) -> Iterator[Report]` over text.
 Nothing lists the modules: the folder is the list.
@@ -29,18 +30,24 @@ class Report(NamedTuple):
     message: str
 
 
+Need = Callable[[bytes], object]
+
+# Words without a character that means something in a regular expression.
+_PLAIN = re.compile(r"(?:[\w ]|\\[.()])+(?:\|(?:[\w ]|\\[.()])+)*")
+
+
 @dataclass(frozen=True)
 class Check:
     """A loaded check module."""
 
     rule: str
-    needs: tuple[re.Pattern[bytes], ...]
+    needs: tuple[Need, ...]
     over_facts: "Callable[[Module], Iterator[Suspicion]] | None"
     over_source: "Callable[[Source], Iterator[Report]] | None"
 
     def wants(self, data: bytes) -> bool:
         """Whether a file may hold what this check looks for."""
-        return all(pattern.search(data) for pattern in self.needs)
+        return all(test(data) for test in self.needs)
 
 
 @cache
@@ -66,7 +73,23 @@ def load(rule: str) -> Check | None:
     module = import_module(f"{__name__}.{stems()[rule]}")
     return Check(
         rule=rule,
-        needs=tuple(re.compile(pattern.encode(), re.MULTILINE) for pattern in module.NEEDS),
+        needs=tuple(map(need, module.NEEDS)),
         over_facts=getattr(module, "check", None),
         over_source=getattr(module, "check_source", None),
     )
+
+
+def need(wanted: str | tuple[str, ...]) -> Need:
+    """The test of one entry of `NEEDS`."""
+    if isinstance(wanted, tuple):
+        tests = [need(pattern) for pattern in wanted]
+        return lambda data: any(test(data) for test in tests)
+    if _PLAIN.fullmatch(wanted):
+        return _holds([re.sub(r"\\(.)", r"\1", word).encode() for word in wanted.split("|")])
+    return re.compile(wanted.encode(), re.MULTILINE).search
+
+
+def _holds(words: list[bytes]) -> Need:
+    if len(words) == 1:
+        return lambda data: words[0] in data
+    return lambda data: any(word in data for word in words)

@@ -6,23 +6,30 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.edits import Fix, replace_with_atom
 from ta_lint.facts.tree import Node, argument
 
 _ONE = r"\b1(?:\.0*)?\s*"
 
+# A logarithm, and not that of `math` or NumPy, or an exponential less one.
+_LOG = r"log\((?<!math\.log\()(?<!np\.log\()(?<!numpy\.log\()(?<!self\.log\()(?<!\wlog\()"
+_LESS_ONE = rf"exp\(.*\)\s*-\s*{_ONE}"
 NEEDS = (
-    r"\blog\(|\bexp\(",
+    (_LOG, _LESS_ONE),
     (
         # the logarithm of an activation, `log(1 + x)` either way round, `exp(x) - 1`, `log(sum(exp(x)))`
-        rf"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b|\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
-        rf"exp\(.*\)\s*-\s*{_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
+        rf"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b|\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
+        rf"\blog\([\s\S]{{0,300}}?\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
+        rf"{_LESS_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
     ),
 )
 
 _FUNCTIONAL = "torch.nn.functional."
 
-# Whole numbers: one more than any of them has all its digits.
+# A part of one that costs float32 half of its seven digits.
+_SMALL = 1e-3
+
+# Whole numbers: one less than `exp` of their logarithm has all its digits.
 _COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
 
 
@@ -72,13 +79,13 @@ def _logarithm_with_one(module: Module, call: cst.Call, operand: cst.BinaryOpera
     if isinstance(operand.operator, cst.Add):
         sides = (operand.left, operand.right)
         others = [side for side in sides if module.number(side) != 1.0]
-        if len(others) != 1 or module.number(others[0]) is not None or _is_count(module, others[0]):
+        if len(others) != 1 or module.number(others[0]) is not None:
             return
         exponent = _given(module, others[0], "exp")
         if exponent is not None:
             code = module.verbatim(exponent)
             yield _use(module, call, f"{_FUNCTIONAL}softplus", "overflows where `exp` does", code)
-        else:
+        elif _is_small(module, others[0]):
             code = module.verbatim(others[0])
             yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)
     elif isinstance(operand.operator, cst.Subtract) and module.number(operand.left) == 1.0:
@@ -90,7 +97,7 @@ def _logarithm_with_one(module: Module, call: cst.Call, operand: cst.BinaryOpera
             yield _use(module, call, f"{_FUNCTIONAL}logsigmoid", why, negated)
 
 
-def _use(module: Module, node: Node, stable: str, why: str, code: str | None) -> Suspicion:
+def _use(module: Module, node: cst.BaseExpression, stable: str, why: str, code: str | None) -> Suspicion:
     """The suspicion that `stable` should be called, with these arguments if they can be told."""
     last = stable.rpartition(".")[2]
     message = f"`{module.code(node)}` {why}: `{last}` does not"
@@ -99,7 +106,7 @@ def _use(module: Module, node: Node, stable: str, why: str, code: str | None) ->
         return Suspicion(node, message)
     spelling, imports = spelled
     return Suspicion(
-        node, message, fix=Fix(f"use `{last}`", (replace(node, f"{spelling}({code})"),), imports)
+        node, message, fix=Fix(f"use `{last}`", (replace_with_atom(node, f"{spelling}({code})"),), imports)
     )
 
 
@@ -144,6 +151,25 @@ def _is_minus_one(operation: cst.BinaryOperation) -> bool:
         and isinstance(operation.right, (cst.Integer, cst.Float))
         and float(operation.right.evaluated_value) == 1.0
     )
+
+
+def _is_small(module: Module, node: Node) -> bool:
+    """Whether the source says that a value is small: a small number times something, or a tensor of such numbers.
+
+    Most that one is added to before a logarithm is large, and there the logarithm is what makes it small.
+    """
+    origin = module.kinds.origin(node)
+    if isinstance(origin, cst.BinaryOperation) and isinstance(origin.operator, cst.Multiply):
+        return any(_is_small_number(module.number(side)) for side in (origin.left, origin.right))
+    if not isinstance(origin, cst.Call) or module.qualified(origin.func) != "torch.tensor":
+        return False
+    given = argument(origin, "data", 0)
+    numbers = module.tree.within(given, cst.Float, cst.Integer) if given is not None else []
+    return bool(numbers) and all(_is_small_number(module.number(number)) for number in numbers)
+
+
+def _is_small_number(number: float | None) -> bool:
+    return number is not None and 0 < abs(number) <= _SMALL
 
 
 def _is_count(module: Module, node: Node) -> bool:

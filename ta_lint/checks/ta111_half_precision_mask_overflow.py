@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
-    r"[-\s(]1e(?:\d\d|[5-9])\b|[-\s(]1\.?0*e\+?\d|\b9{5,}\b|10{5,}\b|65504|65505|[-\s(][1-9]\.\d*e(?:\d\d|[5-9])",
-    r"\bfloat16\b|\.half\(|\btorch\.half\b",
-    r"(?i:mask|bias)",
+    "mask|Mask|MASK|bias|Bias|BIAS",
+    (r"float16\b(?<!\wfloat16)", r"\.half\(", r"torch\.half\b"),
+    r"[-\s(]1e(?:\d\d|[5-9])\b|[-\s(]1\.?0*e\+?\d|\b9{5,}\b|10{5,}\b|[-\s(][1-9]\.\d*e(?:\d\d|[5-9])",
 )
 
-_LARGEST = 65504.0
+_LARGEST = 65520.0  # from here on a number is rounded to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
@@ -27,7 +27,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         for literal, mask in ((product.left, product.right), (product.right, product.left)):
             number = module.number(literal)
-            if number is not None and abs(number) > _LARGEST and _is_mask(module, mask):
+            if number is not None and abs(number) >= _LARGEST and _is_mask(module, mask):
                 message = (
                     f"`{module.code(literal)}` is infinite in half precision, which holds no more than 65504"
                 )
@@ -38,7 +38,7 @@ def _runs_half(module: Module) -> bool:
     """Whether a file turns tensors or modules into half precision: a mention in a comparison is none."""
     tree = module.tree
     for call in tree.all(cst.Call):
-        if method(call) == "half" and isinstance(call.func, cst.Attribute) and not call.args:
+        if called_name(call) == "half" and isinstance(call.func, cst.Attribute) and not call.args:
             return True
         if any(module.qualified(arg.value) in _HALVES for arg in call.args):
             return True
@@ -54,7 +54,7 @@ def _is_mask(module: Module, node: Node) -> bool:
 
 
 def _fix(literal: Node, number: float) -> Fix | None:
-    """A number that half precision holds and that no score outweighs."""
+    """A number that half precision holds and that is far below the scores of attention."""
     if not isinstance(literal, (cst.UnaryOperation, cst.Float, cst.Integer)):
         return None
     return Fix("use a number that half precision holds", (replace(literal, "-1e4" if number < 0 else "1e4"),))

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
-    r"\bbackward\(|\w*scaler\(",
+    r"backward\(|scaler\(",
+    r"\bbackward\(|scaler\(",
     r"\b(?:sqrt|acos|arccos|asin|arcsin)\(|\*\*\s*\(?(?:0?\.5|1\s*/\s*2)|\bpow\([^)\n]*(?:0?\.5|1\s*/\s*2)",
 )
 
@@ -63,7 +64,9 @@ def _can_be_zero(module: Module, name: str, operand: cst.BaseExpression) -> bool
     """Whether nothing keeps an operand from where the gradient is undefined, and its form says that it gets there."""
     tree = module.tree
     origin = module.kinds.origin(operand)
-    if any(method(call) in _GUARDS for call in tree.within(origin, cst.Call)) or _has_epsilon(module, origin):
+    if any(called_name(call) in _GUARDS for call in tree.within(origin, cst.Call)) or _has_epsilon(
+        module, origin
+    ):
         return False
     return name != "sqrt" or _is_zeroable(module, origin)
 
@@ -80,8 +83,8 @@ def _is_zeroable(module: Module, node: Node) -> bool:
         for part in tree.within(node, cst.BinaryOperation)
     )
     powers = any(
-        method(call) in _ZEROABLE
-        or (method(call) == "pow" and call.args and module.number(call.args[-1].value) == 2.0)
+        called_name(call) in _ZEROABLE
+        or (called_name(call) == "pow" and call.args and module.number(call.args[-1].value) == 2.0)
         for call in tree.within(node, cst.Call)
     )
     return squares or powers

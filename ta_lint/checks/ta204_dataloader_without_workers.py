@@ -7,7 +7,10 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loaders import Loader
 
-NEEDS = (r"\bDataLoader\b",)
+NEEDS = (
+    r"DataLoader",
+    r"\bDataLoader\b",
+)
 
 _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.dict", "builtins.range"})

@@ -9,7 +9,7 @@ from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node, argument
 
-NEEDS = (r"\bDataLoader\b", r"\bnon_blocking\s*=\s*True")
+NEEDS = (r"non_blocking", r"DataLoader", r"\bDataLoader\b", r"\bnon_blocking\s*=\s*True")
 
 # Devices to which nothing is copied, or whose copies pinned memory does not help.
 _NO_CUDA = ("cpu", "mps", "meta", "xla")
@@ -18,18 +18,16 @@ _NO_CUDA = ("cpu", "mps", "meta", "xla")
 def check(module: Module) -> Iterator[Suspicion]:
     if module.loaders.replaced:
         return
+    copies: dict[tuple[Loader, ...], list[cst.Call]] = {}
     for call in module.tree.all(cst.Call):
-        if not _copies_without_blocking(call, module):
-            continue
-        loaders = _loaders_of(call, module)
+        loaders = _loaders_of(call, module) if _copies_without_blocking(call, module) else ()
         if loaders and all(_is_unpinned(loader, module) for loader in loaders):
-            message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
-            yield Suspicion(
-                call,
-                message,
-                related=tuple((loader.call, "the loader is made here") for loader in loaders),
-                fix=_fix(loaders),
-            )
+            copies.setdefault(loaders, []).append(call)
+    for loaders, calls in copies.items():
+        message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
+        made = tuple((loader.call, "the loader is made here") for loader in loaders)
+        others = tuple((call, "so does this copy") for call in calls[1:])
+        yield Suspicion(calls[0], message, related=made + others, fix=_fix(loaders))
 
 
 def _copies_without_blocking(call: cst.Call, module: Module) -> bool:

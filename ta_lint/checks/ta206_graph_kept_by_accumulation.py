@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, call_method
-from ta_lint.facts.loops import Region, method
+from ta_lint.facts.loops import Region
 from ta_lint.facts.tree import Node, argument, dotted
 
 NEEDS = (r"backward\s*\(", r"\+=|\.append\(|(\b\w[\w.]{0,80})\s*=\s*(?:\1\s*\+|.{0,200}\+\s*\1\b)")
@@ -124,7 +125,7 @@ def _repeats(module: Module, found: Accumulation) -> bool:
 def _is_live(module: Module, found: Accumulation) -> bool:
     """Whether a graph is recorded where a sum is formed; a list keeps what it gets in any case."""
     return found.is_list or not any(
-        isinstance(item.item, cst.Call) and method(item.item) in _WITHOUT_GRADIENT
+        isinstance(item.item, cst.Call) and called_name(item.item) in _WITHOUT_GRADIENT
         for block in module.tree.ancestors(found.statement)
         if isinstance(block, cst.With)
         for item in block.items
@@ -186,7 +187,7 @@ def _starts_of_attribute(module: Module, name: str, found: Accumulation) -> list
     values = module.classes.attribute(klass, name) if klass is not None else []
     own = (found.statement, getattr(found.statement, "value", None))
     starts = [value for value in values if value not in own and not isinstance(value, cst.AugAssign)]
-    called = {method(call) for call in tree.own(found.region, cst.Call)}
+    called = {called_name(call) for call in tree.own(found.region, cst.Call)}
     homes = [tree.home(start) for start in starts]
     in_pass = any(isinstance(home, cst.FunctionDef) and home.name.value in called for home in homes)
     return [] if in_pass or any(tree.contains(found.region, start) for start in starts) else starts
@@ -218,7 +219,7 @@ def _is_emptied(module: Module, found: Accumulation) -> bool:
         if name in mentioned and tree.statement(target) is not found.statement:
             return True
     return any(
-        method(call) in _EMPTIES
+        called_name(call) in _EMPTIES
         and isinstance(call.func, cst.Attribute)
         and any(dotted(part) == name for part in tree.within(call.func.value, cst.Name, cst.Attribute))
         for call in tree.own(found.region, cst.Call)

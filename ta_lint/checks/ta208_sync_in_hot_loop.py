@@ -1,19 +1,22 @@
 """TA208: `.item()` and its like in every step of a training loop let the CPU wait for the accelerator."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion, TrainingLoop
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import FUNCTIONS, Node, dotted
 
 # A loop that trains, and code for an accelerator.
+# Where nothing names a device, all of it runs on the CPU and nothing waits.
+_DEVICE = r"\bcuda\b|\.to\(|\bdevice\b|\bAccelerator\b|\bFabric\b"
 NEEDS = (
     r"\.backward\s*\(",
     r"\.step\s*\(",
     r"\.(?:item|tolist|cpu)\(\)|\bfloat\(|\bprint\(",
-    r"\bcuda\b|\.to\(|\bdevice\b|\bAccelerator\b|\bFabric\b",
+    _DEVICE,
 )
 
 _READS = frozenset({"item", "tolist", "cpu"})
@@ -21,6 +24,8 @@ _PRINTS = frozenset({"builtins.print", "builtins.float"})
 
 
 def check(module: Module) -> Iterator[Suspicion]:
+    if re.search(_DEVICE, module.source.text) is None:
+        return
     seen: set[Node] = set()
     for loop in module.training_loops:
         losses = _losses(loop, module)
@@ -61,7 +66,7 @@ def _detached(node: Node) -> Node | None:
     while (
         isinstance(node, cst.Call)
         and isinstance(node.func, cst.Attribute)
-        and method(node) in ("detach", "mean", "sum")
+        and called_name(node) in ("detach", "mean", "sum")
     ):
         node = node.func.value
     return node if isinstance(node, (cst.Name, cst.Attribute)) else None

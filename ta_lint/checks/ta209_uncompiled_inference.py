@@ -9,6 +9,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
+    r"no_grad|inference_mode",
     r"\.eval\(\)",
     r"\b(?:no_grad|inference_mode)\b",
     r"^[ \t]*(?:async )?(?:for|while)\b",

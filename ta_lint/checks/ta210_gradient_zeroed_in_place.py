@@ -6,8 +6,9 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, remove_argument
+from ta_lint.facts.tree import is_name
 
-NEEDS = (r"\bzero_grad\s*\(", r"\bset_to_none\s*=\s*False\b")
+NEEDS = (r"set_to_none", r"zero_grad", r"\bzero_grad\s*\(", r"\bset_to_none\s*=\s*False\b")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -25,7 +26,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _keeps_tensors(arg: cst.Arg) -> bool:
     named = arg.keyword is not None and arg.keyword.value == "set_to_none"
-    return named and isinstance(arg.value, cst.Name) and arg.value.value == "False"
+    return named and is_name(arg.value, "False")
 
 
 def _reads_gradients(module: Module) -> bool:

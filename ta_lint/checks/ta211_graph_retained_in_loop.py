@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, remove_argument
-from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.loops import Loop
 from ta_lint.facts.passes import What
 from ta_lint.facts.tree import Node
 
@@ -16,6 +17,8 @@ NEEDS = (r"retain_graph\s*=\s*True", r"backward\s*\(", r"\bfor\b|\bwhile\b")
 _DIFFERENTIATES = frozenset(
     {"grad", "gradcheck", "jacobian", "hessian", "vjp", "jvp", "register_hook", "penalty"}
 )
+
+_COMPUTED = (cst.BinaryOperation, cst.Subscript, cst.Dict)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -29,7 +32,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if (
             kept is None
             or not loops
-            or method(backward) != "backward"
+            or called_name(backward) != "backward"
             or module.boolean(kept.value) is not True
         ):
             continue
@@ -45,7 +48,7 @@ def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
     """Whether a pass goes back through graphs once, and steps, so that it is training and nothing else."""
     events = module.passes.events(loop.body)
     others = [event for event in events if event.what is What.BACKWARD and event.call is not backward]
-    differentiates = any((method(event.call) or "") in _DIFFERENTIATES for event in events)
+    differentiates = any((called_name(event.call) or "") in _DIFFERENTIATES for event in events)
     steps = any(module.loops.step(call) is not None for call in module.tree.own(loop.body, cst.Call))
     creates = any(arg.keyword and arg.keyword.value == "create_graph" for arg in backward.args)
     return steps and not others and not differentiates and not creates
@@ -53,28 +56,36 @@ def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
 
 def _is_built_anew(module: Module, backward: cst.Call, loop: Loop) -> bool:
     """Whether all that the loss comes from is bound in the pass, or before the loop to something without a graph."""
-    loss = backward.func.value if isinstance(backward.func, cst.Attribute) else None
-    if not isinstance(loss, cst.Name):
+    if not isinstance(backward.func, cst.Attribute):
         return False
     seen: set[Node] = set()
-    pending: list[Node] = [loss]
+    pending: list[Node] = [_loss(backward.func.value)]
     calls_model = False
     while pending:
         node = pending.pop()
         for name in module.tree.within(node, cst.Name):
-            for binding in module.names.bindings(name):
+            last = module.names.definition(name)
+            for binding in [last] if last is not None else module.names.bindings(name):
                 if binding.node in seen:
                     continue
                 seen.add(binding.node)
                 inside = module.tree.contains(loop, binding.node)
                 if not inside and not _has_no_graph(module, binding.value, name):
                     return False
+                if isinstance(binding.value, _COMPUTED) and not inside:
+                    pending.append(binding.value)
                 if inside and binding.value is not None and binding.how in ("assign", "unpack", "augment"):
                     if binding.how != "augment" and _carries(module, binding.value, name, loop):
                         return False
                     pending.append(binding.value)
                     calls_model = calls_model or bool(module.tree.within(binding.value, cst.Call))
     return calls_model
+
+
+def _loss(start: Node) -> Node:
+    """The loss itself of `scaler.scale(loss)`."""
+    scales = isinstance(start, cst.Call) and called_name(start) == "scale" and len(start.args) == 1
+    return start.args[0].value if scales and isinstance(start, cst.Call) else start
 
 
 def _carries(module: Module, value: Node, name: cst.Name, loop: Loop) -> bool:
@@ -90,11 +101,13 @@ def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
     """
     if module.passes.acts_as_model(name) or value is None:
         return True
+    if isinstance(value, _COMPUTED):  # if its parts have none
+        return all(_has_no_graph(module, call, name) for call in module.tree.within(value, cst.Call))
     if isinstance(value, cst.Call):
         qualified = module.qualified(value.func)
         if qualified is not None:
             return "requires_grad" not in module.code(value)
-        return not module.passes.acts_as_model(value.func) and method(value) not in (
+        return not module.passes.acts_as_model(value.func) and called_name(value) not in (
             "forward",
             "encode",
             "embed",

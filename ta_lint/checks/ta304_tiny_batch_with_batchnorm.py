@@ -11,7 +11,14 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.loaders import Loader, Pass
 from ta_lint.facts.tree import Node, dotted
 
-NEEDS = (r"\bBatchNorm1d\b", r"\bLinear\b", r"\bbackward\s*\(", r"\bDataLoader\b|\btorch\.rand")
+NEEDS = (
+    r"BatchNorm1d",
+    r"backward",
+    r"\bBatchNorm1d\b",
+    r"\bLinear\b",
+    r"\bbackward\s*\(",
+    r"\bDataLoader\b|\btorch\.rand",
+)
 
 _TOO_FEW = 8  # the run's limit
 _RESHAPES = frozenset(

@@ -7,9 +7,9 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.tree import Node, argument, is_name
 
-NEEDS = (r"\bDataLoader\b", r"\bBatchNorm[123]d\b", r"\b(?:backward|step)\s*\(")
+NEEDS = (r"DataLoader", r"BatchNorm", r"\bDataLoader\b", r"\bBatchNorm[123]d\b", r"\b(?:backward|step)\s*\(")
 
 _NORMS = ("torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d")
 
@@ -89,5 +89,5 @@ def _fix(loader: Loader) -> Fix | None:
     if given is None:
         edit = add_argument(loader.call, "drop_last=True")
     else:
-        edit = replace(given, "True") if isinstance(given, cst.Name) and given.value == "False" else None
+        edit = replace(given, "True") if is_name(given, "False") else None
     return Fix("drop the last batch", (edit,)) if edit is not None else None

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node
+from ta_lint.facts.tree import Node, attribute_of_self
 
 NEEDS = (
+    r"__getitem__",
+    r"default_rng\(|RandomState\(|Random\(|Generator\(",
     r"\b__getitem__\b",
     r"\bself\.\w+\s*=\s*[\w.]*\b(?:default_rng|RandomState|Random|Generator)\(",
 )
@@ -58,14 +60,7 @@ def _generator(assign: cst.Assign, module: Module) -> str | None:
         value = value.func.value  # torch.Generator().manual_seed(0)
     if not isinstance(value, cst.Call) or module.qualified(value.func) not in _GENERATORS:
         return None
-    return _of_self(target)
-
-
-def _of_self(node: Node) -> str | None:
-    on_self = (
-        isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
-    )
-    return node.attr.value if isinstance(node, cst.Attribute) and on_self else None
+    return attribute_of_self(target)
 
 
 def _draw(name: str, getitem: cst.FunctionDef, module: Module) -> Node | None:
@@ -80,7 +75,7 @@ def _draw(name: str, getitem: cst.FunctionDef, module: Module) -> Node | None:
             attribute
             for function in reached
             for attribute in module.tree.within(function, cst.Attribute)
-            if _of_self(attribute) == name and _is_draw(attribute, module)
+            if attribute_of_self(attribute) == name and _is_draw(attribute, module)
         ),
         None,
     )
@@ -109,6 +104,6 @@ def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module:
     return seeded or any(
         isinstance(target.target, cst.Attribute)
         and target.target.attr.value == name
-        and _of_self(target.target) is None
+        and attribute_of_self(target.target) is None
         for target in module.tree.all(cst.AssignTarget)
     )

@@ -10,7 +10,14 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node
 
-NEEDS = (r"\bIterableDataset\b", r"\bdef __iter__\b", r"\bnum_workers\b", r"\bDataLoader\b")
+NEEDS = (
+    r"IterableDataset",
+    r"num_workers",
+    r"\bIterableDataset\b",
+    r"\bdef __iter__\b",
+    r"\bnum_workers\b",
+    r"\bDataLoader\b",
+)
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 
@@ -71,13 +78,19 @@ def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: Module) 
 def _sources(iterates: cst.FunctionDef, module: Module) -> Iterator[Node]:
     """What `__iter__` goes over, or hands on as its iterator."""
     for loop in module.tree.own(iterates, cst.For):
-        if module.tree.own(loop, cst.Yield):
+        if module.tree.own(loop, cst.Yield) and _uses_items(loop, module):
             yield loop.iter
     for leave in module.tree.own(iterates, cst.Return):
         if leave.value is not None:
             yield leave.value
     for given in module.tree.own(iterates, cst.From):
         yield given.item
+
+
+def _uses_items(loop: cst.For, module: Module) -> bool:
+    """Whether the samples have to do with what a loop goes over: `for _ in range(n)` only counts them."""
+    names = {name.value for name in module.tree.within(loop.target, cst.Name)}
+    return any(name.value in names for name in module.tree.within(loop.body, cst.Name))
 
 
 def _is_whole(node: Node, module: Module, depth: int) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import FUNCTIONS, Node, argument
+from ta_lint.facts.tree import FUNCTIONS, Node, argument, attribute_of_self
 
-NEEDS = (r"\bworker_init_fn\s*=", r"\bseed")
+NEEDS = (r"worker_init_fn", r"\bworker_init_fn\s*=", r"\bseed")
 
 _DEPTH = 5
 
@@ -56,9 +56,8 @@ def _function(given: Node, module: Module) -> Function | None:
         node = bindings[0].node if len(bindings) == 1 else None
         return node if isinstance(node, cst.FunctionDef) else None
     klass = module.tree.enclosing(origin, cst.ClassDef)
-    if klass is None or not isinstance(origin, cst.Attribute) or not isinstance(origin.value, cst.Name):
-        return None
-    return module.classes.method(klass, origin.attr.value) if origin.value.value == "self" else None
+    name = attribute_of_self(origin)
+    return module.classes.method(klass, name) if klass is not None and name is not None else None
 
 
 def _has_one_worker(call: cst.Call, module: Module) -> bool:

@@ -9,7 +9,13 @@ from ta_lint.facts.edits import Fix, insert_line_before
 from ta_lint.facts.loaders import Loader, Pass
 from ta_lint.facts.tree import Node, argument, spreads
 
-NEEDS = (r"\bDistributedSampler\s*\(", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
+NEEDS = (
+    r"DistributedSampler",
+    r"DataLoader",
+    r"\bDistributedSampler\s*\(",
+    r"\bDataLoader\b",
+    r"\b(?:backward|step)\s*\(",
+)
 
 _SHUFFLE = 3  # DistributedSampler(dataset, num_replicas, rank, shuffle, ...)
 

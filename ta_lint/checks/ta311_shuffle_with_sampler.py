@@ -9,7 +9,7 @@ from ta_lint.facts.edits import Fix, remove_argument
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node
 
-NEEDS = (r"\bDataLoader\b", r"sampler\b", r"\bTrue\b")
+NEEDS = (r"DataLoader", r"sampler", r"\bDataLoader\b", r"sampler\b", r"\bTrue\b")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, add_argument
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import argument, spreads
 
 NEEDS = (
+    r"pad_sequence\(|padding_idx",
     r"\bcross_entropy\(|\bCrossEntropyLoss\(|\bnll_loss\(|\bNLLLoss\(",
     r"\bpad_sequence\(|\bpadding_idx\s*=",
     r"\b(?:view|reshape|flatten|transpose|permute)\(",
@@ -49,7 +50,7 @@ def _padding(module: Module) -> str | None:
         if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence":
             value = argument(call, "padding_value", 2)
             found.add(module.code(value) if value is not None else "0")
-        elif method(call) == "Embedding" and (index := argument(call, "padding_idx", 2)) is not None:
+        elif called_name(call) == "Embedding" and (index := argument(call, "padding_idx", 2)) is not None:
             found.add(module.code(index))
     numbers = {text for text in found if text.lstrip("-").replace(".", "", 1).isdigit()}
     if len(found) != 1 or len(numbers) != 1:
@@ -63,7 +64,7 @@ def _is_over_tokens(module: Module, call: cst.Call) -> bool:
     scores, target = argument(call, "input", 0), argument(call, "target", 1)
     return (
         all(
-            isinstance(origin := module.kinds.origin(value), cst.Call) and method(origin) in _FLATTENS
+            isinstance(origin := module.kinds.origin(value), cst.Call) and called_name(origin) in _FLATTENS
             for value in (scores, target)
             if value is not None
         )

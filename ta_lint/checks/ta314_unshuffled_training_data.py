@@ -8,9 +8,9 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node
+from ta_lint.facts.tree import Node, is_name
 
-NEEDS = (r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
+NEEDS = (r"DataLoader", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 _INDEXED = re.compile(
@@ -69,5 +69,5 @@ def _fix(loader: Loader) -> Fix | None:
     if given is None:
         edit = add_argument(loader.call, "shuffle=True")
     else:
-        edit = replace(given, "True") if isinstance(given, cst.Name) and given.value == "False" else None
+        edit = replace(given, "True") if is_name(given, "False") else None
     return Fix("shuffle the samples", (edit,)) if edit is not None else None

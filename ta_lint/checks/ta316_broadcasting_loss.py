@@ -21,6 +21,8 @@ _REFUSING = {
     "torch.nn.BCEWithLogitsLoss": "torch.nn.functional.binary_cross_entropy_with_logits",
 }
 NEEDS = (
+    r"Linear\([^\n]*\b1\s*[,)]",
+    r"Loss\b|_loss\b|binary_cross_entropy",
     r"\b(?:MSELoss|L1Loss|HuberLoss|BCELoss|BCEWithLogitsLoss|mse_loss|l1_loss|huber_loss|binary_cross_entropy\w*)\b",
     r"\bLinear\([^\n]*\b1\s*[,)]",
 )

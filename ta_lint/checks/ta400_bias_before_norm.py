@@ -9,17 +9,25 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.chains import Link
 from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.facts.tree import argument, is_name, spreads
 
+_WITH_BIAS = rf"\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))"
 NEEDS = (
+    r"Norm1d\(|Norm2d\(|Norm3d\(|SyncBatchNorm\(",
     r"\b(?:Lazy)?(?:BatchNorm[123]d|SyncBatchNorm|InstanceNorm[123]d)\(",
-    rf"\b(?:Conv(?:Transpose)?[123]d|Linear)\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))",
+    # a linear layer has `BatchNorm1d` behind it
+    (
+        rf"\bConv(?:Transpose)?[123]d{_WITH_BIAS}",
+        rf"\A(?=[\s\S]*BatchNorm1d\()[\s\S]*\bLinear{_WITH_BIAS}",
+    ),
 )
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
 _LINEAR = re.compile(r"torch\.nn\.(?:Lazy)?Linear")
 _NORM = re.compile(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
 _FLAT_NORM = re.compile(r"torch\.nn\.(?:Lazy)?BatchNorm1d")
+
+_OF_NORMS_ALONE = re.compile(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -68,8 +76,24 @@ def _width(module: Module, call: cst.Call, keyword: str, position: int) -> float
 
 def _fix(module: Module, link: Link) -> Fix | None:
     """`bias=False`, where no other code reads the bias."""
-    if link.mentions:
+    if link.mentions or any(_needs_a_layers_bias(module, read) for read in module.tree.all(cst.Attribute)):
         return None
     bias = _bias(module, link.first)
     edit = replace(bias, "False") if bias is not None else add_argument(link.first, "bias=False")
     return Fix("leave the bias out", (edit,)) if edit is not None else None
+
+
+def _needs_a_layers_bias(module: Module, read: cst.Attribute) -> bool:
+    """Whether `m.bias` is used of a layer that stands for many, as in an initialisation, without asking if there is one."""
+    if read.attr.value != "bias" or is_name(read.value, "self"):
+        return False
+    tests = [
+        module.code(guard.test)
+        for guard in module.tree.ancestors(read)
+        if isinstance(guard, cst.If) and module.tree.contains(guard.body, read)
+    ]
+    return not any("bias" in test or _OF_NORMS_ALONE.search(test) for test in tests) and not any(
+        module.tree.contains(guard.test, read)
+        for guard in module.tree.ancestors(read)
+        if isinstance(guard, (cst.If, cst.IfExp))
+    )

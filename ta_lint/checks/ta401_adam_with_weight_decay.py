@@ -8,12 +8,17 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.tree import argument, spreads
 
-NEEDS = (r"\bAdam(?: ?\(|\s+as\b|[ \t]*$)",)  # called, imported or given another name
+NEEDS = (
+    r"Adam",
+    r"\bAdam(?: ?\(|\s+as\b|[ \t]*$)",
+)  # called, imported or given another name
 
 _WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
     for call in module.calls_to("torch.optim.Adam"):
         if spreads(call) or argument(call, "decoupled_weight_decay") is not None:
             continue

@@ -11,6 +11,8 @@ from ta_lint.facts.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
 NEEDS = (
+    r"parameters\(\)",
+    r"optim",
     r"weight_decay",
     r"AdamW\s*\((?:[^()]|\([^()]*\))*\bweight_decay\b|[\"']weight_decay[\"']\s*:\s*0|\bweight_decay\s*=\s*0\.?0?\b",
     r"\.(?:named_)?parameters\(\)",

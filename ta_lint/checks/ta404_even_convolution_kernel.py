@@ -9,11 +9,15 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument, spreads
 
-# A convolution with an even number as its third argument, or by keyword.
+# A convolution with padding, and an even number as its third argument, or by keyword.
+_ARGUMENT = r"(?:[^(),]|\((?:[^()]|\([^()]*+\))*+\))*+,"
+_PADDING = rf"(?={SOME_ARGUMENTS}\bpadding *=|(?:{_ARGUMENT}){{3}}[^=,()]*[,()])"
+_EVEN = r"(?:[(\[]\s*(?:\d+,\s*){0,2})?\d*[02468]\s*[,)\]]"
 NEEDS = (
+    r"Conv1d\(|Conv2d\(|Conv3d\(",
     (
-        rf"\b(?:Lazy)?Conv[123]d\({SOME_ARGUMENTS}"
-        r"(?:\bkernel_size *= *|,\s*)(?:\(\s*(?:\d+,\s*){0,2})?\d*[02468]\b"
+        rf"Conv(?:(?<!\wConv)|(?<=\bLazyConv))[123]d\({_PADDING}"
+        rf"(?:(?:(?<=yConv[123]d\()|{_ARGUMENT}\s*){_ARGUMENT}\s*{_EVEN}|{SOME_ARGUMENTS}\bkernel_size *= *{_EVEN})"
     ),
 )
 

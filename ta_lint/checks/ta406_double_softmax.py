@@ -8,6 +8,7 @@ from ta_lint.facts.edits import Fix, unwrap
 from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
+    r"cross_entropy|CrossEntropyLoss",
     r"\b(?:cross_entropy|CrossEntropyLoss)\b",
     r"\b(?:softmax|sigmoid|expit|Softmax|Softmax2d|Sigmoid)\b",
 )

@@ -10,6 +10,7 @@ from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
+    r"nll_loss|NLLLoss",
     r"\b(?:nll_loss|NLLLoss)\b",
     r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
 )

@@ -9,6 +9,7 @@ from ta_lint.facts.edits import Fix, unwrap
 from ta_lint.facts.tree import argument
 
 NEEDS = (
+    r"binary_cross_entropy|BCE",
     r"\b(?:binary_cross_entropy(?:_with_logits)?|BCE(?:WithLogits)?Loss)\b",
     (
         r"\b(?:softmax|log_softmax|sigmoid|logsigmoid|expit|relu|tanh|linear|Softmax|LogSoftmax|Softmax2d|Sigmoid|LogSigmoid|"

@@ -6,6 +6,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import argument
 
 NEEDS = (
+    r"kl_div|KLDivLoss",
     r"\b(?:kl_div|KLDivLoss)\b",
     r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
 )

@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.containers import Container
 from ta_lint.facts.edits import Fix, replace, wrap
+from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.facts.tree import Node
 
 # Most files with modules hold none in a container: what is assigned must hold a call that could make a layer, or be
@@ -18,12 +19,12 @@ _MAKES = (
     r"\b(?:deepcopy|models\.\w+|create_model|from_pretrained)\()"
 )
 _BUILTIN = r"(?:list|tuple|dict|(?:\w+\.)?(?:OrderedDict|defaultdict))\("
-_LITERAL = rf"(?:[\[{{][^\]}}]*?|\(\s*+|{_BUILTIN}[^)]*?){_MAKES}"
-_ADDS = r"(?:\.(?:append|extend|insert|update)\(|\[.*\] *= *| *\+= *)\s*+[^\n]{0,30}?"
-_FILLED = rf"(?:[\[{{]|{_BUILTIN})(?:.*+\n){{0,300}}?.*?\bself\.\1{_ADDS}(?:{_MAKES}|\w+\))"
+_LITERAL = rf"(?:(?:[\[{{][^\]}}]*?|{_BUILTIN}[^)]*?){_MAKES}|\(\s*+[\w.]*?{_MAKES}{ARGUMENTS}\)\s*,)"
+_ADDS = r"(?:\.(?:append|extend|insert|update)\(|\[.*\] *= *| *\+= *)\s*+"
+_FILLED = rf"(?:[\[{{]|{_BUILTIN})(?:.*+\n){{0,300}}?.*?\bself\.\1{_ADDS}(?:[^\n]{{0,30}}?{_MAKES}|(?:\w+, *)?\w+\))"
 _COMMA = r"[\w.]+\(.*\), *+(?:#.*)?$"
-_LOCAL = rf"^ ++(\w++){_IS}(?:[\[{{]|list\(|dict\()(?:.*+\n){{1,60}}? ++self\.\w++{_IS}\2 *+(?:#.*)?$"
-NEEDS = (rf"self\.(\w+){_IS}(?:{_LITERAL}|{_FILLED}|{_COMMA})|{_LOCAL}",)
+_LOCAL = rf"^ ++(\w++){_IS}(?:[\[{{]|list\(|dict\()(?:.*+\n){{1,60}}? ++self\.\w++{_IS}\1 *+(?:#.*)?$"
+NEEDS = ((rf"self\.(\w+){_IS}(?:{_LITERAL}|{_FILLED}|{_COMMA})", _LOCAL),)
 
 _TAKE_ANY_SEQUENCE = (
     "builtins.enumerate",

@@ -14,12 +14,11 @@ _LAYER = (
     r"Sequential|Parameter)\("
 )
 NEEDS = (
+    r"Module",
+    r"def forward\(",
     r"\bModule\b",
-    rf"^[ \t]+def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()",
+    rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()",
 )
-
-# What sets the values of a layer, so that it is no fresh one: `conv.weight.data = kernel`.
-_SETS = frozenset("bias copy_ data load_state_dict requires_grad_ state_dict weight".split())
 
 
 def check(module: Module) -> Iterator[Suspicion]:

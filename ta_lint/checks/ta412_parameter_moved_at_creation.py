@@ -9,7 +9,7 @@ from ta_lint.facts.edits import Anchor, Fix, Replacement, Side, insert_after, wr
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 
 _MOVES = "bfloat16 cpu cuda double float half to type type_as"
-NEEDS = (rf"\bParameter\({SOME_ARGUMENTS}\)\s*\.(?:{_MOVES.replace(' ', '|')})\(",)
+NEEDS = (rf"Parameter\({SOME_ARGUMENTS}\)\s*\.(?:{_MOVES.replace(' ', '|')})\(",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

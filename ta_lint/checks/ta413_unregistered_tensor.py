@@ -8,7 +8,7 @@ import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, replace, wrap
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
 _ANY = _NAMES.replace(" ", "|")
@@ -19,9 +19,10 @@ _USED = (
     r"\b(?:torch|F|functional)\.\w+\([^\n]*\bself\.\1\b)"
 )
 NEEDS = (
+    r"Module",
     r"Module\b",
     (
-        r"^[ \t]+self\.(\w+)[ \t]*=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
+        r"self\.(\w+)[ \t]*=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
         rf"(?!.*Parameter\().*\btorch\.(?:{_ANY})\((?:.*\brequires_grad *= *True|(?!.*(?:\bdevice\b|\bcuda\b|\.to\())[\s\S]*{_USED}))"
     ),
 )
@@ -124,7 +125,7 @@ def _fates(module: Module, klass: cst.ClassDef, name: str) -> set[Fate]:
     """What becomes of the tensor wherever the file has to do with it."""
     fates = set()
     for mention in module.classes.mentions(name):
-        on_self = isinstance(mention.value, cst.Name) and mention.value.value == "self"
+        on_self = is_name(mention.value, "self")
         other = module.tree.enclosing(mention, cst.ClassDef)
         if on_self and (other is None or not module.classes.related(other, klass)):
             continue  # another class's

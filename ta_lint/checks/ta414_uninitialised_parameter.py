@@ -10,9 +10,10 @@ from ta_lint.facts.tree import Node, argument
 
 # A parameter of empty memory, by whose name no later line fills anything.
 NEEDS = (
+    r"Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*(?:empty|Tensor|FloatTensor)\(",
     (
-        r"\bself\.(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*"
-        r"(?:empty|Tensor|FloatTensor)\((?![\s\S]*(?:_\([^\n]*\.\1\b|\.\1(?:\.data)?(?:\.\w+_\(|\[[^\n=]*\] *=)))"
+        r"self\.(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*"
+        r"(?:empty|Tensor|FloatTensor)\((?![\s\S]*?(?:_\([^\n]*\.\1\b|\.\1(?:\.data)?(?:\.\w+_\(|\[[^\n=]*\] *=)))"
     ),
 )
 
@@ -61,6 +62,8 @@ def _is_empty(module: Module, value: Node) -> bool:
     memory = module.kinds.origin(data) if data is not None else None
     if not isinstance(memory, cst.Call) or argument(memory, "device") is not None:
         return False  # `device="meta"` has no memory
+    if any(module.number(arg.value) == 0 for arg in memory.args):
+        return False  # a parameter without values, which shows where the module is
     called = module.qualified(memory.func)
     if called == "torch.empty":
         return isinstance(data, cst.Call)

@@ -17,9 +17,11 @@ _OTHER = (
 _LINE = r"(?:(?!.*(?:\bsuper\b|\.__init__\b))(?![ \t]*(?:def|class|@)).*+\n)"
 _SETS = r"[ \t]+self\.\w+[ \t]*(?::[^=\n]+)?=(?!=)"
 NEEDS = (
+    r"Module",
+    r"__init__",
     r"Module\b",
     (
-        rf"^[ \t]*class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n(?:(?![ \t]*class\b).*+\n)*?[ \t]+def __init__\(.*+\n"
+        rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n(?:(?![ \t]*class\b).*+\n)*?[ \t]+def __init__\(.*+\n"
         rf"{_LINE}*?{_SETS}(?:.*\b(?:[A-Z]\w*|Parameter)\(|(?!.*(?:\bsuper\b|\.__init__\b)).*+\n{_LINE}*+"
         r"(?!.*(?:\bsuper\b|\.__init__\b)))"
     ),

@@ -12,8 +12,19 @@ from ta_lint.facts.tree import argument, spreads
 
 # A call whose arguments do not mention the mode.
 NEEDS = (
-    r"\bModule\b",
-    rf"(?<!self\.)(?<!def )\b(?:alpha_|feature_alpha_)?dropout[123]?d?\((?!{SOME_ARGUMENTS}train)",
+    "Module",
+    # the name comes first, as a search for a literal is fast; it is a function, and neither a method nor defined here
+    tuple(
+        rf"{name}(?<!self\.{name})(?<!def {name})(?<!\w{name})\((?!{SOME_ARGUMENTS}train)"
+        for name in (
+            "dropout",
+            "dropout1d",
+            "dropout2d",
+            "dropout3d",
+            "alpha_dropout",
+            "feature_alpha_dropout",
+        )
+    ),
 )
 
 _DROPOUT = re.compile(r"torch\.nn\.functional\.(dropout[123]?d?)")
@@ -26,6 +37,9 @@ def check(module: Module) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         called = module.qualified(call.func) or ""
         if (function := _DROPOUT.fullmatch(called) or _ALPHA.fullmatch(called)) is None or spreads(call):
+            continue
+        probability = argument(call, "p", 1)
+        if probability is not None and module.number(probability) == 0:
             continue
         if argument(call, "training", 2) is None and module.modes.always_on(call):
             when = "also in evaluation" if _DROPOUT.fullmatch(called) else "nothing, not even in training"

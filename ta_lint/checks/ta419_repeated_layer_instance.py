@@ -13,10 +13,12 @@ from ta_lint.facts.tree import Node
 # A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
 _CLASS = r"\[\s*(?:\w+\.)*[A-Z]\w*\("
 NEEDS = (
-    r"\btorch\b",
+    (r"\)\s*,?\s*\]\s*\*", r"\*\s*\[", r"ModuleList\(", r"Sequential\("),
     (
-        rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*|\*\s*{_CLASS}|"
-        r"\b(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*\w+\s*(?:\]\s*\*|for\s+\w+\s+in\b)"
+        rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
+        rf"\*(?:(?<=[\w)\]] \*)|(?<=[\w)\]]\*))\s*{_CLASS}",
+        r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*\w+\s*\]\s*\*",
+        r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*(\w+)\s*for\s+(?!\1\b)\w+\s+in\b",
     ),
 )
 

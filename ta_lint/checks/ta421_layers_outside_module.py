@@ -11,7 +11,9 @@ from ta_lint.facts.tree import Node
 _BASES = r"(?:\([ \t]*(?:(?:\w+\.)?(?:ABC|Generic\[.*\]|Protocol|object))?[ \t]*\))?"
 _LINES = r"(?:(?![ \t]*class\b).*+\n)*?"
 NEEDS = (
-    rf"^[ \t]*class \w+{_BASES}:.*+\n{_LINES}.*\bself\.\w+[ \t]*=.*\({_LINES}[ \t]+(?:async )?def forward\(",
+    r"def forward\(",
+    r"class ",
+    rf"class \w+{_BASES}:.*+\n{_LINES}.*\bself\.\w+[ \t]*=.*\({_LINES}[ \t]+(?:async )?def forward\(",
 )
 
 # Who asks for the parameters, or moves or saves a layer, knows that nobody else does.

@@ -6,18 +6,35 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.patterns import SOME_ARGUMENTS
+from ta_lint.facts.tree import Node, argument, attribute_of_self
 
+# A variable that is such a leaf, and a change of it in place, each under one name.
+_MADE = r"(?:(?:\w+\.)*Parameter\(|torch\.\w+\([^=]*?(?:=[^=]*?){0,6}requires_grad\s*=\s*True)"
+# A variable that is such a leaf, and below it a change of that variable, or an attribute of `self` under another name.
+_FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
+_MADE = (
+    r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*"
+    rf"(?:Parameter\(|(?:{_FACTORIES})(?:_like)?\((?={SOME_ARGUMENTS}\brequires_grad\s*=\s*True))"
+)
+_CHANGED = (
+    r"(?:\[[^\n]*\])?(?:[ \t]*[-+*/]=|"
+    r"\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\()"
+)
 NEEDS = (
-    r"requires_grad\s*=\s*True|\bParameter\(",
-    r"[-+*/]=|\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\(",
+    (r"Parameter\(", r"requires_grad\s*=\s*True"),
+    (
+        rf"self\.(\w+){_MADE}(?s:.*)self\.\1{_CHANGED}",
+        rf"self\.(\w+){_MADE}(?s:.*)=[ \t]*self\.\1[ \t]*(?:#|\r?$)",
+        rf"^[ \t]*(\w+){_MADE}(?s:.*)\n[^\n]*?\b\1{_CHANGED}",
+    ),
 )
 
 _IN_PLACE = frozenset(
     "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "
     "random_ sub_ uniform_ zero_".split()
 )
-_FACTORY = re.compile(r"torch\.(tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace)(_like)?")
+_FACTORY = re.compile(rf"torch\.({_FACTORIES})(_like)?")
 _EXPECTS = re.compile(r"aises|suppress")
 
 
@@ -42,21 +59,16 @@ def _changes(module: Module) -> Iterator[tuple[Node, Node]]:
         target: Node = statement.target
         while isinstance(target, cst.Subscript):
             target = target.value
-        if isinstance(target, cst.Name) or _is_own(target):
+        if isinstance(target, cst.Name) or attribute_of_self(target) is not None:
             # The statement binds the name itself, so what it held is what the assignment before it gave.
             yield statement, _before(module, statement, target)
     for call in module.tree.all(cst.Call):
         if (
             isinstance(call.func, cst.Attribute)
             and call.func.attr.value in _IN_PLACE
-            and (isinstance(call.func.value, cst.Name) or _is_own(call.func.value))
+            and (isinstance(call.func.value, cst.Name) or attribute_of_self(call.func.value) is not None)
         ):
             yield call, call.func.value
-
-
-def _is_own(node: Node) -> bool:
-    """`self.weight`"""
-    return isinstance(node, cst.Attribute) and dotted(node.value) == "self"
 
 
 def _switches(module: Module, node: Node) -> bool:

@@ -9,7 +9,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
 from ta_lint.facts.tree import Node, dotted
 
-NEEDS = (r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
+NEEDS = (r"optim", r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
 
 _RATES = ("lr", "learning_rate")
 _OF_TORCH = re.compile(r"torch\.optim\.[A-Z]\w*")

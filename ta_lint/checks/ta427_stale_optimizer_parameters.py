@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.parameters import Optimizer
 from ta_lint.facts.tree import Node, argument, dotted
 
@@ -20,7 +20,7 @@ _SWITCHED = (
 NEEDS = (
     r"\.parameters\(\)",
     r"(?i:optim|adam|sgd)[\w.]*\(",
-    rf"\bresize_token_embeddings\(|\bload_state_dict\([^\n]*assign|\bfully_shard\(|{_SWITCHED}|{_NEW}",
+    (r"resize_token_embeddings\(", r"load_state_dict\([^\n]*assign", r"fully_shard\(", _SWITCHED, _NEW),
 )
 
 # What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
@@ -62,7 +62,7 @@ def _is_amended(optimizer: Optimizer, variable: str, module: Module) -> bool:
     """Whether the function builds it again, or gives it parameters afterwards."""
     home = module.tree.home(optimizer.call)
     return any(
-        method(call) == "add_param_group"
+        called_name(call) == "add_param_group"
         or (call is not optimizer.call and module.parameters.builds_optimizer(call))
         or (isinstance(call.func, cst.Attribute) and call.func.attr.value == "prepare")
         for call in module.tree.within(home, cst.Call)
@@ -170,7 +170,7 @@ def _trained(optimizer: Optimizer, variable: str, change: _Change, module: Modul
     uses += [
         call
         for call in tree.own(home, cst.Call)
-        if "train" in (method(call) or "") and any(dotted(arg.value) == variable for arg in call.args)
+        if "train" in (called_name(call) or "") and any(dotted(arg.value) == variable for arg in call.args)
     ]
     around = tree.loops(change.node)
     for use in uses:

@@ -7,13 +7,13 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.tree import Node, argument, dotted, is_name
 
 # An assignment of a generator, perhaps over lines; the name it has is consumed.
 NEEDS = (
     r"parameters\(\)",
     (
-        r"^[ \t]*[\w.]+[ \t]*=[ \t]*"
+        r"\n[ \t]*[\w.]+[ \t]*=[ \t]*"
         r"(?:[\w.]+\.(?:named_)?parameters\(\)[ \t]*(?:[#\r;]|$)|"
         r"(?:filter|map|(?:itertools\.)?chain)?\((?:[^\n]*\n)?[^\n]*\.(?:named_)?parameters\(\))"
     ),
@@ -73,7 +73,7 @@ def _mentions(statement: cst.Assign, target: Variable, module: Module) -> list[V
     klass = module.tree.enclosing(statement, cst.ClassDef)
     if (
         klass is None
-        or not (isinstance(target.value, cst.Name) and target.value.value == "self")
+        or not is_name(target.value, "self")
         or len(module.classes.attribute(klass, target.attr.value)) != 1
     ):
         return []

@@ -6,16 +6,23 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
-    r"(?m:^)[ \t]*[\w.]+[ \t]*=[ \t]*\(?[A-Za-z_][\w.]*(?:\(\)|\.(?:to|cuda|eval|train|requires_grad_)\([^()\n]*\))*\)?[ \t]*(?:#|\r?$)",
     (
-        r"\.load_state_dict\(\s*[\w.]+\.state_dict\(|zip\(\s*[\w.]+\.(?:named_)?(?:parameters|buffers)\(|\.lerp_|"
-        r"(?:soft|hard|polyak|ema|target|moving)\w*\("
+        r"\.load_state_dict\(\s*[\w.]+\.state_dict\(",
+        r"zip\(\s*[\w.]+\.(?:named_)?(?:parameters|buffers)\(",
+        r"soft_?(?:target_?)?(?:[Uu]pdate|[Cc]opy)\w*\(",
+        r"hard_?(?:target_?)?(?:[Uu]pdate|[Cc]opy)\w*\(",
+        r"polyak\w*\(",
+        r"(?:ema|momentum)_(?:target_?)?(?:update|copy)\w*\(",
+        r"update_(?:target|ema|average|momentum|moving)\w*\(",
+        r"sync_(?:target|param|weight)\w*\(",
+        r"copy_(?:target|param|weight)\w*\(",
     ),
+    r"(?m:^)[ \t]*[\w.]+[ \t]*=[ \t]*\(?[A-Za-z_][\w.]*(?:\(\)|\.(?:to|cuda|eval|train|requires_grad_)\([^()\n]*\))*\)?[ \t]*(?:#|\r?$)",
 )
 
 # Functions of other files that move one model towards another.
@@ -49,7 +56,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _updated(module: Module, call: cst.Call) -> Iterator[tuple[Node, Node]]:
     """The models, if any, of which a call copies the second into the first, or goes through both side by side."""
     given = [arg.value for arg in call.args if not arg.star]
-    name = method(call)
+    name = called_name(call)
     if name == "load_state_dict" and isinstance(call.func, cst.Attribute) and given:
         source = _receiver(given[0], "state_dict")
         if source is not None:

@@ -10,6 +10,7 @@ from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.tree import Node, argument, spreads
 
 NEEDS = (
+    r"LSTM\(|GRU\(|RNN\(|MultiheadAttention\(|coderLayer\(",
     r"\b(?:LSTM|GRU|RNN|MultiheadAttention|TransformerEncoderLayer|TransformerDecoderLayer)\(",
     r"\[\s*:\s*,\s*-1|\.(?:shape|size\(\s*\))|\.(?:view|reshape)\(",
 )
@@ -18,7 +19,7 @@ NEEDS = (
 _POSITIONS = {
     "torch.nn.LSTM": 4,
     "torch.nn.GRU": 4,
-    "torch.nn.RNN": 4,
+    "torch.nn.RNN": 5,  # behind `nonlinearity`
     "torch.nn.MultiheadAttention": 8,
     "torch.nn.TransformerEncoderLayer": 6,
     "torch.nn.TransformerDecoderLayer": 6,

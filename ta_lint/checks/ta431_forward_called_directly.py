@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, unwrap
 
-NEEDS = (r"(?<!super\(\))(?<!\bself)\.forward\s*\(",)
+NEEDS = (r"\.forward(?<!super\(\)\.forward)(?<!\bself\.forward)\s*\(",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

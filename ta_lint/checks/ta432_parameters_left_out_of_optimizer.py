@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.parameters import Optimizer
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.tree import Node, attribute_of_self, dotted
 
 # An optimizer of one module, and the construction of another one, which has parameters.
 NEEDS = (
@@ -19,6 +19,8 @@ NEEDS = (
 
 # What may be done with a module that is to be trained.
 _HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero_grad".split())
+# Words of the expression, or of the function, that makes a module which is to stay as it is.
+_KEEPS = frozenset("copy deepcopy eval load_state_dict requires_grad requires_grad_".split())
 _DETACHED = frozenset({"data", "detach", "detach_", "item", "tolist"})
 _FIXED = re.compile(
     r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
@@ -55,13 +57,13 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _is_own(made: cst.Call, module: Module) -> bool:
     """Whether a call makes new trainable parameters, and is no network from elsewhere that may be trained already."""
     call = module.kinds.construction(made)
-    called = module.qualified(call.func) if call is not None else None
-    copied = any(
-        module.qualified(inner.func) in ("copy.deepcopy", "copy.copy")
-        for inner in module.tree.within(made, cst.Call)
-    )
+    if call is None:
+        return False
+    called = module.qualified(call.func)
+    region = made if module.tree.contains(made, call) else module.tree.home(call)
+    kept = any(name.value in _KEEPS for name in module.tree.within(region, cst.Name))
     return (
-        not copied
+        not kept
         and (called is None or called.startswith("torch.nn."))
         and module.parameters.is_trainable(made)
     )
@@ -71,12 +73,7 @@ def _scope(target: Node, module: Module) -> Node | None:
     """Where a variable lives: the function of a name, the class of an attribute of `self`."""
     if isinstance(target, cst.Name):
         return module.tree.home(target)
-    on_self = (
-        isinstance(target, cst.Attribute)
-        and isinstance(target.value, cst.Name)
-        and target.value.value == "self"
-    )
-    return module.tree.enclosing(target, cst.ClassDef) if on_self else None
+    return module.tree.enclosing(target, cst.ClassDef) if attribute_of_self(target) is not None else None
 
 
 def _is_held(path: str, optimizers: list[Optimizer]) -> bool:

@@ -8,7 +8,11 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.gradients import Flow
 from ta_lint.facts.tree import Node, argument, dotted
 
-NEEDS = (r"\bbackward\(|\w*scaler\(", r"\brequires_grad_\((?!\s*False)|\brequires_grad\s*=\s*True")
+NEEDS = (
+    r"backward\(|scaler\(",
+    r"\bbackward\(|scaler\(",
+    r"\brequires_grad_\((?!\s*False)|\brequires_grad\s*=\s*True",
+)
 
 # Functions that make a new tensor of old values.
 _COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 
 NEEDS = (
-    r"\bbackward\(|\w*scaler\(",
+    r"backward\(|scaler\(",
+    r"\bbackward\(|scaler\(",
     (
         r"\b(?:arg(?:max|min|sort)|bincount|ceil|floor|isclose|nonzero|one_hot|round|searchsorted|sign|trunc|max|min|"
         r"median|mode|sort|topk|kthvalue|eq|ne|g[te]|l[te]|bool|byte|int|long)\(|[=!<>]=|[<>]|//"

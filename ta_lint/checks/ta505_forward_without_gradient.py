@@ -1,5 +1,6 @@
 """TA505: what a `backward()` starts from was computed under `no_grad`, so there is no graph to go back through."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,7 +15,14 @@ NEEDS = (r"backward\s*\(", r"no_grad|inference_mode|set_grad_enabled")
 _DEPTH = 6
 
 # Methods and functions that give a leaf, or hide the gradient's way.
-_REQUIRES = frozenset({"requires_grad_", "requires_grad", "retain_grad", "apply"})
+_REQUIRES = frozenset({"requires_grad_", "retain_grad", "apply"})
+
+# Methods whose arguments are devices, types and sizes, and losses whose target is a class.
+_MOVES = frozenset(
+    "bool clone contiguous cpu cuda detach double expand flatten float half int long permute reshape size squeeze to "
+    "transpose type unsqueeze view".split()
+)
+_OF_CLASSES = re.compile(r"torch\.nn\.(functional\.(nll_loss|cross_entropy)|NLLLoss|CrossEntropyLoss)")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -54,7 +62,16 @@ def _start(module: Module, call: cst.Call) -> Node | None:
 def _asks_for_gradient(module: Module, call: cst.Call) -> bool:
     """Whether the function makes leaves of its own, so that a graph may begin at any of its tensors."""
     home = module.tree.home(call)
-    return any(name.value in _REQUIRES for name in module.tree.within(home, cst.Name))
+    if any(name.value in _REQUIRES for name in module.tree.within(home, cst.Name)):
+        return True
+    keywords = (arg.keyword for arg in module.tree.within(home, cst.Arg))
+    targets = (item.target for item in module.tree.within(home, cst.AssignTarget))
+    set_by_hand = any(
+        isinstance(target, cst.Attribute) and target.attr.value == "requires_grad" for target in targets
+    )
+    return set_by_hand or any(
+        keyword is not None and keyword.value == "requires_grad" for keyword in keywords
+    )
 
 
 def _forward(module: Module, node: Node, depth: int) -> Node | None:
@@ -69,6 +86,8 @@ def _is_bare(module: Module, node: Node, depth: int, found: list[Node]) -> bool:
         return False
     if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)):
         return not isinstance(node, cst.UnaryOperation) or _is_bare(module, node.expression, depth, found)
+    if isinstance(node, cst.Tuple):
+        return all(_is_bare(module, element.value, depth, found) for element in node.elements)
     if isinstance(node, cst.BinaryOperation):
         return all(_is_bare(module, side, depth, found) for side in (node.left, node.right))
     if isinstance(node, cst.Subscript):
@@ -103,10 +122,9 @@ def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node])
         found.append(call)
         return True
     qualified = module.qualified(call.func) or ""
-    is_criterion = (made := module.kinds.construction(call.func)) is not None and (
-        (module.qualified(made.func) or "").startswith("torch.nn.")
-        and (module.qualified(made.func) or "").endswith("Loss")
-    )
+    made = module.kinds.construction(call.func)
+    criterion = (module.qualified(made.func) or "") if made is not None else ""
+    is_criterion = criterion.startswith("torch.nn.") and criterion.endswith("Loss")
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
     is_method = receiver is not None and not qualified and not is_criterion
     if is_method and any(
@@ -119,12 +137,16 @@ def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node])
     ):
         return False
     parts: list[Node] = [arg.value for arg in call.args]
+    if _OF_CLASSES.fullmatch(criterion if is_criterion else qualified):
+        parts = parts[:1]
+    elif is_method and isinstance(call.func, cst.Attribute) and call.func.attr.value in _MOVES:
+        parts = []
     parts += [receiver] if is_method and receiver is not None else []
     return all(_is_constant(part) or _is_bare(module, part, depth, found) for part in parts)
 
 
 def _runs_model(module: Module, call: Node) -> bool:
-    return isinstance(call, cst.Call) and module.passes.acts_as_model(call.func)
+    return isinstance(call, cst.Call) and module.passes.acts_as_model(module.passes.called(call))
 
 
 def _is_constant(node: Node) -> bool:

@@ -9,6 +9,7 @@ from ta_lint.facts.edits import Edit, Fix, call_method, replace
 from ta_lint.facts.gradients import Flow
 
 NEEDS = (
+    r"\.numpy\(\)|array\(",
     r"\.numpy\(\)|\b(?:np|numpy)\.as?array\(",
     r"\bnn\b|\btorchvision\b|\btimm\b|\btransformers\b",
 )

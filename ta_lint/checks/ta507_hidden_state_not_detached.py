@@ -12,7 +12,7 @@ from ta_lint.facts.loops import Loop
 NEEDS = (
     r"backward\s*\(",
     # a call that returns what it was given: `output, hidden = rnn(inputs, hidden)`
-    r"(?m:^)[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=\n]*\b\1\b",
+    r"\n[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=\n]*\b\1\b",
 )
 
 _DETACHES = re.compile(r"detach|repackage|\.data\b|truncat")

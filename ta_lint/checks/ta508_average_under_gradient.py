@@ -5,15 +5,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_after
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
-    r"\.(?:named_)?parameters\(",
-    r"\bfor\b",
+    "parameters\\(",
+    r"^[ \t]*for\s[^:\n]+?\sin\s[^:]{0,200}?parameters\(",
+    # what mixes: an entry of a store set anew, and methods
+    (r"\.lerp_\(", r"\)\s*\.add_\(", r"^[ \t]*([\w.]+)\[[^\n]*?\][ \t]*=[^=][\s\S]{0,200}?(?<!\w)\1\["),
     r"(?i)ema|avg|average|shadow|target|tau|decay|momentum|moving|teacher",
-    r"\*|lerp_|\.add_\(",
 )
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -39,7 +40,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _parameters(module: Module, loop: cst.For) -> set[str]:
     """The variables of a loop that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
     iterable = loop.iter
-    if isinstance(iterable, cst.Call) and method(iterable) == "zip":
+    if isinstance(iterable, cst.Call) and called_name(iterable) == "zip":
         names: set[str] = set()
         elements = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
         if len(elements) == len(iterable.args):
@@ -50,7 +51,7 @@ def _parameters(module: Module, loop: cst.For) -> set[str]:
 
 
 def _of_one(module: Module, iterable: Node, target: Node) -> set[str]:
-    name = method(iterable) if isinstance(iterable, cst.Call) else None
+    name = called_name(iterable) if isinstance(iterable, cst.Call) else None
     if name not in _PARAMETERS:
         return set()
     found = [found.value for found in module.tree.within(target, cst.Name)]
@@ -72,18 +73,18 @@ def _taken_in(module: Module, statement: cst.Assign | cst.Expr, sources: set[str
     call = statement.value
     if (
         not isinstance(call, cst.Call)
-        or method(call) not in _MIXES
+        or called_name(call) not in _MIXES
         or not isinstance(call.func, cst.Attribute)
     ):
         return None
     averaged = call.func.value
     if (
         isinstance(averaged, cst.Call)
-        and method(averaged) == "mul_"
+        and called_name(averaged) == "mul_"
         and isinstance(averaged.func, cst.Attribute)
     ):
         averaged = averaged.func.value
-    elif method(call) != "lerp_":
+    elif called_name(call) != "lerp_":
         return None
     stored = isinstance(averaged, cst.Subscript) or dotted(averaged) in sources
     others = sources - {dotted(averaged) or ""}

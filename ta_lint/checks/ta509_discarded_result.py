@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
 from ta_lint.facts.gradients import Flow
+from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.facts.tree import Node, argument, dotted
 
 _NAMES = (
@@ -20,11 +22,17 @@ _FUNCTION_NAMES = (
     "softmax squeeze tanh transpose unsqueeze"
 )
 
+_ANY = "|".join(sorted({*_NAMES.split(), *_FUNCTION_NAMES.split()}))
 NEEDS = (
-    rf"^[ \t]*[\w.]+(?:\[[^\]]*\])?\.(?:{'|'.join(sorted({*_NAMES.split(), *_FUNCTION_NAMES.split()}))})\(",
+    # a statement, and more of the same expression
+    (
+        rf"\n(?<![(\[{{]\n)[ \t]*+\w++(?:\.\w++)*?(?:\[[^\]]*\])?\.(?:{_ANY})\({ARGUMENTS}\)"
+        rf"(?:(?:\.\w+|\[[^\]\n]*\]|\({ARGUMENTS}\))*\.(?:{_ANY})\({ARGUMENTS}\))?[ \t]*(?:[;#\r]|$)"
+    ),
 )
 
 _METHODS = frozenset(_NAMES.split())
+_TIMES = frozenset({"Event", "perf_counter", "synchronize", "time", "timeit"})
 _FUNCTIONS = re.compile(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split())})")
 
 
@@ -36,7 +44,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if not isinstance(call, cst.Call) or module.tree.enclosing(statement, cst.Try) is not None:
             continue
         tensor = _tensor(module, call)
-        if tensor is not None and not _is_made_here(module, tensor):
+        if tensor is not None and not _is_made_here(module, tensor) and not _waits(module, call):
             message = (
                 f"`{module.code(call)}` leaves `{module.code(tensor)}` as it is, and its result is dropped"
             )
@@ -62,6 +70,12 @@ def _is_made_here(module: Module, tensor: Node) -> bool:
             return True
         tensor = tensor.func.value
     return isinstance(tensor, cst.Call)
+
+
+def _waits(module: Module, call: cst.Call) -> bool:
+    """Whether a copy to the CPU is there to wait for the device, in a function that takes the time."""
+    names = {name.value for name in module.tree.within(module.tree.home(call), cst.Name)}
+    return called_name(call) == "cpu" and bool(names & _TIMES)
 
 
 def _fix(module: Module, call: cst.Call, tensor: Node) -> Fix | None:

@@ -18,7 +18,7 @@ NEEDS = (
 
 def check(module: Module) -> Iterator[Suspicion]:
     for loop in module.training_loops:
-        if module.loops.clearing(loop) is Clearing.NEVER:
+        if module.clearings.when(loop) is Clearing.NEVER:
             step = loop.steps[0].call
             message = f"`{module.code(step)}` runs in a loop that never clears gradients"
             related = tuple((repeat, "the loop") for repeat in loop.loops)

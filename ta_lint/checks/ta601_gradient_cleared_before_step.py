@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Step, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, argument, dotted
 
 # A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
@@ -108,7 +108,7 @@ def _keeps_gradients(statement: Node, step: Step, module: Module) -> bool:
     tree = module.tree
     bindings = [b for name in tree.within(step.optimizer, cst.Name)[:1] for b in module.names.bindings(name)]
     return (
-        not any(True for _ in module.loops.gradient_writes(statement))
+        not any(True for _ in module.clearings.writes(statement))
         and not tree.within(statement, cst.Yield, cst.Await)
         and not any(tree.contains(statement, binding.node) for binding in bindings)
         and all(_is_known(call, module) for call in tree.within(statement, cst.Call))
@@ -119,6 +119,6 @@ def _is_known(call: cst.Call, module: Module) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None and qualified.startswith(("torch.", "builtins.")):
         return _COMPUTES_GRADIENTS.fullmatch(qualified) is None
-    if method(call) == "step":  # an agent's or a trainer's may be anything
+    if called_name(call) == "step":  # an agent's or a trainer's may be anything
         return module.loops.step(call) is not None or "sched" in module.code(call.func)
-    return method(call) in _KEEP_GRADIENTS
+    return called_name(call) in _KEEP_GRADIENTS

@@ -13,7 +13,7 @@ NEEDS = (*LOOP_NEEDS, r"grad")
 
 def check(module: Module) -> Iterator[Suspicion]:
     for loop in module.training_loops:
-        if module.loops.clearing(loop) is Clearing.OUTSIDE:
+        if module.clearings.when(loop) is Clearing.OUTSIDE:
             step = loop.steps[0].call
             message = f"`{module.code(step)}` runs in a loop, and gradients are cleared only outside of it"
             related = tuple((repeat, "the loop") for repeat in loop.loops)

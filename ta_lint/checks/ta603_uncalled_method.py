@@ -14,7 +14,10 @@ _METHODS = (
     r"backward|barrier|cpu|cuda|destroy_process_group|empty_cache|eval|ipc_collect|manual_backward|"
     r"reset_peak_memory_stats|step|synchronize|train|unscale_|update|zero_grad"
 )
-NEEDS = (rf"(?:^|[;:])[ \t]*[^\s=#]+\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",)
+NEEDS = (
+    rf"\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",
+    rf"(?:^|[;:])[ \t]*(?:[^\s=#]+|[^\s=#(]+\([^\n#]*\))\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",
+)
 
 _FUNCTIONS = frozenset(
     "torch.cuda.empty_cache torch.cuda.ipc_collect torch.cuda.reset_peak_memory_stats torch.cuda.synchronize "
@@ -73,16 +76,26 @@ def _does_something(attribute: cst.Attribute, module: Module) -> bool:
     if module.qualified(attribute) in _FUNCTIONS or name in _ALWAYS_METHODS:
         return True
     if name in ("cpu", "cuda", "eval", "train"):
-        return _is(receiver, Kind.MODULE, _MODULE_NAME, module)
+        return _is(receiver, Kind.MODULE, _MODULE_NAME, module) or _is_own_method(attribute, module)
     if name == "step":
         is_scheduler = _is(receiver, Kind.SCHEDULER, _SCHEDULER_NAME, module)
         return is_scheduler or module.kinds.is_optimizer(receiver) or module.kinds.is_scaler(receiver)
     return name in ("update", "unscale_") and module.kinds.is_scaler(receiver)
 
 
+def _is_own_method(attribute: cst.Attribute, module: Module) -> bool:
+    """`self.eval` in a class of modules, or in one that defines such a method itself."""
+    klass = module.tree.enclosing(attribute, cst.ClassDef)
+    if klass is None or dotted(attribute.value) != "self":
+        return False
+    own = module.classes.methods(klass).get(attribute.attr.value)
+    return not own.decorators if own is not None else module.classes.derives(klass, "torch.nn.Module")
+
+
 def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: Module) -> bool:
     known = module.kind(receiver)
-    last = (dotted(receiver) or "").rpartition(".")[2]
+    named = receiver.value if isinstance(receiver, cst.Subscript) else receiver
+    last = (dotted(named) or "").rpartition(".")[2]
     return known is kind or (known is None and name.search(last) is not None)
 
 

@@ -6,7 +6,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, Side, move
 from ta_lint.facts.order import Action, Event, Pass
 
-NEEDS = (r"\bclip_?\w*grad\w*\s*\(", r"backward\s*\(", r"\.step\s*\(")
+NEEDS = (r"clip", r"backward", r"\bclip_?\w*grad\w*\s*\(", r"backward\s*\(", r"\.step\s*\(")
 
 _USES_GRADIENTS = (Action.BACKWARD, Action.STEP, Action.CLEAR, Action.UNKNOWN)
 

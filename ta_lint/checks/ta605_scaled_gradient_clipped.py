@@ -8,7 +8,7 @@ from ta_lint.facts.edits import Fix, insert_line_before
 from ta_lint.facts.order import Action, Event, Pass
 from ta_lint.facts.tree import Node, dotted
 
-NEEDS = (r"\bclip_grad\w*\s*\(", r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(")
+NEEDS = (r"clip_grad", r"backward", r"\bclip_grad\w*\s*\(", r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(")
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_after, replace
-from ta_lint.facts.loops import method
 from ta_lint.facts.order import Action, Event, Pass
 from ta_lint.facts.tree import Node, dotted
 
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(step.call, message, related, _step_fix(module, step, backward))
         elif step.scaler is not None and _is_never_updated(module, step, step.scaler):
             scaler = module.code(step.scaler)
-            message = f"`{scaler}.update()` is missing, so the scale never follows the gradients"
+            message = f"`{scaler}.update()` is missing, so the second step raises"
             yield Suspicion(step.call, message, fix=_update_fix(module, step))
 
 
@@ -78,7 +78,9 @@ def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bo
 def _checks_by_hand(module: Module, region: Node) -> bool:
     """Whether gradients are looked at for infinities without the scaler's `step`."""
     names = (name.value for name in module.tree.within(region, cst.Name))
-    looks = (call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(method(call) or ""))
+    looks = (
+        call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(called_name(call) or "")
+    )
     return any("found_inf" in name for name in names) or any(
         _GRADIENTS.search(module.code(arg.value)) for call in looks for arg in call.args
     )
@@ -106,7 +108,7 @@ def _is_never_updated(module: Module, step: Event, scaler: cst.BaseExpression) -
         places.append(klass)
     is_own = len(places) > 1 and module.kind(scaler) is Kind.SCALER
     if not module.tree.loops(step.call) and not is_own:
-        calls = module.loops.calls_of(function) if isinstance(function, cst.FunctionDef) else []
+        calls = module.calls.sites(function) if isinstance(function, cst.FunctionDef) else []
         if not calls or not all(module.tree.loops(call) for call in calls):
             return False
         places += [module.tree.home(call) for call in calls]
@@ -124,10 +126,10 @@ def _may_update(module: Module, place: Node, scaler: str) -> bool:
         return True
     for call in module.tree.within(place, cst.Call):
         is_given = scaler in {dotted(arg.value) for arg in call.args}
-        if is_given and module.loops.callee(call) is None and not _KEEPS.fullmatch(method(call) or ""):
+        if is_given and module.calls.callee(call) is None and not _KEEPS.fullmatch(called_name(call) or ""):
             return True
         is_own = isinstance(call.func, cst.Attribute) and dotted(call.func.value) == scaler
-        if is_own and method(call) not in _SCALER_METHODS:
+        if is_own and called_name(call) not in _SCALER_METHODS:
             return True
     return False
 

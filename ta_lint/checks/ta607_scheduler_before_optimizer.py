@@ -10,14 +10,20 @@ from ta_lint.facts.loops import Region
 from ta_lint.facts.order import Action, Event
 from ta_lint.facts.tree import argument, dotted
 
-NEEDS = (r"[Ss]ched|lr_", r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)")
+NEEDS = (
+    r"\.step",
+    r"sched|Sched|lr_",
+    r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)",
+)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for schedule in module.order.events(Action.SCHEDULE):
-        step = _step_after(module, schedule) if not schedule.call.args else None
+        if schedule.call.args or _is_own(module, schedule):
+            continue
+        step = _step_after(module, schedule)
         if step is not None:
             code = module.code(schedule.call)
             message = (
@@ -26,6 +32,12 @@ def check(module: Module) -> Iterator[Suspicion]:
             edits = move(module.tree, schedule.call, step.place, Side.END) if not step.via else ()
             fix = Fix("step the scheduler after the optimizer", edits) if edits else None
             yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
+
+
+def _is_own(module: Module, schedule: Event) -> bool:
+    """Whether the scheduler's class is of this file: a range test has no first learning rate to lose."""
+    made = module.kinds.construction(schedule.subject)
+    return made is not None and module.classes.local(made.func) is not None
 
 
 def _step_after(module: Module, schedule: Event) -> Event | None:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.loops import Loop
 from ta_lint.facts.order import Action, Event
 from ta_lint.facts.tree import Node, argument, dotted
 
 NEEDS = (
+    r"\.step",
     r"OneCycleLR|get_\w*sched|StepLR|CosineAnnealingLR|ExponentialLR|LinearLR|PolynomialLR",
     r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)",
     r"^[ \t]*for\b",
@@ -62,11 +64,13 @@ def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
 
 def _counts_batches(module: Module, count: Node) -> bool:
     origin = module.kinds.origin(count)
-    if any(method(call) == "len" for call in module.tree.within(origin, cst.Call)):
+    if any(called_name(call) == "len" for call in module.tree.within(origin, cst.Call)):
         return True
     names = module.tree.within(origin, cst.Name) if isinstance(origin, cst.BinaryOperation) else []
     sources = (module.kinds.origin(name) for name in names)
-    return any(method(call) == "len" for source in sources for call in module.tree.within(source, cst.Call))
+    return any(
+        called_name(call) == "len" for source in sources for call in module.tree.within(source, cst.Call)
+    )
 
 
 def _is_per_epoch(module: Module, schedule: Event, loop: Loop) -> bool:
@@ -106,7 +110,7 @@ def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
     if (
         not isinstance(epochs, cst.For)
         or not isinstance(epochs.iter, cst.Call)
-        or method(epochs.iter) != "range"
+        or called_name(epochs.iter) != "range"
     ):
         return False
     stop = dotted(epochs.iter.args[-1].value if len(epochs.iter.args) < 3 else epochs.iter.args[1].value)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.edits import Fix, is_atom, wrap
 from ta_lint.facts.order import Accumulation, Event
 from ta_lint.facts.tree import Node, dotted, spreads
 
@@ -97,7 +97,7 @@ def _is_loss_divided(module: Module, backward: Event, accumulation: Accumulation
                 "torch."
             ):
                 pending.append(node.func.value)
-            if method(node) in ("scale", "scale_loss", "sum", "backward"):
+            if called_name(node) in ("scale", "scale_loss", "sum", "backward"):
                 pending += [arg.value for arg in node.args[:1]]
     return False
 
@@ -114,12 +114,12 @@ def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[
 def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) -> bool:
     """Whether a call may divide by the count: it is given it, or mentions it, or is a wrapper's or a base class's."""
     count = (dotted(accumulation.count) or module.code(accumulation.count)).rpartition(".")[2]
-    name = method(call) or ""
+    name = called_name(call) or ""
     if name in ("div", "div_", "mul", "mul_", "true_divide", "sum", "detach"):
         return True
     if any(found.value == count for arg in call.args for found in module.tree.within(arg, cst.Name)):
         return True
-    function = module.loops.callee(call)
+    function = module.calls.callee(call)
     if function is not None:
         return any(found.value == count for found in module.tree.within(function, cst.Name)) or bool(
             [
@@ -135,7 +135,7 @@ def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) 
 
 
 def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
-    """Divide before the one backward pass, where the loss is a name that nothing else reads later."""
+    """Divide what the one backward pass goes back from; a loss that is logged later stays as it is."""
     backward = accumulation.backwards[0]
     if (
         len(accumulation.backwards) > 1
@@ -143,8 +143,9 @@ def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
         or backward.scaler is not None
     ):
         return None
-    loss, count = backward.subject, module.verbatim(accumulation.count)
-    return Fix(
-        f"divide the loss by `{count}`",
-        (insert_line_before(module.tree, backward.call, f"{loss.value} = {loss.value} / {count}"),),
-    )
+    count = module.verbatim(accumulation.count)
+    divisor = count if is_atom(accumulation.count) or module.number(accumulation.count) else f"({count})"
+    is_argument = isinstance(module.tree.parent[backward.subject], cst.Arg)
+    opening, closing = ("", "") if is_argument else ("(", ")")
+    edits = wrap(backward.subject, opening, f" / {divisor}{closing}")
+    return Fix(f"divide the loss by `{count}`", edits)

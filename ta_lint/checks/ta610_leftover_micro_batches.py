@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops import method
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.order import Accumulation, Action
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
@@ -18,7 +18,7 @@ _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tens
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.loops.framework:
+    if module.loops.framework or module.is_test:
         return
     for accumulation in module.order.accumulations:
         guard, count = accumulation.guard, module.code(accumulation.count)
@@ -35,7 +35,7 @@ def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
     loop, tree = accumulation.loop, module.tree
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Tuple):
         return False
-    calls = {method(call) for call in tree.within(loop.iter, cst.Call)}
+    calls = {called_name(call) for call in tree.within(loop.iter, cst.Call)}
     names = tree.within(loop.iter, cst.Name)
     if "enumerate" not in calls or calls & _NO_EPOCH or not any(_LOADER.search(name.value) for name in names):
         return False

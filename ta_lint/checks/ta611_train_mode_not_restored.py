@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_after, insert_line_before
-from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.loops import Loop
 from ta_lint.facts.passes import Event, Variable, What
 from ta_lint.facts.tree import LOOPS, Node
 
@@ -139,7 +140,7 @@ def _uses(event: Event, model: Variable) -> bool:
 
 def _may_set_mode(module: Module, event: Event, model: Variable) -> bool:
     """Whether a call that this file does not show may put the model into training mode."""
-    name = method(event.call) or ""
+    name = called_name(event.call) or ""
     owner = model[:1] if isinstance(model[0], cst.ClassDef) else model
     on_it = event.subject in ((*model, name), (*owner, name))
     return _MAY_TRAIN.search(name) is not None and (on_it or model in event.given)
@@ -178,7 +179,7 @@ def _is_other_branch(module: Module, switched: Event, event: Event) -> bool:
     return (
         event.what in (What.TRAIN, What.MODE)
         and not module.passes.distinct(event.subject, switched.subject)
-        and module.passes.apart(event.call, switched.call)
+        and module.tree.apart(event.call, switched.call)
     )
 
 

@@ -9,7 +9,7 @@ from ta_lint.facts.edits import Fix, insert_line_before
 from ta_lint.facts.evaluations import Evaluation
 from ta_lint.facts.passes import What
 
-NEEDS = (r"no_grad|inference_mode|set_grad_enabled", r"backward\s*\(", r"\.train\(")
+NEEDS = (r"backward", r"no_grad|inference_mode|set_grad_enabled", r"backward\s*\(", r"\.train\(")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -21,9 +21,9 @@ def check(module: Module) -> Iterator[Suspicion]:
         mode = module.evaluations.mode(evaluation)
         if mode is None or mode[0] is not What.TRAIN:
             continue
-        depends = module.evaluations.depends_on_mode(_model(evaluation))
+        depends = module.evaluations.depends_on_mode(module.passes.called(evaluation.call))
         if depends or (depends is None and _must_depend(module, evaluation)):
-            model = module.code(_model(evaluation))
+            model = module.code(module.passes.called(evaluation.call))
             message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode"
             related = ((mode[1], "the mode is set here"),)
             yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
@@ -44,15 +44,9 @@ def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
     return any("loss" in module.code(item.target).lower() for item in targets)
 
 
-def _model(evaluation: Evaluation) -> cst.BaseExpression:
-    called = evaluation.call.func
-    is_forward = isinstance(called, cst.Attribute) and called.attr.value == "forward"
-    return called.value if is_forward and isinstance(called, cst.Attribute) else called
-
-
 def _fix(module: Module, evaluation: Evaluation) -> Fix:
     """`eval()` before the loop; `train()` for the next pass is there, as the finding shows."""
-    code = f"{module.verbatim(_model(evaluation))}.eval()"
+    code = f"{module.verbatim(module.passes.called(evaluation.call))}.eval()"
     if isinstance(evaluation.region, cst.FunctionDef):
         return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.call, code),))
     return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.region, code),))

@@ -13,7 +13,7 @@ NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None or _freezes(module):
+    if module.is_test or _is_driven(module) or module.recording.freezes(module.tree.root):
         return
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)
@@ -26,10 +26,10 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
 
 
-def _freezes(module: Module) -> bool:
-    """Whether this file turns gradients off by hand, so that there may be no graph."""
-    names = {name.value for name in module.tree.all(cst.Name)}
-    return "requires_grad" in names or "requires_grad_" in names
+def _is_driven(module: Module) -> bool:
+    """Whether a framework may run the evaluation; Fabric leaves the loops, and recording in them, to the user."""
+    names = module.tree.all(cst.Name)
+    return module.loops.framework is not None and not any(name.value == "Fabric" for name in names)
 
 
 def _fix(module: Module, evaluation: Evaluation) -> Fix | None:
@@ -38,6 +38,8 @@ def _fix(module: Module, evaluation: Evaluation) -> Fix | None:
     spelled = module.spelled("torch.no_grad", function)
     if (
         not isinstance(function, cst.FunctionDef)
+        or function.decorators  # `property` and the like: the new one would go around what they make
+        or function.asynchronous is not None  # and around the coroutine, not around what it runs
         or spelled is None
         or module.evaluations.trains(function.body)
     ):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.loops import Loop
 from ta_lint.facts.order import Action
 from ta_lint.facts.tree import Node, dotted
 
@@ -92,7 +93,7 @@ def _builds(module: Module, call: cst.Call) -> bool:
     is_assigned = isinstance(module.tree.parent[call], cst.Assign)
     return is_assigned and (
         module.kind(call) in (Kind.OPTIMIZER, Kind.MODULE)
-        or _BUILDS.fullmatch(method(call) or "") is not None
+        or _BUILDS.fullmatch(called_name(call) or "") is not None
     )
 
 

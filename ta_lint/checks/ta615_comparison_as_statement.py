@@ -11,7 +11,10 @@ from ta_lint.facts.tree import Node
 
 _ATTRIBUTES = "grad|requires_grad|training|weight_decay"
 _KEYS = "betas|initial_lr|lr|momentum|weight_decay"
-NEEDS = (rf"(?m:^|[;:])[ \t]*\(?[^\s#=][^#=\n]*(?:\.(?:{_ATTRIBUTES})|\[[\"'](?:{_KEYS})[\"']\])[ \t]*==",)
+NEEDS = (
+    (rf"\.(?:{_ATTRIBUTES})[ \t]*==", rf"\[[\"'](?:{_KEYS})[\"']\][ \t]*=="),
+    rf"(?m:^|[;:])[ \t]*\(?[^\s#=][^#=\n]*(?:\.(?:{_ATTRIBUTES})|\[[\"'](?:{_KEYS})[\"']\])[ \t]*==",
+)
 
 _SETTABLE = re.compile(_ATTRIBUTES)
 _SETTING = re.compile(rf"[\"']({_KEYS})[\"']")

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.loops import method
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
     r"\.state_dict\(\)",
-    r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
-    r"\b(?:load_state_dict|save)\(|\breturn\b",
+    r"load_state_dict\(|save\(|return",
     # what trains in a loop, or a class that keeps the best
     (
-        r"backward\(|\.step\(|\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))|"
-        r"\bself\.\w*(?i:best|better|improv|lowest|highest)"
+        r"backward\(",
+        r"\.step\(",
+        r"\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))",
+        r"self\.\w*(?i:best|better|improv|lowest|highest)",
     ),
+    r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
 )
 
 Target = cst.Name | cst.Attribute
@@ -112,7 +114,7 @@ def _assigned(module: Module, value: Node) -> tuple[cst.Assign | None, Node | No
 
 
 def _model(module: Module, call: cst.Call) -> str | None:
-    if method(call) != "state_dict" or call.args or not isinstance(call.func, cst.Attribute):
+    if called_name(call) != "state_dict" or call.args or not isinstance(call.func, cst.Attribute):
         return None
     name = dotted(call.func.value)
     is_module = module.kind(call.func.value) in (Kind.MODULE, None)
@@ -218,7 +220,7 @@ def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
         if later and (inner or dotted(target) == name):
             return True
     return any(
-        method(call) in ("cpu", "cuda", "to")
+        called_name(call) in ("cpu", "cuda", "to")
         and isinstance(call.func, cst.Attribute)
         and dotted(call.func.value) == kept.model
         for call in tree.own(region, cst.Call)
@@ -228,7 +230,7 @@ def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
 def _trains(module: Module, kept: Kept, region: cst.For | cst.While) -> bool:
     """Whether a loop trains in this file, or calls what by its name trains the model."""
     return module.loops.trains(region.body) or any(
-        _TRAINS.match(method(call) or "") and _takes(call, kept.model)
+        _TRAINS.match(called_name(call) or "") and _takes(call, kept.model)
         for call in module.tree.own(region.body, cst.Call)
     )
 
@@ -238,7 +240,7 @@ def _takes(call: cst.Call, model: str) -> bool:
     if any(dotted(arg.value) in (model, owner) for arg in call.args):
         return True
     receiver = dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None
-    return receiver in (model, owner) and method(call) != "train"  # `model.train()` sets the mode
+    return receiver in (model, owner) and called_name(call) != "train"  # `model.train()` sets the mode
 
 
 # -- what becomes of it ---------------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def _is_replaced(module: Module, kept: Kept, use: Target, region: Node) -> bool:
 
 def _loaders(module: Module, use: Node) -> list[str]:
     """The models that load a state, or something made of it."""
-    calls = [call for call in _calls_around(module, use) if method(call) == "load_state_dict"]
+    calls = [call for call in _calls_around(module, use) if called_name(call) == "load_state_dict"]
     receivers = (dotted(call.func.value) or "" for call in calls if isinstance(call.func, cst.Attribute))
     return list(receivers)
 

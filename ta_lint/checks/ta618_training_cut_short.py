@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.loops import Loop, method
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.loops import Loop
 from ta_lint.facts.order import Action
 from ta_lint.facts.tree import LOOPS, Node, argument, dotted, spreads
 
@@ -41,7 +42,12 @@ def _floors(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
     bound = _bound(module, loop)
     for floor in _floor_divisions(module, bound) if bound is not None else ():
         length = floor.left
-        if bound is None or not isinstance(length, cst.Call) or method(length) != "len" or not length.args:
+        if (
+            bound is None
+            or not isinstance(length, cst.Call)
+            or called_name(length) != "len"
+            or not length.args
+        ):
             continue
         if _is_whole(module, length.args[0].value, floor.right):
             yield bound, f"`{module.code(floor)}` rounds down, and the last batch of each epoch is left out"
@@ -51,7 +57,7 @@ def _bound(module: Module, loop: Loop) -> cst.BaseExpression | None:
     """`steps` of `for _ in range(steps)` and of `while step < steps`."""
     if isinstance(loop, cst.For):
         call = loop.iter
-        is_range = isinstance(call, cst.Call) and method(call) == "range" and len(call.args) == 1
+        is_range = isinstance(call, cst.Call) and called_name(call) == "range" and len(call.args) == 1
         return call.args[0].value if isinstance(call, cst.Call) and is_range else None
     test = loop.test
     if not isinstance(test, cst.Comparison) or not isinstance(
@@ -98,7 +104,7 @@ def _one_less(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
     if not isinstance(origin, cst.BinaryOperation) or not isinstance(origin.operator, cst.Subtract):
         return
     length = origin.left
-    if not isinstance(length, cst.Call) or method(length) != "len" or module.number(origin.right) != 1:
+    if not isinstance(length, cst.Call) or called_name(length) != "len" or module.number(origin.right) != 1:
         return
     if length.args and _is_loader(module, length.args[0].value):
         yield bound or origin, f"`{module.code(origin)}` leaves out the last batch of each epoch"
@@ -118,7 +124,7 @@ def _cuts(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
     named = home.name.value if isinstance(home, cst.FunctionDef) else ""
     if not isinstance(loop, cst.For) or _TRIES_OUT.search(f"{module.source.path} {named}"):
         return
-    calls = {method(call): call for call in module.tree.within(loop.iter, cst.Call)}
+    calls = {called_name(call): call for call in module.tree.within(loop.iter, cst.Call)}
     if not any(_is_loader(module, n) for n in module.tree.within(loop.iter, cst.Name, cst.Attribute)):
         return
     cut = calls.get("islice")

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, add_argument, replace
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.facts.tree import Node, argument, is_name, spreads
 
 # `.load` of something that is not known to be another library, or an import of `load`, which aliases then call.
 _OTHERS = ("json", "pickle", "yaml", "np", "numpy", "jit", "joblib", "toml", "OmegaConf")
 _CALL = r"\.load\b" + "".join(rf"(?<!{name}\.load)" for name in _OTHERS)
 _IMPORT = r"\bimport\b[^\n]*\bload\b|^\s*load\s*(?:,|\bas\b|\))"
 
-NEEDS = (r"\bload\b", rf"{_CALL}|{_IMPORT}")
+NEEDS = (r"load", r"load\b(?<!\wload)", rf"{_CALL}|{_IMPORT}")
 
 _PICKLE_MODULE = 2  # torch.load(f, map_location, pickle_module, *, weights_only, mmap, ...)
 
@@ -44,18 +45,37 @@ def _unsafe(call: cst.Call, module: Module) -> str | None:
 
 
 def _restricted(call: cst.Call, module: Module) -> Fix | None:
-    """Load weights alone; with a `pickle_module`, or before torch 1.13, there is no way to."""
+    """Load weights alone, where they are; with a `pickle_module`, or before torch 1.13, there is no way to."""
     if _given(argument(call, "pickle_module", _PICKLE_MODULE)) is not None or module.targets_before(1, 13):
+        return None
+    if not _holds_weights(call, module):
         return None
     written = argument(call, "weights_only")
     edit = replace(written, "True") if written is not None else add_argument(call, "weights_only=True")
     return Fix("load weights alone", (edit,)) if edit is not None else None
 
 
+def _holds_weights(loaded: cst.Call, module: Module) -> bool:
+    """Whether what is loaded is handed to `load_state_dict`, and to nothing else."""
+    above = module.tree.parent[loaded]
+    if _is_handed_over(loaded, module):
+        return True
+    target = above.targets[0].target if isinstance(above, cst.Assign) and len(above.targets) == 1 else None
+    if not isinstance(target, cst.Name):
+        return False
+    uses = [name for name in module.names.mentions(target) if name is not target]
+    return bool(uses) and all(_is_handed_over(name, module) for name in uses)
+
+
+def _is_handed_over(node: Node, module: Module) -> bool:
+    above = module.tree.parent[node]
+    call = module.tree.parent[above] if isinstance(above, cst.Arg) else None
+    return isinstance(call, cst.Call) and called_name(call) == "load_state_dict"
+
+
 def _given(value: cst.BaseExpression | None) -> cst.BaseExpression | None:
     """An argument, if it is not `None`, which both parameters take for the default."""
-    is_none = isinstance(value, cst.Name) and value.value == "None"
-    return None if is_none else value
+    return None if is_name(value, "None") else value
 
 
 def _was_just_saved(call: cst.Call, module: Module) -> bool:

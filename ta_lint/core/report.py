@@ -105,6 +105,17 @@ class Item(msgspec.Struct, frozen=True):
     """The page of the rule."""
 
 
+class Tally(msgspec.Struct, frozen=True):
+    """The findings of one rule that count, in the JSON of `--statistics`."""
+
+    rule: str
+    name: str
+    severity: str
+    count: int
+    fixable: int
+    """How many of them `--fix` fixes, with the settings of the run."""
+
+
 def never(_: Finding) -> bool:
     return False
 
@@ -223,17 +234,48 @@ def github(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
     return f"{commands}{_severities(shown)}: GitHub annotates the first {ANNOTATIONS} of each kind, this log has all\n"
 
 
-def statistics(findings: Iterable[Finding], rules: Mapping[str, Rule], *, color: bool) -> str:
-    """A table of count, rule id, severity and name, most frequent first."""
+def statistics(
+    findings: Iterable[Finding],
+    rules: Mapping[str, Rule],
+    *,
+    color: bool,
+    fixes: Callable[[Finding], bool] = never,
+) -> str:
+    """A table of count, rule id, severity and name, most frequent first.
+
+    Where `--fix` fixes all findings of a rule it is marked `[*]`, where it fixes some `[-]`.
+    """
     paint = _painter(color)
-    counts = Counter(finding.rule for finding in findings if finding.counts)
-    width = len(str(max(counts.values(), default=0)))
+    rows = list(_counts(findings, fixes))
+    width = len(str(rows[0][1])) if rows else 0
+    marked = any(fixable for _, _, fixable in rows)
     table = ""
-    for rule_id, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+    for rule_id, count, fixable in rows:
         rule = rules[rule_id]
         severity = paint(f"{rule.severity.value:<7}", _STYLES[rule.severity])
-        table += f"{count:>{width}}  {rule_id}  {severity}  {rule.name}\n"
+        mark = "   " if not fixable else f"[{paint('*' if fixable == count else '-', _FIXABLE)}]"
+        table += f"{count:>{width}}  {rule_id}  {f'{mark}  ' if marked else ''}{severity}  {rule.name}\n"
     return table
+
+
+def statistics_as_json(
+    findings: Iterable[Finding], rules: Mapping[str, Rule], fixes: Callable[[Finding], bool]
+) -> str:
+    """A list of `Tally`, most frequent first."""
+    tallies = [
+        Tally(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
+        for rule_id, count, fixable in _counts(findings, fixes)
+    ]
+    return json.dumps(msgspec.to_builtins(tallies), indent=2) + "\n"
+
+
+def _counts(findings: Iterable[Finding], fixes: Callable[[Finding], bool]) -> Iterator[tuple[str, int, int]]:
+    """Each rule with how many findings it has and how many of them `--fix` fixes, most frequent first."""
+    shown = [finding for finding in findings if finding.counts]
+    fixable = Counter(finding.rule for finding in shown if fixes(finding))
+    counts = Counter(finding.rule for finding in shown)
+    for rule_id, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+        yield rule_id, count, fixable[rule_id]
 
 
 def finite_evidence(finding: Finding) -> dict[str, float | int | str]:

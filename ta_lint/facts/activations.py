@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, argument, dotted
+from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name
 
 _DEPTH = 8
 
@@ -107,7 +107,7 @@ class Activations:
 
     def _tensor_method(self, call: cst.Call) -> str | None:
         """`softmax` for `x.softmax(-1)`; a layer or helper of that name takes a tensor first."""
-        if not isinstance(call.func, cst.Attribute) or _is_self(call.func.value):
+        if not isinstance(call.func, cst.Attribute) or is_name(call.func.value, "self"):
             return None
         name = call.func.attr.value
         if name in ("softmax", "log_softmax") and argument(call, "dim", 0) is not None:
@@ -121,7 +121,7 @@ class Activations:
         """The activation that a module, called, ends with; `module` is what is called."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
-        if _is_self(module):
+        if is_name(module, "self"):
             klass = self._tree.enclosing(module, cst.ClassDef)
             final = klass is not None and not self._overridden(klass)
             return self._of_class(klass, depth) if klass is not None and final else None
@@ -188,10 +188,6 @@ class Activations:
         ]
         targets += [deleted.target for deleted in self._tree.all(cst.Del)]
         return any(_path(target).startswith(f"{name}.") for target in targets)
-
-
-def _is_self(node: Node) -> bool:
-    return isinstance(node, cst.Name) and node.value == "self"
 
 
 def _receiver(node: Node, methods: frozenset[str]) -> Node | None:

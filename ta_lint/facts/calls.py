@@ -73,14 +73,45 @@ class Calls:
         receiver = call.func.value
         if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
             klass = self._tree.enclosing(call, cst.ClassDef)
-            return klass is not None and (klass is owner or self._related(klass, owner))
+            return klass is not None and self._classes.related(klass, owner)
         if isinstance(receiver, cst.Name) and receiver.value in _OWNERS:
             return True
         made = self._construction(receiver)
         return made is not None and self._classes.local(made.func) is owner
 
-    def _related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
-        return self._classes.inherits(one, other) or self._classes.inherits(other, one)
+    def meant(self, attribute: cst.Attribute) -> list[cst.FunctionDef]:
+        """The methods of this file that an attribute may stand for: by name, as far as its object says no more.
+
+        An instance of a class of another file has none of them.
+        """
+        named = [
+            function
+            for function in self.functions(attribute.attr.value)
+            if isinstance(self._tree.home(function), cst.ClassDef)
+        ]
+        if not named:
+            return []
+        receiver = attribute.value
+        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+            klass = self._tree.enclosing(attribute, cst.ClassDef)
+        else:
+            made = self._construction(receiver)
+            klass = self._classes.local(made.func) if made is not None else None
+            if made is not None and klass is None and self._is_foreign_class(made.func):
+                return []
+        if klass is None:
+            return named
+        owners = ((function, self._tree.home(function)) for function in named)
+        own = [
+            function
+            for function, owner in owners
+            if isinstance(owner, cst.ClassDef) and self._classes.related(klass, owner)
+        ]
+        return own or named
+
+    def _is_foreign_class(self, constructor: Node) -> bool:
+        called = self._names.qualified(constructor)
+        return called is not None and called.rpartition(".")[2][:1].isupper()
 
     def given(self, param: cst.Param) -> list[Node] | None:
         """What the calls in this file give to a parameter, its default where they give nothing.

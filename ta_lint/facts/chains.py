@@ -9,7 +9,7 @@ import libcst as cst
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, dotted
+from ta_lint.facts.tree import Node, Tree, dotted, is_name
 
 _SEQUENTIAL = "torch.nn.Sequential"
 
@@ -116,7 +116,7 @@ class Chains:
         """The layers of a class whose every call is the argument of one and the same other layer."""
         attributes: dict[str, list[cst.Attribute]] = {}
         for attribute in self._tree.within(klass, cst.Attribute):
-            if _is_self(attribute.value):
+            if is_name(attribute.value, "self"):
                 attributes.setdefault(attribute.attr.value, []).append(attribute)
         for mentions in attributes.values():
             calls: list[cst.Call] = []
@@ -151,7 +151,7 @@ class Chains:
     def _is_fixed(self, klass: cst.ClassDef, name: str) -> bool:
         """Whether no other class of this file that is related to a class has to do with its attribute."""
         return not any(
-            attribute.attr.value == name and _is_self(attribute.value)
+            attribute.attr.value == name and is_name(attribute.value, "self")
             for other in self._classes.all()
             if other is not klass and self._classes.related(other, klass)
             for attribute in self._tree.within(other, cst.Attribute)
@@ -203,12 +203,8 @@ class Chains:
         call = self._tree.parent[arg]
         if isinstance(call, cst.Call) and len(call.args) == 1 and not arg.star:
             layer = call.func
-            return layer if isinstance(layer, cst.Attribute) and _is_self(layer.value) else None
+            return layer if isinstance(layer, cst.Attribute) and is_name(layer.value, "self") else None
         return None
-
-
-def _is_self(node: Node) -> bool:
-    return isinstance(node, cst.Name) and node.value == "self"
 
 
 def _elements(node: Node) -> list[Node]:

@@ -5,7 +5,7 @@ import re
 import libcst as cst
 
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree
+from ta_lint.facts.tree import Node, Tree, attribute_of_self
 
 # Classes from elsewhere that derive from an ancestor; a class with another foreign base is unknown.
 _KNOWN = {
@@ -229,13 +229,8 @@ def _self_attributes(target: Node) -> list[str]:
     """`x` for the target `self.x`, both names for `self.x, self.y`."""
     if isinstance(target, (cst.Tuple, cst.List)):
         return [name for element in target.elements for name in _self_attributes(element.value)]
-    if (
-        isinstance(target, cst.Attribute)
-        and isinstance(target.value, cst.Name)
-        and target.value.value == "self"
-    ):
-        return [target.attr.value]
-    return []
+    name = attribute_of_self(target)
+    return [name] if name is not None else []
 
 
 def _known(base: str, ancestor: str) -> bool:

@@ -10,7 +10,7 @@ from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.layers import Layers, added
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import FUNCTIONS, Node, Tree
+from ta_lint.facts.tree import FUNCTIONS, Node, Tree, attribute_of_self, is_name
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 
@@ -74,7 +74,7 @@ class Containers:
         values = [
             value for value in self._classes.attribute(klass, name) if not isinstance(value, cst.AugAssign)
         ]
-        values = [value for value in values if not (isinstance(value, cst.Name) and value.value == "None")]
+        values = [value for value in values if not is_name(value, "None")]
         kinds = [kind for value in values if (kind := self._layers.container(value)) is not None]
         if not kinds or len(kinds) < len(values):
             return None
@@ -89,15 +89,16 @@ class Containers:
         """What the methods of a class add to `self.<name>`."""
         parts: list[Node] = []
         for call in self._within(klass, cst.Call):
-            if isinstance(call.func, cst.Attribute) and _on_self(call.func.value) == name:
+            if isinstance(call.func, cst.Attribute) and attribute_of_self(call.func.value) == name:
                 parts += added(call)
         for augmented in self._within(klass, cst.AugAssign):
-            if _on_self(augmented.target) == name:
+            if attribute_of_self(augmented.target) == name:
                 parts.append(augmented.value)
         for assign in self._within(klass, cst.Assign):
             targets = [item.target for item in assign.targets]
             if any(
-                isinstance(target, cst.Subscript) and _on_self(target.value) == name for target in targets
+                isinstance(target, cst.Subscript) and attribute_of_self(target.value) == name
+                for target in targets
             ):
                 parts.append(assign.value)
         for part in parts:
@@ -134,7 +135,9 @@ class Containers:
 
     def _uses(self, container: Container) -> Iterator[Node]:
         for attribute in self._tree.all(cst.Attribute):
-            elsewhere = _on_self(attribute) is not None and not self._related(attribute, container.klass)
+            elsewhere = attribute_of_self(attribute) is not None and not self._related(
+                attribute, container.klass
+            )
             if attribute.attr.value == container.name and not elsewhere:
                 yield attribute
         local = container.statement.value
@@ -222,15 +225,8 @@ def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
         if isinstance(statement, cst.Assign)
         else [statement.target]
     )
-    names = [_on_self(target) for target in targets]
+    names = [attribute_of_self(target) for target in targets]
     return [name for name in names if name is not None] if None not in names else []
-
-
-def _on_self(node: Node) -> str | None:
-    """`x` for `self.x`."""
-    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
-        return node.attr.value
-    return None
 
 
 def _counts(iterable: Node) -> bool:

@@ -27,18 +27,22 @@ class Anchor:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """`code` in the place of what stands from `start` to `end`; between two equal places it is inserted."""
+    """`code` in the place of what stands from `start` to `end`; between two equal places it is inserted.
+
+    `parentheses` of its own around a node, as many, go with it where they are on its line.
+    """
 
     start: Anchor
     end: Anchor
     code: str
+    parentheses: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
     """`code`, unindented, on lines of its own before or after a statement, indented as the statement is.
 
-    After a compound statement is after its whole body.
+    After a compound statement is after its whole body; before a statement is before the comments directly above it.
     """
 
     statement: Node
@@ -103,6 +107,11 @@ class Fix:
 def replace(node: Node, code: str) -> Replacement:
     """`code` instead of a node, in the parentheses that the node may have; what stands around must admit it."""
     return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code)
+
+
+def replace_with_atom(node: cst.BaseExpression, code: str) -> Replacement:
+    """`code` that holds together anywhere, such as a call, instead of a node and the parentheses it may have."""
+    return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code, len(node.lpar))
 
 
 def insert_after(node: Node, code: str) -> Replacement:

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
-from ta_lint.facts.loops import Loop, Loops, method
+from ta_lint.facts.loops import Loop, Loops
 from ta_lint.facts.names import Names
 from ta_lint.facts.passes import Event, Passes, Variable, What
-from ta_lint.facts.tree import Node, Tree
+from ta_lint.facts.tree import Node, Tree, dotted
 
 _CALLERS_DEEP = 2
 
@@ -77,9 +78,7 @@ class Evaluations:
         return list(found.values())
 
     def _evaluation(self, call: cst.Call) -> Evaluation | None:
-        called = call.func
-        if isinstance(called, cst.Attribute) and called.attr.value == "forward":
-            called = called.value
+        called = self._passes.called(call)
         if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
             return None
         if not self._passes.acts_as_model(called) or self._names.qualified(called) is not None:
@@ -125,7 +124,7 @@ class Evaluations:
             events = self._passes.events(region)
             self._differentiates[region] = any(
                 event.what is What.BACKWARD
-                or _DIFFERENTIATES.fullmatch(method(event.call) or "") is not None
+                or _DIFFERENTIATES.fullmatch(called_name(event.call) or "") is not None
                 or self._loops.step(event.call) is not None
                 for event in events
             ) or any(_ATTACKS.search(name.value) for name in self._tree.within(region, cst.Name))
@@ -133,7 +132,10 @@ class Evaluations:
 
     def _measures(self, region: Node) -> bool:
         calls = self._tree.own(region, cst.Call)
-        return any(_MEASURES.fullmatch(method(call) or "") for call in calls)
+        sums = self._tree.own(region, cst.AugAssign)
+        return any(_MEASURES.fullmatch(called_name(call) or "") for call in calls) or any(
+            _MEASURES.fullmatch((dotted(statement.target) or "").rpartition(".")[2]) for statement in sums
+        )
 
     # -- modes ------------------------------------------------------------------------------------------------
 
@@ -182,10 +184,19 @@ class Evaluations:
             if self._passes.distinct(event.subject, here.subject):
                 continue
             certain = event.subject == here.subject and not self._is_chosen(event, events)
-            if not certain or (event.what is What.TRAIN and not trained):
-                return What.MODE, event.call
-            return event.what, event.call
+            trains = event.what is not What.TRAIN or trained or self._goes_on_training(event, here, events)
+            return event.what if certain and trains else What.MODE, event.call
         return None
+
+    def _goes_on_training(self, switched: Event, later: Event, events: list[Event]) -> bool:
+        """Whether a loop that ends before a later event trains on after `train()`."""
+        loops = [
+            loop for loop in self._tree.loops(switched.here) if not self._tree.contains(loop, later.here)
+        ]
+        return any(
+            event.what is What.BACKWARD and any(self._tree.contains(loop, event.here) for loop in loops)
+            for event in events
+        )
 
     def is_alone(self, evaluation: Evaluation) -> bool:
         """Whether the function of an evaluation puts no other model into evaluation mode, as if this one were left out."""
@@ -196,7 +207,7 @@ class Evaluations:
     def _is_chosen(self, event: Event, events: list[Event]) -> bool:
         """Whether a condition chooses between this mode and another."""
         return any(
-            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._passes.apart(other.call, event.call)
+            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._tree.apart(other.call, event.call)
             for other in events
         )
 
@@ -222,7 +233,7 @@ class Evaluations:
         parts = [
             self._has_such_layers(found, (*seen, klass) if klass is not None else seen)
             for found in inside
-            if _MAKES_LAYERS.search(method(found) or "") and not self._is_plain(found)
+            if _MAKES_LAYERS.search(called_name(found) or "") and not self._is_plain(found)
         ]
         return True if any(parts) else None if None in parts else False
 
@@ -234,7 +245,7 @@ def _counts(iterable: Node) -> bool:
     """Whether a loop counts, and goes over no data: `range(steps)`, `tqdm(range(steps))`, `count()`."""
     if not isinstance(iterable, cst.Call):
         return False
-    name = method(iterable)
+    name = called_name(iterable)
     if name in ("range", "trange", "count"):
         return True
     return (

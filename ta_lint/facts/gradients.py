@@ -15,7 +15,7 @@ from ta_lint.facts.layers import Layers
 from ta_lint.facts.loops import Loops
 from ta_lint.facts.names import Binding, Names
 from ta_lint.facts.recording import Recording
-from ta_lint.facts.tree import Node, Tree, argument, dotted
+from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name
 
 _DEPTH = 40  # expressions and definitions behind one another
 _BUDGET = 400  # expressions looked at for one answer: a loss is a few dozen
@@ -577,7 +577,7 @@ class _Walk:
     def _function(self, call: cst.Call, called: str) -> Gradient:
         arguments = _operands(call)
         forced = argument(call, "requires_grad")
-        if forced is not None and not (isinstance(forced, cst.Name) and forced.value == "False"):
+        if forced is not None and not is_name(forced, "False"):
             return _forced(self._together(arguments))
         package, last = called.partition(".")[0], called.rpartition(".")[2]
         listed = bool(arguments) and isinstance(arguments[0], (cst.List, cst.Tuple, cst.ListComp))
@@ -606,7 +606,7 @@ class _Walk:
             return self.of(receiver)
         known = name in _DETACHES | _STEPS | _UNARY | _BINARY or name == "requires_grad_"
         of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
-        if not known or not of_tensor or (isinstance(receiver, cst.Name) and receiver.value == "self"):
+        if not known or not of_tensor or is_name(receiver, "self"):
             return None
         if name == "requires_grad_":
             return _forced(self.of(receiver))

@@ -6,9 +6,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from ta_lint.facts.loops import BACKWARD, Loops, Region, method
+from ta_lint.facts.calls import Calls, called_name
+from ta_lint.facts.loops import BACKWARD, Loops, Region
 from ta_lint.facts.names import Binding, Names
-from ta_lint.facts.tree import Node, Tree, dotted
+from ta_lint.facts.tree import Node, Tree, dotted, is_name
 
 Variable = cst.Name | cst.Attribute
 
@@ -40,9 +41,10 @@ class Backward:
 class Graphs:
     """Queries about values that hold a graph."""
 
-    def __init__(self, tree: Tree, names: Names, loops: Loops) -> None:
+    def __init__(self, tree: Tree, names: Names, calls: Calls, loops: Loops) -> None:
         self._tree = tree
         self._names = names
+        self._calls = calls
         self._loops = loops
         self._returns: dict[cst.FunctionDef, bool] = {}
 
@@ -108,25 +110,10 @@ class Graphs:
     def _holds(self, variable: Variable, region: Region) -> bool:
         return any(
             backward.region is region
-            and not self._apart(backward.call, variable, region)
+            and not self._tree.apart(backward.call, variable)
             and any(self._same(loss, variable, region) for loss in backward.losses)
             for backward in self.backwards
         ) or (isinstance(variable, cst.Name) and self._is_returned_graph(variable, region))
-
-    def _apart(self, first: Node, second: Node, region: Region) -> bool:
-        """Whether two nodes stand in branches that exclude each other."""
-        tree = self._tree
-        for above in tree.ancestors(second):
-            if above is region:
-                break
-            if isinstance(above, cst.If) and above.orelse is not None:
-                branches: tuple[Node, Node] = (above.body, above.orelse)
-                sides = [
-                    tuple(tree.contains(branch, node) for branch in branches) for node in (first, second)
-                ]
-                if {(True, False), (False, True)} == set(sides):
-                    return True
-        return False
 
     def _same(self, loss: Variable, use: Variable, region: Region) -> bool:
         """Whether a variable means the same graph in two places of one pass."""
@@ -175,7 +162,7 @@ class Graphs:
         return isinstance(binding.value, cst.Call) and self._returns_graph(binding.value)
 
     def _returns_graph(self, call: cst.Call) -> bool:
-        function = self._loops.callee(call)
+        function = self._calls.callee(call)
         if function is None:
             return False
         if function not in self._returns:
@@ -241,7 +228,9 @@ def summands(value: Node) -> Iterator[Node]:
 def _variables(value: Node) -> Iterator[Variable]:
     """The variables among the summands of a value."""
     for summand in summands(value):
-        if isinstance(summand, cst.Name) or (isinstance(summand, cst.Attribute) and dotted(summand) is not None):
+        if isinstance(summand, cst.Name) or (
+            isinstance(summand, cst.Attribute) and dotted(summand) is not None
+        ):
             yield summand
 
 
@@ -274,7 +263,7 @@ def _is_of_engine(call: cst.Call) -> bool:
 def _scaled_by_apex(binding: Binding) -> Node | None:
     """The loss behind `with amp.scale_loss(loss, optimizer) as scaled`."""
     call = binding.value
-    scales = binding.how == "with" and isinstance(call, cst.Call) and method(call) == "scale_loss"
+    scales = binding.how == "with" and isinstance(call, cst.Call) and called_name(call) == "scale_loss"
     return call.args[0].value if scales and isinstance(call, cst.Call) and call.args else None
 
 
@@ -285,7 +274,7 @@ def _retains(call: cst.Call) -> bool:
         for arg in call.args
         if arg.keyword is not None and arg.keyword.value in ("retain_graph", "create_graph")
     ]
-    return any(not (isinstance(arg.value, cst.Name) and arg.value.value == "False") for arg in kept)
+    return any(not is_name(arg.value, "False") for arg in kept)
 
 
 def _owner(variable: Variable) -> cst.Name:

@@ -9,7 +9,7 @@ from ta_lint.facts import vocabulary
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.names import Binding, Names
-from ta_lint.facts.tree import Node, Tree, dotted
+from ta_lint.facts.tree import Node, Tree, attribute_of_self, dotted, is_name
 from ta_lint.facts.vocabulary import Kind
 
 __all__ = ["Kind", "Kinds"]
@@ -103,7 +103,7 @@ class Kinds:
 
     def _common(self, values: list[Node]) -> Kind | None:
         """The one kind of all values, `None` aside."""
-        kinds = {self.kind(value) for value in values if not _is_none(value)}
+        kinds = {self.kind(value) for value in values if not is_name(value, "None")}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _alternatives(self, node: cst.Name | cst.Attribute) -> list[Node]:
@@ -241,7 +241,7 @@ class Kinds:
 
     def _class(self, instance: Node) -> cst.ClassDef | None:
         """The class in this file that an expression is an instance of."""
-        if isinstance(instance, cst.Name) and instance.value == "self":
+        if is_name(instance, "self"):
             return self._tree.enclosing(instance, cst.ClassDef)
         made = self.construction(instance)
         return self._classes.local(made.func) if made is not None else None
@@ -287,13 +287,9 @@ class Kinds:
         if isinstance(node, cst.Name):
             statements = [binding.node for binding in self._names.bindings(node)]
             annotations = [found.annotation for found in statements if isinstance(found, cst.AnnAssign)]
-        elif (
-            isinstance(node, cst.Attribute)
-            and isinstance(node.value, cst.Name)
-            and node.value.value == "self"
-        ):
+        elif (name := attribute_of_self(node)) is not None:
             klass = self._tree.enclosing(node, cst.ClassDef)
-            annotations = self._classes.annotations(klass, node.attr.value) if klass is not None else []
+            annotations = self._classes.annotations(klass, name) if klass is not None else []
         else:
             return None
         return self._annotated(annotations[0]) if len(annotations) == 1 else None
@@ -331,7 +327,7 @@ class Kinds:
 
     def _typed(self, node: Node) -> Kind | None:
         """The kind of a value whose type is written so, `None` aside."""
-        kinds = {self._instance(part) for part in self._type_parts(node) if not _is_none(part)}
+        kinds = {self._instance(part) for part in self._type_parts(node) if not is_name(part, "None")}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _type_parts(self, node: Node) -> list[Node]:
@@ -369,7 +365,3 @@ class Kinds:
         kind = self.kind(node)
         name = dotted(node)
         return kind is Kind.SCALER or (kind is None and name is not None and "scaler" in name.lower())
-
-
-def _is_none(node: Node) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"

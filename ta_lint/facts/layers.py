@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import FUNCTIONS, Node, Tree, argument, dotted
+from ta_lint.facts.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, dotted, is_name
 
 _STATEFUL = re.compile(
     r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|"
@@ -18,6 +18,12 @@ _STATEFUL = re.compile(
 )
 _INSTANCE_NORM = re.compile(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
 _CONTAINER = re.compile(r"torch\.nn\.(Sequential|ModuleList|ModuleDict)")
+# Norms that have no weights if they are told so, the argument and its position.
+_AFFINE = {
+    "torch.nn.GroupNorm": ("affine", 3),
+    "torch.nn.LayerNorm": ("elementwise_affine", 2),
+    "torch.nn.RMSNorm": ("elementwise_affine", 2),
+}
 _BUILT = {
     "builtins.list": "list",
     "builtins.tuple": "tuple",
@@ -67,11 +73,13 @@ class Layers:
 
     def _known(self, called: str, call: cst.Call) -> str | None:
         name = called.replace("torch.nn.", "nn.")
+        if called in _AFFINE and is_name(argument(call, *_AFFINE[called]), "False"):
+            return None
         if _STATEFUL.fullmatch(called):
             return name
         if _INSTANCE_NORM.fullmatch(called):
             flags = (argument(call, "affine", 3), argument(call, "track_running_stats", 4))
-            on = [flag for flag in flags if isinstance(flag, cst.Name) and flag.value == "True"]
+            on = [flag for flag in flags if is_name(flag, "True")]
             return name if on else None
         if _CONTAINER.fullmatch(called):
             held = (element for arg in call.args for element in self.elements(arg.value))
@@ -111,8 +119,8 @@ class Layers:
             found = bindings[0].node if len(bindings) == 1 else None
             return found if isinstance(found, cst.FunctionDef) else None
         klass = self._tree.enclosing(node, cst.ClassDef)
-        if klass is not None and isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
-            return self._classes.method(klass, node.attr.value) if node.value.value == "self" else None
+        if klass is not None and (name := attribute_of_self(node)) is not None:
+            return self._classes.method(klass, name)
         return None
 
     # -- containers -------------------------------------------------------------------------------------------

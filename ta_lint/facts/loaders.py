@@ -10,7 +10,7 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, argument, spreads
+from ta_lint.facts.tree import Node, Tree, argument, is_name, spreads
 
 _LOADER = "torch.utils.data.DataLoader"
 _PARAMETERS = (
@@ -166,7 +166,7 @@ class Loaders:
         elif isinstance(origin, cst.Subscript):
             values = self._chosen(origin)
         elif isinstance(origin, cst.Name):
-            if _is_none(origin):
+            if is_name(origin, "None"):
                 return []
             bindings = self._names.bindings(origin)
             if all(binding.how == "assign" for binding in bindings):
@@ -240,7 +240,3 @@ class Loaders:
 
 def _moves(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("cuda", "to")
-
-
-def _is_none(node: Node | None) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"

@@ -11,6 +11,7 @@ from ta_lint.facts.activations import Activations
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.chains import Chains
 from ta_lint.facts.classes import Classes
+from ta_lint.facts.clearing import Clearings
 from ta_lint.facts.containers import Containers
 from ta_lint.facts.edits import Fix
 from ta_lint.facts.evaluations import Evaluations
@@ -112,12 +113,16 @@ class Module:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
 
     @cached_property
+    def clearings(self) -> Clearings:
+        return Clearings(self.tree, self.names, self.classes, self.kinds, self.loops)
+
+    @cached_property
     def order(self) -> Order:
         return Order(self.tree, self.names, self.kinds, self.loops)
 
     @cached_property
     def graphs(self) -> Graphs:
-        return Graphs(self.tree, self.names, self.loops)
+        return Graphs(self.tree, self.names, self.calls, self.loops)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -4,6 +4,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
@@ -12,6 +13,7 @@ import libcst as cst
 from ta_lint.facts.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_BODIES = (*FUNCTIONS, cst.ClassDef)
 _DEPTH = 8  # aliases of aliases are followed this far; further is a cycle or nobody's code
 
 How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "def", "class", "other"]
@@ -50,6 +52,7 @@ class Names:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._bindings: dict[Node, dict[str, list[Binding]]] = {}
+        self._scope_of_block: dict[Node, Node] = {}
         self._globals: dict[Node, set[str]] = {}
         self._qualified: dict[Node, str | None] = {}
         self.imported: set[str] = set()
@@ -141,11 +144,15 @@ class Names:
         if isinstance(above, cst.Param) and node is above.name:
             return self._tree.parent[self._tree.parent[above]]
         while above is not None:
-            if isinstance(above, _COMPREHENSIONS):
+            if type(above) is cst.IndentedBlock:  # all of its statements are in the scope that it is in
+                if above not in self._scope_of_block:
+                    self._scope_of_block[above] = self.scope(above)
+                return self._scope_of_block[above]
+            if type(above) in _COMPREHENSIONS:
                 first_iterable = isinstance(child, cst.CompFor) and child.iter is below
                 if not first_iterable:  # that one is evaluated outside
                     return above
-            if isinstance(above, (*FUNCTIONS, cst.ClassDef)) and child is above.body:
+            if type(above) in _BODIES and child is getattr(above, "body", None):
                 return above
             below, child, above = child, above, self._tree.parent.get(above)
         return self._tree.root
@@ -178,14 +185,18 @@ class Names:
     def mentions(self, name: cst.Name) -> list[cst.Name]:
         """Every mention in the file of the variable that a name stands for, bindings included, in source order."""
         found = self.bindings(name)
-        return [
-            other
-            for other in self._tree.all(cst.Name)
-            if other.value == name.value
-            and not self._is_label(other)
-            and found
-            and self.bindings(other) is found
-        ]
+        if not found:
+            return []
+        alike = self._by_text[name.value]
+        return [other for other in alike if not self._is_label(other) and self.bindings(other) is found]
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[cst.Name]]:
+        """All names of the file by what they say, in source order."""
+        names: dict[str, list[cst.Name]] = {}
+        for name in self._tree.all(cst.Name):
+            names.setdefault(name.value, []).append(name)
+        return names
 
     def _is_label(self, name: cst.Name) -> bool:
         """Whether a name is no variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""

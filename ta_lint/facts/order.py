@@ -13,8 +13,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kind, Kinds
-from ta_lint.facts.loops import BACKWARD, Loop, Loops, Region, method
+from ta_lint.facts.loops import BACKWARD, Loop, Loops, Region
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import LOOPS, Node, Tree, dotted
 
@@ -122,6 +123,7 @@ class Order:
         self._tree = tree
         self._names = names
         self._kinds = kinds
+        self._calls = kinds.calls
         self._loops = loops
         self._passes: dict[Node, list[Pass]] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
@@ -138,7 +140,7 @@ class Order:
         return [event for event in self._events.values() if event.action is action]
 
     def _event(self, call: cst.Call) -> Event | None:
-        name = method(call)
+        name = called_name(call)
         if name is None:
             return None
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
@@ -211,14 +213,14 @@ class Order:
             dotted(target.target)
             for assign in self._tree.all(cst.Assign)
             if isinstance(assign.value, cst.Call)
-            and (method(assign.value) or "")[:1].isupper()
+            and (called_name(assign.value) or "")[:1].isupper()
             and self._kinds.kind(assign.value) is None
             for target in assign.targets
         }
 
     def _may_step(self, call: cst.Call, name: str) -> bool:
         """Whether a call may run any part of a training step, out of sight."""
-        if _HARMLESS.fullmatch(name) or self._loops.callee(call) is not None:
+        if _HARMLESS.fullmatch(name) or self._calls.callee(call) is not None:
             return False
         if _STEPS_ELSEWHERE.fullmatch(name):
             return True
@@ -229,7 +231,7 @@ class Order:
         ) and not self._constructs(call)
 
     def _constructs(self, call: cst.Call) -> bool:
-        return self._kinds.kind(call) is not None or (method(call) or "")[:1].isupper()
+        return self._kinds.kind(call) is not None or (called_name(call) or "")[:1].isupper()
 
     def clips_as_torch(self, clip: Event) -> bool:
         """Whether a clipping is torch's own, which takes gradients as they are."""
@@ -414,7 +416,7 @@ class Order:
         """The function of this file that a call runs, if anything happens in it."""
         if depth >= _CALLS_DEEP:
             return None
-        function = self._loops.callee(call)
+        function = self._calls.callee(call)
         if function is None or self._tree.contains(function, call):
             return None
         return function if self._happens(function, depth + 1) else None
@@ -446,7 +448,7 @@ class Order:
     def _inner_accumulation(self, loop: cst.For) -> Accumulation | None:
         """`for _ in range(accumulation_steps):` around the backward pass, with the step after it."""
         call = loop.iter
-        if not isinstance(call, cst.Call) or method(call) != "range" or len(call.args) != 1:
+        if not isinstance(call, cst.Call) or called_name(call) != "range" or len(call.args) != 1:
             return None
         count = call.args[0].value
         if _ACCUMULATES.search(self._tree.root.code_for_node(count)) is None:

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from ta_lint.facts.calls import Calls
+from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
-from ta_lint.facts.loops import BACKWARD, method
+from ta_lint.facts.loops import BACKWARD
 from ta_lint.facts.names import Binding, Names
 from ta_lint.facts.tree import Node, Tree, argument, dotted
 
@@ -71,6 +71,8 @@ class Passes:
         self._kinds = kinds
         self._calls = calls
         self._events: dict[Node, list[Event]] = {}
+        self._own_events: dict[cst.Call, Event] = {}
+        self._variables: dict[Node, Variable | None] = {}
         self._model_names: set[str] | None = None
 
     def events(self, region: Node) -> list[Event]:
@@ -85,15 +87,21 @@ class Passes:
         for call in self._tree.own(region, cst.Call):
             function = self._calls.callee(call) if not self.is_mode(call) else None
             if function is None:
-                yield self._event(call, known, through)
+                yield self._event(call, known, through) if through else self._own_event(call)
             elif len(through) < _CALLS_DEEP and not self._tree.contains(function, region):
                 inner = known | self._handed_over(call, function, known)
                 yield from self._walk(function.body, inner, (*through, call))
 
+    def _own_event(self, call: cst.Call) -> Event:
+        """What a call in a region's own code is, whichever region that is."""
+        if call not in self._own_events:
+            self._own_events[call] = self._event(call, {}, ())
+        return self._own_events[call]
+
     def _event(
         self, call: cst.Call, known: dict[Node, Variable | None], through: tuple[cst.Call, ...]
     ) -> Event:
-        name = method(call)
+        name = called_name(call)
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
         given = [self._variable(arg.value, known, _ALIASES_DEEP) for arg in call.args]
         found = tuple(variable for variable in given if variable is not None)
@@ -103,9 +111,7 @@ class Passes:
             what = self._mode(call)
         else:
             what = What.CALL
-            receiver = call.func
-            if name == "forward" and isinstance(receiver, cst.Attribute):
-                receiver = receiver.value
+            receiver = self.called(call)
         return Event(what, call, self._variable(receiver, known, _ALIASES_DEEP), found, through)
 
     # -- modes ------------------------------------------------------------------------------------------------
@@ -130,12 +136,19 @@ class Passes:
         )
 
     def _mode(self, call: cst.Call) -> What:
-        if method(call) == "eval":
+        if called_name(call) == "eval":
             return What.EVAL
         given = argument(call, "mode", 0)
         if given is None or (isinstance(given, cst.Name) and given.value == "True"):
             return What.TRAIN
         return What.EVAL if isinstance(given, cst.Name) and given.value == "False" else What.MODE
+
+    def called(self, call: cst.Call) -> cst.BaseExpression:
+        """What a call calls: `model` of `model(x)` and of `model.forward(x)`."""
+        called = call.func
+        return (
+            called.value if isinstance(called, cst.Attribute) and called.attr.value == "forward" else called
+        )
 
     def acts_as_model(self, node: Node) -> bool:
         """Whether an expression is a module by its kind, or, where that is unknown, by what the file does with it."""
@@ -152,7 +165,9 @@ class Passes:
 
     def variable(self, node: Node) -> Variable | None:
         """Which object an expression means, None where it is not certain that it always means the same."""
-        return self._variable(node, {}, _ALIASES_DEEP)
+        if node not in self._variables:
+            self._variables[node] = self._variable(node, {}, _ALIASES_DEEP)
+        return self._variables[node]
 
     def _variable(self, node: Node, known: dict[Node, Variable | None], depth: int) -> Variable | None:
         if depth == 0:
@@ -192,10 +207,10 @@ class Passes:
 
     def _unwrapped(self, call: cst.Call, known: dict[Node, Variable | None], depth: int) -> Variable | None:
         """The variable that a call hands on: `DataParallel(model)`, `unwrap_model(model)`, `model.to(device)`."""
-        if method(call) == "deepcopy" or method(call) == "copy":
+        if called_name(call) == "deepcopy" or called_name(call) == "copy":
             return None
         inner = self._kinds.handed_on(call)
-        if inner is None and call.args and _UNWRAPS.fullmatch(method(call) or ""):
+        if inner is None and call.args and _UNWRAPS.fullmatch(called_name(call) or ""):
             inner = call.args[0].value
         return self._variable(inner, known, depth - 1) if inner is not None else None
 
@@ -272,21 +287,6 @@ class Passes:
         return list(dict.fromkeys(owner for owner in owners if owner is not None))
 
     # -- comparing --------------------------------------------------------------------------------------------
-
-    def apart(self, first: Node, second: Node) -> bool:
-        """Whether two nodes stand in branches that exclude each other."""
-        for above in self._tree.ancestors(second):
-            if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
-                break
-            if isinstance(above, (cst.If, cst.IfExp)) and above.orelse is not None:
-                branches: tuple[Node, Node] = (above.body, above.orelse)
-                sides = [
-                    tuple(self._tree.contains(branch, node) for branch in branches)
-                    for node in (first, second)
-                ]
-                if {(True, False), (False, True)} == set(sides):
-                    return True
-        return False
 
     def distinct(self, one: Variable | None, other: Variable | None) -> bool:
         """Whether two variables certainly mean objects of which neither is, or is in, the other."""

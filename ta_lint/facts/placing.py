@@ -82,7 +82,7 @@ class _Placing:
     def _placed(self, edit: Edit) -> list[TextEdit]:
         """The edits of text that an edit is; none where it cannot be made."""
         if isinstance(edit, Replacement):
-            start, end = self._position(edit.start), self._position(edit.end)
+            start, end = self._around(edit)
             code = re.sub(r"(?<!\r)\n", self._source.newline, edit.code)
             return [TextEdit(*start, *end, code)] if start <= end else []
         if isinstance(edit, Unwrapping):
@@ -92,6 +92,17 @@ class _Placing:
         if not _has_lines_of_its_own(edit.statement, self._tree):
             return []
         return self._inserted(edit) if isinstance(edit, Insertion) else [self._removed(edit)]
+
+    def _around(self, edit: Replacement) -> tuple[tuple[int, int], tuple[int, int]]:
+        """From where to where a replacement reaches, with the parentheses that go."""
+        (line, start), (end_line, end) = self._position(edit.start), self._position(edit.end)
+        for _ in range(edit.parentheses):
+            before = self._source.lines[line - 1][: start - 1].rstrip()
+            after = self._source.lines[end_line - 1][end - 1 :]
+            if not before.endswith("(") or not after.lstrip().startswith(")") or before[-2:-1].isalnum():
+                break
+            start, end = len(before), end + after.index(")") + 1
+        return (line, start), (end_line, end)
 
     def _unwrapped(self, edit: Unwrapping) -> list[TextEdit]:
         start, end = (self._position(Anchor(edit.outer, side)) for side in Side)
@@ -128,12 +139,20 @@ class _Placing:
         code = [indent.replace("\f", "") + line for line in insertion.code.split("\n")]
         if insertion.side is Side.START:
             newline = ends[place.line - 1] or self._source.newline
-            return [TextEdit(place.line, 1, place.line, 1, "".join(line + newline for line in code))]
+            first = place.line if insertion.code.startswith("@") else self._with_comments(place.line, indent)
+            return [TextEdit(first, 1, first, 1, "".join(line + newline for line in code))]
         last = self._places[insertion.statement].end.line
         if newline := ends[last - 1]:
             return [TextEdit(last + 1, 1, last + 1, 1, "".join(line + newline for line in code))]
         column = len(lines[last - 1]) + 1
         return [TextEdit(last, column, last, column, "".join(self._source.newline + line for line in code))]
+
+    def _with_comments(self, line: int, indent: str) -> int:
+        """The first line of what belongs to a statement: the comments directly above it, as far in as it is."""
+        alone = {(comment.line, comment.column) for comment in self._source.comments if comment.alone}
+        while (line - 1, len(indent) + 1) in alone:
+            line -= 1
+        return line
 
     def _removed(self, removal: Removal) -> TextEdit:
         lines = self._source.lines

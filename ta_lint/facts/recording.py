@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import libcst as cst
 
-from ta_lint.facts.calls import Calls
+from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, dotted
 
@@ -58,6 +58,7 @@ class Recording:
         self._tree = tree
         self._names = names
         self._calls = calls
+        self._called: dict[tuple[Node, int], bool | None] = {}
         self._switched = any(
             isinstance(call.func, (cst.Name, cst.Attribute))
             and isinstance(tree.parent[call], cst.Expr)
@@ -80,9 +81,28 @@ class Recording:
             return None
         if not isinstance(function, cst.FunctionDef) or depth == 0:
             return True
-        sites = [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
-        found = {self.records(site, depth - 1) for site in sites}
-        return found.pop() if len(found) == 1 else None if found else True
+        if (function, depth) not in self._called:
+            sites = [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
+            found = {self.records(site, depth - 1) for site in sites}
+            self._called[function, depth] = found.pop() if len(found) == 1 else None if found else True
+        return self._called[function, depth]
+
+    def freezes(self, region: Node) -> bool:
+        """Whether code may say of tensors that they require no gradient; asking for one, or whether, is not that."""
+        items = self._tree.within(region, cst.AssignTarget)
+        assigned = [
+            statement.value
+            for item in items
+            if isinstance(item.target, cst.Attribute)
+            and item.target.attr.value == "requires_grad"
+            and isinstance(statement := self._tree.statement(item), cst.Assign)
+        ]
+        given = [
+            call.args[0].value
+            for call in self._tree.within(region, cst.Call)
+            if called_name(call) == "requires_grad_" and call.args
+        ]
+        return not all(_is(value, "True") for value in [*assigned, *given])
 
     def around(self, node: Node) -> Decision | None:
         """The innermost context or decorator that decides about a node within its own function."""

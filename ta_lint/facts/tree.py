@@ -177,6 +177,19 @@ class Tree:
                 return above
         return self.root
 
+    def apart(self, first: Node, second: Node) -> bool:
+        """Whether two nodes stand in branches of a condition that exclude each other."""
+        for above in self.ancestors(second):
+            if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+                return False
+            if isinstance(above, (cst.If, cst.IfExp)) and above.orelse is not None:
+                body, orelse = above.body, above.orelse
+                if self.contains(body, second) and self.contains(orelse, first):
+                    return True
+                if self.contains(orelse, second) and self.contains(body, first):
+                    return True
+        return False
+
     def block(self, node: Node) -> Node:
         """The statement list that holds the statement of `node`."""
         for above in self.ancestors(self.statement(node)):
@@ -245,6 +258,16 @@ def dotted(node: Node) -> str | None:
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))
+
+
+def is_name(node: Node | None, name: str) -> bool:
+    """Whether an expression is this very name: `self`, `None`, `True`."""
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def attribute_of_self(node: Node | None) -> str | None:
+    """`x` for `self.x`, None for anything else."""
+    return node.attr.value if isinstance(node, cst.Attribute) and is_name(node.value, "self") else None
 
 
 def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:

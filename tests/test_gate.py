@@ -1,0 +1,56 @@
+"""`NEEDS` keeps files from being parsed, and never keeps a finding from being made."""
+
+from pathlib import Path
+
+import pytest
+from marked import Block, blocks
+
+from ta_lint import checks
+from ta_lint.checks import Check
+from ta_lint.core.config import Configs, Options
+from ta_lint.core.finding import Finding
+from ta_lint.engine import File, lint
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "rules").glob("TA*.md")), *sorted((ROOT / "tests" / "cases").glob("TA*.md"))]
+OF_RULES_WITH_A_CHECK = [page for page in PAGES if checks.load(page.stem[:5]) is not None]
+
+
+def found(block: Block, rule: str, folder: Path) -> list[Finding]:
+    config = Configs(Options(select=[rule]), folder).root_config
+    return lint(File(folder / "train.py", "train.py", config), block.code.encode())
+
+
+@pytest.mark.parametrize("page", OF_RULES_WITH_A_CHECK, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = page.stem[:5]
+    check = checks.load(rule)
+    assert check is not None
+    unwanted = [block for block in blocks(page) if not check.wants(block.code.encode())]
+    monkeypatch.setattr(Check, "wants", lambda self, data: True)
+    assert [finding for block in unwanted for finding in found(block, rule, tmp_path)] == []
+
+
+@pytest.mark.parametrize(
+    ("needs", "text", "wanted"),
+    [
+        ((), b"anything", True),
+        (("zero_grad",), b"model.zero_grad()", True),
+        (("zero_grad|backward",), b"loss.backward()", True),
+        (("zero_grad|backward",), b"zero_grad|forward", True),
+        (("zero_grad|backward",), b"loss.forward()", False),
+        ((r"\.step\(",), b"optimizer.step()", True),
+        ((r"\.step\(",), b"optimizer_step()", False),
+        ((r"\bload\b",), b"reload", False),
+        ((r"^load",), b"import x\nload", True),
+        (("zero_grad", "backward"), b"model.zero_grad()", False),
+        ((("zero_grad", r"\bload\b"),), b"torch.load()", True),
+        ((("zero_grad", r"\bload\b"),), b"reload", False),
+    ],
+)
+def test_every_need_has_to_be_met_and_of_a_tuple_one(
+    needs: tuple[str | tuple[str, ...], ...], text: bytes, wanted: bool
+) -> None:
+    assert Check("TA600", tuple(map(checks.need, needs)), None, None).wants(text) is wanted
