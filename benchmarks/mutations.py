@@ -2,6 +2,9 @@
 
 A mutation looks for what it breaks by the words that users write, not by what the checks know; only the loop itself is
 found by `ta_lint.facts`. What it makes is certainly the bug that the rule's page describes, or it makes nothing.
+
+TA617 and TA618 have none. The first, opt-in, says that nothing in a file clips, as half of the healthy loops do not and
+need not: that is no bug to plant. The second compares numbers that stand far from the loop.
 """
 
 import re
@@ -766,13 +769,6 @@ def ta616(site: Site) -> Iterator[list[Edit]]:
                 and isinstance(statement, cst.Assign)
             ):
                 yield [site.text.swapped(call, site.text.code(state))]
-
-
-def ta617(site: Site) -> Iterator[list[Edit]]:
-    """the gradients are no longer clipped"""
-    calls = [call for call in _clips(site) if site.is_statement(call)]
-    if len(calls) == len(_clips(site)):
-        yield [edit for call in calls for edit in site.text.gone(call)]
 
 
 def _statement(node: Node) -> Node:

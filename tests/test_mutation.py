@@ -156,7 +156,6 @@ EXPECTED: dict[str, tuple[str, list[tuple[list[str], list[str]]]]] = {
         HEALTHY,
         [(["best = copy.deepcopy(model.state_dict())"], ["best = model.state_dict()"])],
     ),
-    "TA617": (HEALTHY, [(["nn.utils.clip_grad_norm_(model.parameters(), 1.0)"], ["pass"])]),
 }
 
 
