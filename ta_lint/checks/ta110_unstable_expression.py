@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, replace_with_atom
 from ta_lint.facts.tree import Node, argument
 
@@ -33,6 +34,8 @@ _SMALL = 1e-3
 _COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
 
 
+_CUTS = frozenset({"ceil", "clamp", "clamp_min", "clip", "floor", "round"})
+
 # What such numbers are called, and small ones are not.
 _COUNTED = re.compile(
     r"coord|count|degree|dist|dur|floor|freq|len|num|pos(_|\b|ition)|size|steps?\b|\bn_", re.IGNORECASE
@@ -40,12 +43,14 @@ _COUNTED = re.compile(
 
 
 def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:  # they compare the two
+        return
     for node in module.tree.all(cst.Call, cst.BinaryOperation):
         if (argument_of_log := _given(module, node, "log")) is not None:
             yield from _logarithm(module, node, argument_of_log)
         elif isinstance(node, cst.BinaryOperation) and _is_minus_one(node):
             exponent = _given(module, node.left, "exp")
-            if exponent is not None and not _is_count(module, exponent):
+            if exponent is not None and not _is_count(module, exponent) and not _is_coarse(module, node):
                 yield _use(
                     module, node, "torch.expm1", "loses the digits of a small `x`", module.verbatim(exponent)
                 )
@@ -190,10 +195,23 @@ def _is_count(module: Module, node: Node) -> bool:
     return False
 
 
+def _is_coarse(module: Module, node: Node) -> bool:
+    """Whether the small values of an expression are cut off or rounded away."""
+    statement = module.tree.statement(node)
+    above = (other for other in module.tree.ancestors(node) if module.tree.contains(statement, other))
+    return any(isinstance(other, cst.Call) and called_name(other) in _CUTS for other in above)
+
+
 def _is_shifted(module: Module, exponent: Node) -> bool:
     """Whether the largest exponent was taken off before, so that nothing overflows."""
     origin = module.kinds.origin(exponent)
     parts = module.tree.within(origin, cst.Name)
-    return any("max" in name.value for name in parts) or any(
-        "max" in module.code(module.kinds.origin(name)) for name in parts
-    )
+    return any("max" in name.value or "max" in _source(module, name) for name in parts)
+
+
+def _source(module: Module, name: cst.Name) -> str:
+    """The code that gives a name its value, that of the whole tuple where it is unpacked: `m, _ = x.max(1)`."""
+    bound = module.names.definition(name)
+    if bound is not None and bound.how == "unpack" and bound.value is not None:
+        return module.code(bound.value)
+    return module.code(module.kinds.origin(name))

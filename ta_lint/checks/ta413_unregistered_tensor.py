@@ -176,5 +176,5 @@ def _as_parameter(module: Module, value: cst.BaseExpression) -> Fix | None:
 def _as_buffer(module: Module, assign: cst.Assign | cst.AnnAssign, name: str) -> Fix | None:
     if assign.value is None:
         return None
-    code = f'self.register_buffer("{name}", {module.verbatim(assign.value)})'
+    code = f'self.register_buffer("{name}", {module.verbatim(assign.value)}, persistent=False)'
     return Fix("make it a buffer", (replace(assign, code),))

@@ -83,7 +83,9 @@ def _is_read(module: Module, use: cst.Attribute) -> bool:
         case cst.Arg():
             call = module.tree.parent[above]
             called = module.qualified(call.func) if isinstance(call, cst.Call) else None
-            return called is not None and called.startswith("torch.") and not called.endswith("_")
+            if called is None or not called.startswith("torch.") or called.endswith("_"):
+                return False
+            return not called.startswith("torch.nn.init.")  # `xavier_uniform` still fills in place
     return False
 
 

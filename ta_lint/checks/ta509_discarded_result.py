@@ -10,7 +10,7 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
 from ta_lint.facts.gradients import Flow
 from ta_lint.facts.patterns import ARGUMENTS
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.tree import Node, argument
 
 _NAMES = (
     "abs add bfloat16 clamp clip contiguous cpu cuda detach div double exp expand flatten flip float half log long "
@@ -79,7 +79,7 @@ def _waits(module: Module, call: cst.Call) -> bool:
 
 
 def _fix(module: Module, call: cst.Call, tensor: Node) -> Fix | None:
-    """The result under the name of the tensor."""
-    if dotted(tensor) is None:
+    """The result under the name of the tensor; an attribute may be a parameter, which takes no other tensor."""
+    if not isinstance(tensor, cst.Name):
         return None
     return Fix("keep the result", wrap(call, f"{module.code(tensor)} = ", ""))

@@ -31,7 +31,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     for step in module.loops.steps:
         clear = _clear_before(step, module)
         backward = _backward_before(clear, step, module) if clear is not None else None
-        if clear is not None and backward is not None:
+        if clear is not None and backward is not None and not _is_skipped(clear, backward, step, module):
             message = (
                 f"`{module.code(clear)}` clears what `{module.code(backward)}` computed, "
                 f"before `{module.code(step.call)}` can use it"
@@ -74,6 +74,20 @@ def _backward_before(clear: cst.Call, step: Step, module: Module) -> cst.Call | 
         if any(_clears_for(step, call, module) or module.loops.step(call) is not None for call in calls):
             return None
     return None
+
+
+def _is_skipped(clear: Node, backward: Node, step: Step, module: Module) -> bool:
+    """Whether a branch drops the gradients of a bad batch on purpose: another path makes the step with them."""
+    tree = module.tree
+    branch = next((above for above in tree.ancestors(clear) if isinstance(above, cst.If)), None)
+    if branch is None or tree.contains(branch, backward) or not tree.contains(branch.body, step.call):
+        return False
+    return any(
+        tree.home(other.call) is tree.home(step.call)
+        and not tree.contains(branch.body, other.call)
+        and other.optimizer.deep_equals(step.optimizer)
+        for other in module.loops.steps
+    )
 
 
 def _clears_for(step: Step, call: cst.Call, module: Module) -> bool:

@@ -23,6 +23,8 @@ def check(module: Module) -> Iterator[Suspicion]:
     for schedule in module.order.events(Action.SCHEDULE):
         if schedule.call.args or _is_own(module, schedule):
             continue
+        if not isinstance(module.tree.parent[schedule.call], cst.Expr):
+            continue  # a scheduler of torch returns nothing
         step = _step_after(module, schedule)
         if step is not None:
             code = module.code(schedule.call)

@@ -62,7 +62,7 @@ def _trained_next(
     ):
         return None
     for position in [*range(index + 1, len(events)), *range(index)]:
-        event = events[position]
+        event: Event = events[position]
         if event.what is What.EVAL and event.subject == model:
             return None
         if event.what in (What.TRAIN, What.MODE) and not module.passes.distinct(event.subject, model):
@@ -71,8 +71,10 @@ def _trained_next(
             return None
         records = all(module.recording.records(call) is not False for call in (event.call, *event.through))
         if event.what is What.BACKWARD and records and _goes_through(module, event, model, events):
-            again = position < index or _is_for_evaluation(module, switched, loop, model, events)
-            return event if again else None
+            if position < index:
+                return event
+            runs = any(_runs_between(module, use, model, switched, event) for use in events)
+            return event if runs and _is_for_evaluation(module, switched, loop, model, events) else None
     return None
 
 
@@ -136,6 +138,14 @@ def _has(models: list[Variable], model: Variable, module: Module) -> bool:
 def _uses(event: Event, model: Variable) -> bool:
     called = event.subject is not None and event.subject[: len(model)] == model
     return event.what is What.CALL and (called or model in event.given)
+
+
+def _runs_between(module: Module, use: Event, model: Variable, switched: Event, backward: Event) -> bool:
+    """Whether a model is run, and recorded, after an `eval()` and for a backward pass, perhaps inside its expression."""
+    if not _uses(use, model) or module.recording.records(use.call) is False:
+        return False
+    for_it = module.tree.before(use.here, backward.here) or module.tree.contains(backward.call, use.call)
+    return bool(for_it and module.tree.before(switched.here, use.here))
 
 
 def _may_set_mode(module: Module, event: Event, model: Variable) -> bool:
