@@ -512,7 +512,8 @@ def ta612(site: Site) -> Iterator[list[Edit]]:
     trained = {_last(call) for call in tree.all(cst.Call) if called_name(call) == "train"}
     evals = [call for call in _modes(site, "eval") if _last(call) in trained]
     chosen = {_last(call) for call in evals if _is_chosen(site, call)}
-    calls = [call for call in evals if _last(call) not in chosen and _no_grad_after(site, call) is not None]
+    evaluated = {_last(call) for call in evals if _no_grad_after(site, call) is not None}
+    calls = [call for call in evals if _last(call) in evaluated - chosen]  # one that is left would do for all
     yield [edit for call in calls for edit in site.text.gone(call)]
 
 
