@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node, argument
 
@@ -67,7 +67,7 @@ def _fix(loaders: tuple[Loader, ...]) -> Fix | None:
     edits = []
     for loader in loaders:
         given = loader.given("pin_memory")
-        edit = replace(given, "True") if given is not None else add_argument(loader.call, "pin_memory=True")
+        edit = set_argument(loader.call, "pin_memory", "True", given)
         if edit is None or (given is not None and not isinstance(given, cst.Name)):
             return None
         edits.append(edit)

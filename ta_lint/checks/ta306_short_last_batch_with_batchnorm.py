@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.edits import Fix
 from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, argument, is_name
+from ta_lint.facts.tree import Node, argument
 
 NEEDS = (r"DataLoader", r"BatchNorm", r"\bDataLoader\b", r"\bBatchNorm[123]d\b", r"\b(?:backward|step)\s*\(")
 
@@ -85,9 +85,5 @@ def _whole(node: Node, module: Module) -> int | None:
 
 
 def _fix(loader: Loader) -> Fix | None:
-    given = loader.given("drop_last")
-    if given is None:
-        edit = add_argument(loader.call, "drop_last=True")
-    else:
-        edit = replace(given, "True") if is_name(given, "False") else None
+    edit = loader.switched_on("drop_last")
     return Fix("drop the last batch", (edit,)) if edit is not None else None

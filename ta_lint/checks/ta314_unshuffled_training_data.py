@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.edits import Fix
 from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, is_name
+from ta_lint.facts.tree import Node
 
 NEEDS = (r"DataLoader", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
 
@@ -65,9 +65,5 @@ def _is_indexed(loader: Loader, module: Module) -> bool:
 
 
 def _fix(loader: Loader) -> Fix | None:
-    given = loader.given("shuffle")
-    if given is None:
-        edit = add_argument(loader.call, "shuffle=True")
-    else:
-        edit = replace(given, "True") if is_name(given, "False") else None
+    edit = loader.switched_on("shuffle")
     return Fix("shuffle the samples", (edit,)) if edit is not None else None

@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.chains import Link
-from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import argument, is_name, spreads
 
@@ -79,7 +79,7 @@ def _fix(module: Module, link: Link) -> Fix | None:
     if link.mentions or any(_needs_a_layers_bias(module, read) for read in module.tree.all(cst.Attribute)):
         return None
     bias = _bias(module, link.first)
-    edit = replace(bias, "False") if bias is not None else add_argument(link.first, "bias=False")
+    edit = set_argument(link.first, "bias", "False", bias)
     return Fix("leave the bias out", (edit,)) if edit is not None else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.activations import Activation
 from ta_lint.facts.edits import Fix, unwrap
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.tree import Node
 
 NEEDS = (
     r"cross_entropy|CrossEntropyLoss",
@@ -15,10 +15,9 @@ NEEDS = (
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    for call in module.loss_calls("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy"):
-        scores = argument(call, "input", 0)
-        activation = module.activations.of(scores) if scores is not None else None
-        if scores is not None and activation is not None and activation.name in ("softmax", "sigmoid"):
+    losses = module.loss_inputs("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy")
+    for call, scores, activation in losses:
+        if activation.name in ("softmax", "sigmoid"):
             message = f"cross entropy applies softmax to its input, which is already the output of `{activation.name}`"
             applied = f"`{activation.name}` is applied here"
             fix = _without(activation, scores, module)

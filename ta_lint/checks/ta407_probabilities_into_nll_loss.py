@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.activations import Activation
+from ta_lint.facts.activations import NO_LOGARITHMS, Activation
 from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.tree import Node
 
 NEEDS = (
     r"nll_loss|NLLLoss",
@@ -15,14 +15,11 @@ NEEDS = (
     r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
 )
 
-_NO_LOGARITHMS = frozenset({"softmax", "sigmoid", "relu", "tanh", "linear"})
-
 
 def check(module: Module) -> Iterator[Suspicion]:
-    for call in module.loss_calls("torch.nn.NLLLoss", "torch.nn.functional.nll_loss"):
-        scores = argument(call, "input", 0)
-        activation = module.activations.of(scores) if scores is not None else None
-        if scores is not None and activation is not None and activation.name in _NO_LOGARITHMS:
+    losses = module.loss_inputs("torch.nn.NLLLoss", "torch.nn.functional.nll_loss")
+    for call, scores, activation in losses:
+        if activation.name in NO_LOGARITHMS:
             message = f"the negative log likelihood takes log-probabilities and is given the output of {activation.is_of}"
             made = ((activation.node, "that output is made here"),)
             yield Suspicion(call, message, related=made, fix=_with_logarithms(activation, scores, module))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.activations import Activation
 from ta_lint.facts.edits import Fix, unwrap
-from ta_lint.facts.tree import argument
 
 NEEDS = (
     r"binary_cross_entropy|BCE",
@@ -22,20 +22,23 @@ _PROBABILITIES = frozenset({"softmax", "sigmoid"})
 
 def check(module: Module) -> Iterator[Suspicion]:
     functional = "torch.nn.functional.binary_cross_entropy"
-    for call in module.loss_calls("torch.nn.BCEWithLogitsLoss", f"{functional}_with_logits"):
-        yield from _judge(module, call, True, "applies sigmoid to its input, which is already the output of")
-    for call in module.loss_calls("torch.nn.BCELoss", functional):
-        yield from _judge(module, call, False, "takes probabilities and is given the output of")
+    for call, scores, activation in module.loss_inputs(
+        "torch.nn.BCEWithLogitsLoss", f"{functional}_with_logits"
+    ):
+        if activation.name in _PROBABILITIES:
+            what = "applies sigmoid to its input, which is already the output of"
+            inner = (
+                module.activations.applied_to(activation, scores) if activation.name == "sigmoid" else None
+            )
+            fix = Fix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None
+            yield _suspicion(module, call, what, activation, fix)
+    for call, _, activation in module.loss_inputs("torch.nn.BCELoss", functional):
+        if activation.name not in _PROBABILITIES:
+            yield _suspicion(module, call, "takes probabilities and is given the output of", activation)
 
 
-def _judge(module: Module, call: cst.Call, probabilities: bool, what: str) -> Iterator[Suspicion]:
-    """The suspicion that the input of a loss is, or is not, a probability."""
-    scores = argument(call, "input", 0)
-    activation = module.activations.of(scores) if scores is not None else None
-    if scores is None or activation is None or (activation.name in _PROBABILITIES) is not probabilities:
-        return
+def _suspicion(
+    module: Module, call: cst.Call, what: str, activation: Activation, fix: Fix | None = None
+) -> Suspicion:
     message = f"`{module.code(call.func)}` {what} {activation.is_of}"
-    made = ((activation.node, "that output is made here"),)
-    inner = module.activations.applied_to(activation, scores) if activation.name == "sigmoid" else None
-    fix = Fix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None
-    yield Suspicion(call, message, related=made, fix=fix)
+    return Suspicion(call, message, related=((activation.node, "that output is made here"),), fix=fix)

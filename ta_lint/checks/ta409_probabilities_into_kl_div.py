@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import argument
+from ta_lint.facts.activations import NO_LOGARITHMS
 
 NEEDS = (
     r"kl_div|KLDivLoss",
@@ -11,14 +11,10 @@ NEEDS = (
     r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
 )
 
-_NO_LOGARITHMS = frozenset({"softmax", "sigmoid", "relu", "tanh", "linear"})
-
 
 def check(module: Module) -> Iterator[Suspicion]:
-    for call in module.loss_calls("torch.nn.KLDivLoss", "torch.nn.functional.kl_div"):
-        scores = argument(call, "input", 0)
-        activation = module.activations.of(scores) if scores is not None else None
-        if activation is not None and activation.name in _NO_LOGARITHMS:
+    for call, _, activation in module.loss_inputs("torch.nn.KLDivLoss", "torch.nn.functional.kl_div"):
+        if activation.name in NO_LOGARITHMS:
             message = (
                 f"the input of `kl_div` has to be log-probabilities and is the output of {activation.is_of}"
             )

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, add_argument, replace
+from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.tree import Node, argument, is_name, spreads
 
 # `.load` of something that is not known to be another library, or an import of `load`, which aliases then call.
@@ -51,7 +51,7 @@ def _restricted(call: cst.Call, module: Module) -> Fix | None:
     if not _holds_weights(call, module):
         return None
     written = argument(call, "weights_only")
-    edit = replace(written, "True") if written is not None else add_argument(call, "weights_only=True")
+    edit = set_argument(call, "weights_only", "True", written)
     return Fix("load weights alone", (edit,)) if edit is not None else None
 
 

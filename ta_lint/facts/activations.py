@@ -12,6 +12,9 @@ from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name
 
 _DEPTH = 8
 
+NO_LOGARITHMS = frozenset({"softmax", "sigmoid", "relu", "tanh", "linear"})
+"""Activations whose output is no logarithm of probabilities."""
+
 _FUNCTION = re.compile(
     r"torch\.(?:nn\.functional\.|special\.)?(softmax|log_softmax|sigmoid|logsigmoid|expit|relu|tanh|linear)"
 )

@@ -150,6 +150,11 @@ def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
     return Addition(last, code)
 
 
+def set_argument(call: cst.Call, keyword: str, code: str, given: Node | None) -> Edit | None:
+    """`keyword=code` in a call, in the place of what is `given` there already; None as for `add_argument`."""
+    return replace(given, code) if given is not None else add_argument(call, f"{keyword}={code}")
+
+
 def remove_argument(call: cst.Call, arg: cst.Arg) -> Replacement:
     """A call without one of its arguments."""
     index = call.args.index(arg)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
+from ta_lint.facts.edits import Edit, set_argument
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, is_name, spreads
@@ -43,6 +44,12 @@ class Loader:
     def given(self, parameter: str) -> cst.BaseExpression | None:
         """What the call gives to a parameter, by keyword or by position."""
         return argument(self.call, parameter, _PARAMETERS.index(parameter))
+
+    def switched_on(self, parameter: str) -> Edit | None:
+        """The edit that makes a parameter True which is not given, or is plainly False; else None."""
+        given = self.given(parameter)
+        plain = given is None or is_name(given, "False")
+        return set_argument(self.call, parameter, "True", given) if plain else None
 
     @property
     def spreads(self) -> bool:

@@ -1,5 +1,6 @@
 """All facts of one file: the object that a check asks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -7,7 +8,7 @@ from pathlib import PurePosixPath
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.facts.activations import Activations
+from ta_lint.facts.activations import Activation, Activations
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.chains import Chains
 from ta_lint.facts.classes import Classes
@@ -28,7 +29,7 @@ from ta_lint.facts.parameters import Parameters
 from ta_lint.facts.passes import Passes
 from ta_lint.facts.recording import Recording
 from ta_lint.facts.shapes import Shapes
-from ta_lint.facts.tree import Node, Tree
+from ta_lint.facts.tree import Node, Tree, argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +173,14 @@ class Module:
             if self.qualified(call.func) == function
             or ((made := self.kinds.construction(call.func)) and self.qualified(made.func) == criterion)
         ]
+
+    def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Node, Activation]]:
+        """The calls that compute a loss, each with its input and the activation whose output that certainly is."""
+        for call in self.loss_calls(criterion, function):
+            scores = argument(call, "input", 0)
+            activation = self.activations.of(scores) if scores is not None else None
+            if scores is not None and activation is not None:
+                yield call, scores, activation
 
     def code(self, node: Node) -> str:
         """The source of an expression, on one line, for a message."""
