@@ -3,12 +3,10 @@
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.facts.tree import argument
 
 # A call whose arguments do not mention the mode.
 NEEDS = (
@@ -27,22 +25,18 @@ NEEDS = (
     ),
 )
 
-_DROPOUT = re.compile(r"torch\.nn\.functional\.(dropout[123]?d?)")
-_ALPHA = re.compile(r"torch\.nn\.functional\.((feature_)?alpha_dropout)")
+_DROPOUT = re.compile(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
-    for call in module.tree.all(cst.Call):
-        called = module.qualified(call.func) or ""
-        if (function := _DROPOUT.fullmatch(called) or _ALPHA.fullmatch(called)) is None or spreads(call):
-            continue
+    for call, function in module.calls_matching(_DROPOUT):
         probability = argument(call, "p", 1)
         if probability is not None and module.number(probability) == 0:
             continue
         if argument(call, "training", 2) is None and module.modes.always_on(call):
-            when = "also in evaluation" if _DROPOUT.fullmatch(called) else "nothing, not even in training"
+            when = "nothing, not even in training" if function["alpha"] else "also in evaluation"
             edit = add_argument(call, "training=self.training")
             fix = Fix("drop in training alone", (edit,)) if edit is not None else None
             yield Suspicion(call, f"`{function[1]}` without `training` drops {when}", fix=fix)

@@ -3,11 +3,9 @@
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument, is_name, spreads
+from ta_lint.facts.tree import argument, is_name
 
 # A call whose arguments neither name `dim` nor end with a number.
 _NO_DIM = rf"(?!{SOME_ARGUMENTS}(?:\bdim\b(?!\s*=\s*None)|,\s*(?:dim\s*=\s*)?-?\d+\s*[,)]))"
@@ -20,19 +18,16 @@ NEEDS = (
     ),
 )
 
-_FUNCTION = re.compile(r"torch\.nn\.functional\.((?:log_)?softm(?:ax|in))")
-_LAYER = re.compile(r"torch\.nn\.((?:Log)?Softmax|Softmin)")
+_SOFTMAX = re.compile(
+    r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in))|(?:Log)?Softmax|Softmin)"
+)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
-    for call in module.tree.all(cst.Call):
-        called = module.qualified(call.func) or ""
-        function, layer = _FUNCTION.fullmatch(called), _LAYER.fullmatch(called)
-        if (function is None and layer is None) or spreads(call):
-            continue
-        dim = argument(call, "dim", 1 if function is not None else 0)
+    for call, found in module.calls_matching(_SOFTMAX):
+        dim = argument(call, "dim", 1 if found["function"] else 0)
         if dim is None or is_name(dim, "None"):
             name = module.code(call.func)
             yield Suspicion(

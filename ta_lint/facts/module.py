@@ -1,5 +1,6 @@
 """All facts of one file: the object that a check asks."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from ta_lint.facts.parameters import Parameters
 from ta_lint.facts.passes import Passes
 from ta_lint.facts.recording import Recording
 from ta_lint.facts.shapes import Shapes
-from ta_lint.facts.tree import Node, Tree, argument
+from ta_lint.facts.tree import Node, Tree, argument, spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +165,15 @@ class Module:
             and (isinstance(call.func, cst.Name) or call.func.attr.value in last)
             and self.qualified(call.func) in qualified
         ]
+
+    def calls_matching(self, pattern: re.Pattern[str]) -> list[tuple[cst.Call, re.Match[str]]]:
+        """The calls whose full name a pattern matches whole, in source order, each with the match.
+
+        A call that spreads `*args` or `**kwargs`, and so may give any argument, is left out.
+        """
+        named = ((call, self.qualified(call.func)) for call in self.tree.all(cst.Call) if not spreads(call))
+        found = ((call, pattern.fullmatch(name)) for call, name in named if name is not None)
+        return [(call, match) for call, match in found if match is not None]
 
     def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
         """The calls that compute a loss: of instances of the criterion class, and of the function that does the same."""
