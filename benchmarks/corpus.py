@@ -1,4 +1,4 @@
-"""Real training code that nobody here wrote: the Python files of pinned releases, unpacked and never installed.
+"""Real training code that nobody here wrote: the Python files and notebooks of pinned releases, never installed.
 
 `python benchmarks/corpus.py` pulls them all and prints what there is.
 """
@@ -50,6 +50,7 @@ CORPORA = {
     "deeprobust": Corpus("0.2.11", Kind.SDIST, "graphs and adversarial training"),
     "denoising-diffusion-pytorch": Corpus("2.3.4", Kind.SDIST, "diffusion"),
     "detecto": Corpus("1.2.2", Kind.SDIST, "detection"),
+    "gpytorch": Corpus("1.15.2", Kind.SDIST, "Gaussian processes, in notebooks"),
     "lightweight-gan": Corpus("1.2.1", Kind.SDIST, "GAN"),
     "litgpt": Corpus("0.5.13", Kind.SDIST, "language models"),
     "palm-rlhf-pytorch": Corpus("0.8.0", Kind.SDIST, "language models by reinforcement"),
@@ -69,6 +70,8 @@ CORPORA = {
 }
 VERSIONS = {name: corpus.version for name, corpus in CORPORA.items()}
 FOLDER = Path(__file__).resolve().parent / "corpora"
+
+_SUFFIXES = (".py", ".ipynb")
 
 # Fixed, so that every machine and every Python reads the same wheel of a package that has compiled parts.
 _WHEEL = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11")
@@ -168,7 +171,7 @@ def _sdist(name: str, version: str) -> bytes:
 
 
 def unpack_sdist(data: bytes, name: str, folder: Path) -> None:
-    """Write the Python files of a source distribution below a folder, without the folder that holds them all.
+    """Write the Python files and notebooks of a source distribution below a folder, without the folder that holds them all.
 
     Raises:
         Missing: a member would be written somewhere else.
@@ -176,7 +179,7 @@ def unpack_sdist(data: bytes, name: str, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             # Links are no files, so nothing is written through one.
-            members = [member for member in archive if member.isfile() and member.name.endswith(".py")]
+            members = [member for member in archive if member.isfile() and member.name.endswith(_SUFFIXES)]
             for member in members:
                 source = archive.extractfile(member)
                 assert source is not None
@@ -187,10 +190,10 @@ def unpack_sdist(data: bytes, name: str, folder: Path) -> None:
 
 
 def _unpack(wheel: Path, folder: Path) -> None:
-    """Write the Python files of a wheel below a folder, and nothing outside it."""
+    """Write the Python files and notebooks of a wheel below a folder, and nothing outside it."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if name.endswith(".py"):
+            if name.endswith(_SUFFIXES):
                 _write(folder, name, archive.read(name), wheel.name)
 
 

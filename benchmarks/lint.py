@@ -21,12 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import rule_profile
-from corpus import FOLDER, VERSIONS, Missing, corpora, run_pip, sources
+import torchfix
+from corpus import VERSIONS, Missing, corpora, sources
 from tables import aligned, processor, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-TORCHFIX = "TorchFix==0.7.0"
 LAZY = ("libcst", "rich")  # what `--help` must not pay for
 
 ONE = "ta-lint, 1 process"
@@ -104,11 +104,11 @@ def measure(corpus: str, rounds: int, torchfix_runs: int) -> Report:
     """
     load, *_ = os.getloadavg()
     folder = _folder(corpus)
-    torchfix = _torchfix_environment() if torchfix_runs else None
+    environment = torchfix.environment() if torchfix_runs else None
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         findings = scratch / "findings.json"
-        _rehearse(torchfix, findings, scratch)
+        _rehearse(environment, findings, scratch)
         sizes = _read_all(folder)
         peers = _peers(folder, findings)
         runs: dict[str, list[Run]] = {peer.name: [] for peer in peers}
@@ -117,15 +117,15 @@ def measure(corpus: str, rounds: int, torchfix_runs: int) -> Report:
                 _progress(f"round {number + 1} of {rounds}: {peer.name}")
                 runs[peer.name].append(_timed(peer, scratch))
         slow: dict[str, list[Run]] = {}
-        if torchfix is not None:
-            peer = _torchfix_peer(torchfix, folder)
+        if environment is not None:
+            peer = _torchfix_peer(environment, folder)
             _progress(f"{peer.name}: minutes")
             slow[peer.name] = [_timed(peer, scratch) for _ in range(torchfix_runs)]
         return Report(
             date=datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
             machine=f"{CORES} cores, {processor()}, {platform.system()}, Python {platform.python_version()}",
             load_before=load,
-            versions=_versions(torchfix),
+            versions=_versions(environment),
             corpus=folder.name,
             sizes=sizes,
             findings=len(json.loads(findings.read_text(encoding="utf-8"))),
@@ -225,33 +225,19 @@ def _peers(folder: Path, findings: Path) -> list[Peer]:
 
 def _torchfix_peer(environment: Path, folder: Path) -> Peer:
     """TorchFix with all its rules, on all cores as it does by default. Status 1: some files failed."""
-    program = str(environment / "bin" / "torchfix")
-    return Peer(f"TorchFix, all rules, {CORES} processes", (program, "--select", "ALL", str(folder)), (0, 1))
+    command = torchfix.command(environment, folder)
+    return Peer(f"TorchFix, all rules, {CORES} processes", command, (0, 1))
 
 
-def _torchfix_environment() -> Path:
-    """A virtual environment of its own, as TorchFix needs an older libcst than ta-lint may have."""
-    environment = FOLDER / ".torchfix-venv"
-    mark = environment / "complete"
-    wanted = f"{TORCHFIX}, Python {platform.python_version()}"
-    if not mark.is_file() or mark.read_text(encoding="utf-8") != wanted:
-        _progress(f"installing {TORCHFIX}")
-        if _run(sys.executable, "-m", "venv", "--clear", str(environment)).returncode:
-            raise Missing("python -m venv does not work here, and TorchFix needs it (or --torchfix-runs 0)")
-        run_pip("install", "--only-binary=libcst", TORCHFIX, python=environment / "bin" / "python")
-        mark.write_text(wanted, encoding="utf-8")
-    return environment
-
-
-def _versions(torchfix: Path | None) -> dict[str, str]:
+def _versions(environment: Path | None) -> dict[str, str]:
     commit = _run("git", "describe", "--always", "--dirty").stdout.strip() if shutil.which("git") else ""
     versions = {"ta-lint": commit or "of no known commit"}
     versions |= {name: importlib.metadata.version(name) for name in ("libcst", "ruff")}
-    if torchfix is not None:
+    if environment is not None:
         code = (
             "import importlib.metadata as m; print(m.version('TorchFix'), 'on libcst', m.version('libcst'))"
         )
-        versions["TorchFix"] = _run(str(torchfix / "bin" / "python"), "-c", code).stdout.strip()
+        versions["TorchFix"] = _run(str(environment / "bin" / "python"), "-c", code).stdout.strip()
     return versions
 
 
@@ -271,15 +257,15 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 # -- measuring ------------------------------------------------------------------------------------------------
 
 
-def _rehearse(torchfix: Path | None, findings: Path, scratch: Path) -> None:
+def _rehearse(environment: Path | None, findings: Path, scratch: Path) -> None:
     """Run everything once, untimed, on one small file: bytecode gets compiled, and what is missing shows at once."""
     _run(sys.executable, "-m", "compileall", "-q", "ta_lint")
     folder = scratch / "rehearsal"
     folder.mkdir()
     (folder / "small.py").write_text("import torch\n", encoding="utf-8")
     peers = _peers(folder, findings)
-    if torchfix is not None:
-        peers.append(_torchfix_peer(torchfix, folder))
+    if environment is not None:
+        peers.append(_torchfix_peer(environment, folder))
     for peer in peers:
         _timed(peer, scratch)
 

@@ -25,12 +25,15 @@ T = TypeVar("T")
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
+_STDIN = Path("-")
+
 _EPILOG = """\
 examples:
   ta-lint check                                   lint every Python file below this folder
   ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
   ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
   ta-lint check --format sarif --output ta.sarif  a file for code scanning
+  ta-lint check - --stdin-filename train.py       what an editor holds; with --fix it gets it back, fixed
   ta-lint rule TA600                              what a rule means, with examples
   ta-lint rules                                   every rule
 
@@ -90,7 +93,19 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("check", help="lint files and folders", epilog=_EPILOG, formatter_class=raw)
     check.set_defaults(run=_check)
-    check.add_argument("paths", nargs="*", type=_path, metavar="PATH", help="files and folders (default: .)")
+    check.add_argument(
+        "paths",
+        nargs="*",
+        type=_path,
+        metavar="PATH",
+        help="files and folders (default: .); - reads standard input",
+    )
+    check.add_argument(
+        "--stdin-filename",
+        type=_path,
+        metavar="NAME",
+        help="the name that what comes on standard input has: settings are looked up for it",
+    )
     rules = check.add_argument_group(
         "rules", f"A rule is named by {_SELECTOR}; several are separated by commas."
     )
@@ -184,7 +199,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
     from ta_lint.core.files import display, encodable
-    from ta_lint.discovery import discover
+    from ta_lint.discovery import discover, named
     from ta_lint.runner import fix_files, lint_files
 
     if arguments.statistics and arguments.format in ("sarif", "github"):
@@ -208,8 +223,12 @@ def _check(arguments: argparse.Namespace) -> int:
     if config.baseline is not None and (config.baseline.exists() or not arguments.update_baseline):
         accepted = baseline.load(config.baseline)
     root = project_root(cwd)
-    files = discover(arguments.paths or [Path()], configs, root)
-    if not files:
+    given = _standard_input(arguments)
+    if given is not None:
+        files = named(arguments.stdin_filename or _STDIN, given, configs, root)
+    else:
+        files = discover(arguments.paths or [Path()], configs, root)
+    if not files and given is None:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
     outcome = None
     if arguments.fix or arguments.diff:
@@ -220,7 +239,11 @@ def _check(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
             return _show_changes(arguments, fixed, baseline.marked(left, accepted)[0])
-        outcome = _saved(fixed)
+        if given is None:
+            outcome = _saved(fixed)
+        else:
+            given = fixed[0].after if fixed else given
+            outcome = _handed_back(fixed, given)
         findings = _ordered([*outcome.linted, *lint_files(outcome.unwritten, 1)])
     else:
         findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
@@ -244,7 +267,7 @@ def _check(arguments: argparse.Namespace) -> int:
     makes = {file.name: file.config.makes for file in files}
     fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
     done = report.fixed(outcome.count, outcome.files) if outcome is not None else ""
-    _report(arguments, config, findings, root, fixes, done)
+    _report(arguments, config, findings, root, fixes, done, given)
     if judged and config.baseline is not None and not arguments.quiet:
         entries = "1 entry" if len(judged) == 1 else f"{len(judged)} entries"
         matches = "matches" if len(judged) == 1 else "match"
@@ -257,6 +280,21 @@ def _check(arguments: argparse.Namespace) -> int:
     failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
     failing = failing or (arguments.exit_non_zero_on_fix and outcome is not None and outcome.count > 0)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def _standard_input(arguments: argparse.Namespace) -> bytes | None:
+    """What standard input holds, where `-` asks for it."""
+    from ta_lint.core.errors import UsageError
+
+    if _STDIN not in arguments.paths:
+        if arguments.stdin_filename is not None:
+            raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")
+        return None
+    if len(arguments.paths) > 1:
+        raise UsageError("-: standard input is linted alone; leave the other paths out")
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    return sys.stdin.buffer.read()
 
 
 def _options(arguments: argparse.Namespace) -> "Options":
@@ -281,7 +319,13 @@ def _ordered(results: "Iterable[Result]") -> "list[Finding]":
     findings = [finding for _, of_file in results for finding in of_file]
     return sorted(
         findings,
-        key=lambda finding: (finding.site.path, finding.site.line, finding.site.column, finding.rule),
+        key=lambda finding: (
+            finding.site.path,
+            finding.site.cell.number if finding.site.cell is not None else 0,
+            finding.site.line,
+            finding.site.column,
+            finding.rule,
+        ),
     )
 
 
@@ -316,6 +360,17 @@ def _saved(fixed: "list[Fixed]") -> _Outcome:
     except KeyboardInterrupt:
         print(f"ta-lint: interrupted, files fixed before: {outcome.files}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+    return outcome
+
+
+def _handed_back(fixed: "list[Fixed]", after: bytes) -> _Outcome:
+    """Write what came on standard input to standard output, as it is now; where it is excluded, as it came."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(after)
+    sys.stdout.buffer.flush()
+    outcome = _Outcome(linted=[(result.file, result.findings) for result in fixed])
+    outcome.count = sum(result.count for result in fixed)
+    outcome.files = sum(result.changes for result in fixed)
     return outcome
 
 
@@ -371,13 +426,18 @@ def _report(
     root: Path,
     fixes: "Fixes",
     done: str,
+    given: bytes | None,
 ) -> None:
-    """Write the report; `done` says what was fixed, beside it where a machine reads it."""
+    """Write the report; `done` says what was fixed, beside it where a machine reads it.
+
+    `given` is what was linted instead of files; standard output is for it, where it was to be fixed.
+    """
     from ta_lint.core import report
     from ta_lint.core.files import write_atomically
 
-    color = arguments.output is None and sys.stdout.isatty() and _colors()
-    text = _rendered(arguments, config, findings, root, color, fixes)
+    stream = sys.stderr if given is not None and arguments.fix else sys.stdout
+    color = arguments.output is None and stream.isatty() and _colors()
+    text = _rendered(arguments, config, findings, root, color, fixes, given)
     if not arguments.quiet:
         if arguments.format in ("text", "concise"):
             text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
@@ -386,7 +446,7 @@ def _report(
     if arguments.output is not None:
         write_atomically(arguments.output, text)
     else:
-        sys.stdout.write(text)
+        stream.write(text)
 
 
 def _rendered(
@@ -396,17 +456,20 @@ def _rendered(
     root: Path,
     color: bool,
     fixes: "Fixes",
+    given: bytes | None,
 ) -> str:
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
     from ta_lint.core.files import display
-    from ta_lint.core.source import Source, Unreadable, decode, read
+    from ta_lint.core.source import Unreadable, read, source_of
 
-    def read_lines(path: str) -> list[str]:
+    def read_lines(path: str, cell: int | None) -> list[str]:
         try:
-            return Source(path, decode(read(root / path))).lines
+            source = source_of(path, given if given is not None else read(root / path))
         except Unreadable:
             return []
+        notebook = source.notebook
+        return notebook.lines_of(cell) if notebook is not None and cell is not None else source.lines
 
     rules = catalogue()
     if arguments.format == "sarif":

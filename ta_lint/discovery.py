@@ -9,9 +9,10 @@ from pathspec import GitIgnoreSpec
 
 from ta_lint.core.config import Config, Configs, is_pattern
 from ta_lint.core.errors import UsageError
+from ta_lint.core.source import NOTEBOOK
 from ta_lint.engine import File
 
-_SUFFIXES = (".py", ".pyi")
+_SUFFIXES = (".py", ".pyi", NOTEBOOK)
 
 
 def discover(paths: list[Path], configs: Configs, root: Path) -> list[File]:
@@ -29,12 +30,20 @@ def discover(paths: list[Path], configs: Configs, root: Path) -> list[File]:
         if path.is_dir():
             files: Iterator[Path] | list[Path] = _walk(path, configs, root)
         elif path.exists() or path.is_symlink():
-            files = [] if path.suffix == ".ipynb" or _is_excluded(path, configs) else [path]
+            files = [] if _is_excluded(path, configs) else [path]
         else:
             raise UsageError(f"{given}: no such file or folder")
         for file in files:
             found.setdefault(file, File(file, name_of(file, root), configs.of_directory(file.parent)))
     return sorted(found.values(), key=lambda file: file.name)
+
+
+def named(name: Path, data: bytes, configs: Configs, root: Path) -> list[File]:
+    """The file that holds these bytes, as if it stood under that name; none if `force-exclude` leaves it out."""
+    path = Path(os.path.abspath(name))  # noqa: PTH100 - as above
+    if _is_excluded(path, configs):
+        return []
+    return [File(path, name_of(path, root), configs.of_directory(path.parent), data)]
 
 
 def name_of(path: Path, root: Path) -> str:

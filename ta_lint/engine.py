@@ -12,7 +12,7 @@ from ta_lint.core.config import Config
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, source_of
 from ta_lint.core.suppress import suppressed
 
 if TYPE_CHECKING:
@@ -30,29 +30,59 @@ class File:
     path: Path
     name: str
     config: Config
+    given: bytes | None = None
+    """What it holds, where that comes from standard input."""
 
 
 def lint_file(file: File) -> list[Finding]:
     """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
     try:
-        return lint(file, read(file.path))
+        return lint(file, contents(file))
     except Unreadable as error:
         return _finished([_unread(error, file)], file, Source(file.name, ""))
 
 
+def contents(file: File) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        Unreadable: as `core.source.read` says.
+    """
+    return file.given if file.given is not None else read(file.path)
+
+
+def located(findings: list[Finding], source: Source) -> list[Finding]:
+    """Findings as they are reported: those in a notebook by cell, and line in the cell."""
+    if source.notebook is None:
+        return findings
+    return [finding if finding.site.cell else source.notebook.located(finding) for finding in findings]
+
+
 def lint(file: File, data: bytes) -> list[Finding]:
     """The findings of a file that holds these bytes."""
+    return located(*examine(file, data))
+
+
+def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
+    """The findings of a file that holds these bytes, where they are in its source, and that source.
+
+    The source of a notebook is its cells, joined; `located` says in which cell a finding is.
+    """
     enabled = file.config.rules
     source = Source(file.name, "")
+    own_suppression = "TA002" in enabled and _OWN_SUPPRESSION.search(data) is not None
+    findings: list[Finding] = []
     try:
+        if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
+            source = source_of(file.name, data)
+            data = source.text.encode("utf-8", "surrogatepass")
         wanted = [check for check in checks.enabled(enabled) if check.wants(data)] if b"torch" in data else []
-        if not wanted and b"\0" not in data and not ("TA002" in enabled and _OWN_SUPPRESSION.search(data)):
-            return []
-        source = Source(file.name, decode(data))
-        findings = list(_check(source, wanted, file.config.target_torch))
+        if wanted or b"\0" in data or own_suppression:
+            source = source if source.notebook is not None else source_of(file.name, data)
+            findings = list(_check(source, wanted, file.config.target_torch))
     except Unreadable as error:
         findings = [_unread(error, file)]
-    return _finished(findings, file, source)
+    return _finished(findings, file, source), source
 
 
 def _unread(error: Unreadable, file: File) -> Finding:

@@ -11,8 +11,8 @@ from itertools import accumulate
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, TextEdit
-from ta_lint.core.source import Source, Unreadable, decode, encode, read
-from ta_lint.engine import File, lint, lint_file, parse
+from ta_lint.core.source import Source, Unreadable, bytes_of, read, source_of
+from ta_lint.engine import File, contents, examine, lint, lint_file, located, parse
 
 ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
 
@@ -42,17 +42,18 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
     a changed statement has another fingerprint.
     """
     try:
-        data = read(file.path)
-        source = Source(file.name, decode(data))
+        data = contents(file)
+        source = source_of(file.name, data)
     except Unreadable:
-        return Fixed(file, b"", b"", lint_file(file), 0, ())
-    if encode(source.text, data) != data:
+        data = file.given or b""
+        return Fixed(file, data, data, lint_file(file), 0, ())
+    if bytes_of(source, data) != data:
         complaint = f"{file.name}: not fixed: its encoding would not give the same bytes back"
         return Fixed(file, data, data, lint(file, data), 0, (complaint,))
     before, count, refused, rounds = data, 0, set[str](), 0
     complaints: list[str] = []
     while True:
-        findings = lint(file, data)
+        findings, source = examine(file, data)
         proposed = [
             finding for finding in _admitted(findings, file, source, accepted) if _key(finding) not in refused
         ]
@@ -63,15 +64,15 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
             complaints.append(f"{file.name}: fixes of {rules} still bring new ones after {ROUNDS} rounds")
             break
         rounds += 1
-        source, made, broken = _with_fixes(source, data, proposed)
-        data = encode(source.text, before)
+        edited, made, broken = _with_fixes(source, data, proposed)
+        data = bytes_of(edited, before)
         count += len(made)
         refused.update(map(_key, broken))
         complaints += [
-            f"{file.name}:{finding.site.line}: the fix of {finding.rule} would break the file; it was not made"
-            for finding in broken
+            f"{file.name}:{finding.site.position}: the fix of {finding.rule} would break the file; it was not made"
+            for finding in located(broken, source)
         ]
-    return Fixed(file, before, data, findings, count, tuple(complaints))
+    return Fixed(file, before, data, located(findings, source), count, tuple(complaints))
 
 
 def save(fixed: Fixed) -> None:
@@ -181,8 +182,8 @@ def _is_broken(fixed: Source, source: Source, data: bytes) -> bool:
     """Whether edits made a file that cannot be parsed, compiled, or written as it was read."""
     try:
         parse(fixed)
-        return (source.is_compilable and not fixed.is_compilable) or decode(
-            encode(fixed.text, data)
-        ) != fixed.text
-    except (Unreadable, UnicodeError):
+        if source.is_compilable and not fixed.is_compilable:
+            return True
+        return source_of(fixed.path, bytes_of(fixed, data)).text != fixed.text
+    except (Unreadable, ValueError):
         return True

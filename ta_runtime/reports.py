@@ -70,7 +70,7 @@ def rendered(
     else:
         text = report.text(
             findings,
-            read_lines=lambda path: _lines(root / path),
+            read_lines=lambda path, _: _lines(root / path),
             display=lambda path: display(root / path),
             color=color,
         )

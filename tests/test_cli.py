@@ -97,13 +97,6 @@ def test_a_script_without_suffix_is_linted_when_named(project: Path, ta_lint: Co
     assert ta_lint.check("train") == ["train:2 TA401"]
 
 
-def test_a_notebook_is_skipped_and_said_so(project: Path, ta_lint: Command) -> None:
-    (project / "demo.ipynb").write_text(json.dumps({"cells": [], "nbformat": 4}))
-    assert ta_lint.check("demo.ipynb") == []
-    assert ta_lint.status == 0
-    assert "no Python files" in ta_lint.err
-
-
 def test_findings_outside_the_project_have_absolute_paths_in_json(
     project: Path, ta_lint: Command, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from corpus import FOLDER as CORPORA
@@ -27,6 +27,7 @@ class Place(NamedTuple):
 
     corpus: str
     path: str
+    """In a notebook it ends in `:cell 3`."""
     line: int
     rule: str
 
@@ -47,9 +48,12 @@ def run(corpus: str) -> list[Place]:
     assert ran.stderr == ""
     marker = f"benchmarks/corpora/{corpus}/"
     findings = [item for item in json.loads(ran.stdout) if item["suppression"] is None]
-    return [
-        Place(corpus, item["path"].rpartition(marker)[2], item["line"], item["rule"]) for item in findings
-    ]
+    return [Place(corpus, _path(item, marker), item["line"], item["rule"]) for item in findings]
+
+
+def _path(item: dict[str, Any], marker: str) -> str:
+    path: str = item["path"].rpartition(marker)[2]
+    return path if item["cell"] is None else f"{path}:cell {item['cell']}"
 
 
 @pytest.mark.parametrize("corpus", NAMES)

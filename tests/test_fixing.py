@@ -330,8 +330,8 @@ def test_a_fix_that_would_break_the_file_is_dropped_and_the_others_are_made(
     result = fixed("import torch\nf('a')\nf(')')\nf('break')\nf('b')\n", tmp_path)
     assert result.after.decode() == "import torch\na\nf(')')\nf('break')\nb\n"
     assert result.complaints == (
-        "train.py:3: the fix of TA603 would break the file; it was not made",
-        "train.py:4: the fix of TA603 would break the file; it was not made",
+        "train.py:3:1: the fix of TA603 would break the file; it was not made",
+        "train.py:4:1: the fix of TA603 would break the file; it was not made",
     )
     assert [finding.site.line for finding in result.findings] == [3, 4]
 

@@ -1,5 +1,6 @@
 """The hook as a project uses it: a real pre-commit, a real repository, a commit that is blocked."""
 
+import json
 import os
 import subprocess
 import sys
@@ -71,10 +72,14 @@ def try_repo(folder: Path, hook_repository: Path, home: str) -> subprocess.Compl
 def test_try_repo_fails_on_a_buggy_file_and_shows_the_finding(
     tmp_path: Path, hook_repository: Path, home: str
 ) -> None:
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": BUGGY}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (tmp_path / "demo.ipynb").write_text(json.dumps(notebook))
     ran = try_repo(repository(tmp_path, train=BUGGY, fine=HEALTHY), hook_repository, home)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "TA401" in ran.stdout
     assert "train.py:4:13" in ran.stdout
+    assert "demo.ipynb:cell 1:4:13" in ran.stdout
     assert "fine.py" not in ran.stdout
 
 

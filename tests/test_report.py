@@ -75,7 +75,7 @@ def at(**place):
 
 
 def text_of(*findings, lines=SOURCE, color=False):
-    return report.text(findings, read_lines=lambda path: lines, display=lambda path: path, color=color)
+    return report.text(findings, read_lines=lambda path, _: lines, display=lambda path: path, color=color)
 
 
 def concise_of(*findings, color=False):
@@ -152,7 +152,7 @@ def test_each_file_is_read_once_for_findings_in_a_row():
     asked = []
     report.text(
         [FINDING, WARNING, at(path="b.py"), at(path="b.py")],
-        read_lines=lambda path: asked.append(path) or SOURCE,
+        read_lines=lambda path, _: asked.append(path) or SOURCE,
         display=lambda path: path,
         color=False,
     )
@@ -162,7 +162,9 @@ def test_each_file_is_read_once_for_findings_in_a_row():
 def test_paths_are_shown_as_the_caller_wishes():
     shown = report.concise([FINDING], display=lambda path: f"../{path}", color=False)
     assert shown == "../train.py:3:2: TA600 error: gradients are never cleared\n"
-    shown = report.text([FINDING], read_lines=lambda path: [], display=lambda path: f"../{path}", color=False)
+    shown = report.text(
+        [FINDING], read_lines=lambda path, _: [], display=lambda path: f"../{path}", color=False
+    )
     assert "--> ../train.py:3:2" in shown
 
 
@@ -315,7 +317,7 @@ def test_a_fix_that_will_be_made_is_marked_and_every_fix_is_named():
     line = "train.py:3:2: TA600 [*] error: gradients are never cleared\n"
     assert report.concise([fixable], display=display, color=False, fixes=lambda _: True) == line
     assert report.concise([fixable], display=display, color=False) == line.replace(" [*]", "")
-    shown = report.text([fixable], read_lines=lambda _: [], display=display, color=False)
+    shown = report.text([fixable], read_lines=lambda path, _: [], display=display, color=False)
     assert "  = fix: clear them (unsafe)\n" in shown
 
 
@@ -331,6 +333,7 @@ def test_json_holds_every_finding_whole():
             "severity": "error",
             "message": "gradients are never cleared",
             "path": "train.py",
+            "cell": None,
             "line": 3,
             "column": 2,
             "end_line": 3,
@@ -341,6 +344,7 @@ def test_json_holds_every_finding_whole():
             "related": [
                 {
                     "path": "model.py",
+                    "cell": None,
                     "line": 7,
                     "column": 1,
                     "end_line": 8,
@@ -353,6 +357,7 @@ def test_json_holds_every_finding_whole():
                 "applicability": "unsafe",
                 "edits": [
                     {
+                        "cell": None,
                         "line": 4,
                         "column": 1,
                         "end_line": 4,

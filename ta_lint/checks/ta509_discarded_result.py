@@ -41,7 +41,9 @@ def check(module: Module) -> Iterator[Suspicion]:
         return
     for statement in module.tree.all(cst.Expr):
         call = statement.value
-        if not isinstance(call, cst.Call) or module.tree.enclosing(statement, cst.Try) is not None:
+        if not isinstance(call, cst.Call) or module.is_shown(statement):
+            continue
+        if module.tree.enclosing(statement, cst.Try) is not None:
             continue
         tensor = _tensor(module, call)
         if tensor is not None and not _is_made_here(module, tensor) and not _waits(module, call):

@@ -47,6 +47,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             isinstance(value, cst.Attribute)
             and _does_something(value, module)
             and not _is_probe(statement, module)
+            and not module.is_shown(statement)
         ):
             message = f"`{module.code(value)}` is not called, so the statement does nothing"
             yield Suspicion(value, message, fix=_called(value, module))

@@ -26,7 +26,8 @@ def check(module: Module) -> Iterator[Suspicion]:
         if not isinstance(compared, cst.Comparison) or len(compared.comparisons) != 1:
             continue
         target = compared.comparisons[0]
-        if isinstance(target.operator, cst.Equal) and _is_settable(compared.left):
+        sets = isinstance(target.operator, cst.Equal) and _is_settable(compared.left)
+        if sets and not module.is_shown(statement):
             message = f"`{module.code(compared.left)}` is compared and not set: the statement does nothing"
             yield Suspicion(compared, message, fix=_fix(compared, target))
 

@@ -7,15 +7,11 @@ import symtable
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ta_lint.checks import Report
+from ta_lint.checks import Report, flakes
 from ta_lint.core.source import Source
 
 NEEDS = ()
 
-# Defined by what runs the file: Jupyter, Databricks, Snakemake, a profiler, gettext. And a builtin of Python 3.13.
-_ELSEWHERE = frozenset(
-    "_ __IPYTHON__ dbutils display displayHTML get_ipython profile snakemake spark PythonFinalizationError".split()
-)
 _PYTHON_2 = frozenset(
     "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
 )
@@ -27,11 +23,12 @@ _DEFINES_UNSEEN = re.compile(
     r"sys\.modules\[__name__\]|\bbuiltins\.\w+ *=[^=]|\bsetattr\(\s*builtins\b"
     r"|\b_init_api\("  # TVM and DGL: functions of a C library become names of the module
     r"|\brun_cell_magic\(|magic\(\s*u?['\"](?:run|pylab|store)\b"  # an exported notebook
+    r"|# IPython_*: *%(?:run|pylab|store|macro|%capture)\b"  # and one as it is (`core.notebook`)
 )
 
 _AUGMENTS = r"[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)="  # to the symbol table, `count += 1` reads nothing
 
-_KNOWN = (frozenset(dir(builtins)) | {"__file__", "__path__"} | _ELSEWHERE) - _DEFINERS
+_KNOWN = (frozenset(dir(builtins)) | {"__file__", "__path__"} | flakes.ELSEWHERE) - _DEFINERS
 _COMPREHENSIONS = frozenset({"dictcomp", "genexpr", "listcomp", "setcomp"})  # they bind before they read
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -52,7 +49,7 @@ def check_source(source: Source) -> Iterator[Report]:
     unbound -= _bound_elsewhere(source, syntax)
     suspects = [
         (name, local)
-        for name, local in _undefined(syntax, source.path)
+        for name, local in _undefined(source, syntax)
         if name.id in (hiding if local else unbound)
     ]
     if not suspects:
@@ -61,6 +58,8 @@ def check_source(source: Source) -> Iterator[Report]:
     postponed = _postpones_annotations(syntax)
     for name, local in suspects:
         if not _can_raise(name, above, postponed):
+            continue
+        if source.notebook is not None and _may_be_magic(name, above):
             continue
         if not local:
             yield _report(name, "is not defined here: this raises `NameError`", source)
@@ -127,16 +126,15 @@ def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
     return names
 
 
-def _undefined(syntax: ast.Module, path: str) -> Iterator[tuple[ast.Name, bool]]:
+def _undefined(source: Source, syntax: ast.Module) -> Iterator[tuple[ast.Name, bool]]:
     """The names that pyflakes holds for undefined, and whether as local ones.
 
     It also reads annotations that are strings, which no run does: there its position is no name's.
     """
-    from pyflakes.checker import Checker
     from pyflakes.messages import UndefinedLocal, UndefinedName
 
     names = {(node.lineno, node.col_offset): node for node in ast.walk(syntax) if isinstance(node, ast.Name)}
-    for message in Checker(syntax, path, withDoctest=False).messages:
+    for message in flakes.messages(source):
         if isinstance(message, (UndefinedName, UndefinedLocal)) and (message.lineno, message.col) in names:
             yield names[message.lineno, message.col], isinstance(message, UndefinedLocal)
 
@@ -154,6 +152,15 @@ def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:
             return False
         child = node
     return True
+
+
+def _may_be_magic(name: ast.AST, above: _Above) -> bool:
+    """Whether a notebook may take a line for a magic without its percent sign: `watermark -iv`, `pwd`."""
+    statement = name
+    while not isinstance(statement, ast.stmt):
+        statement = above[statement]
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, (ast.BinOp, ast.Name)) and isinstance(above[statement], ast.Module)
 
 
 def _postpones_annotations(syntax: ast.Module) -> bool:
@@ -201,6 +208,5 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _report(name: ast.Name, what: str, source: Source) -> Report:
-    before = source.lines[name.lineno - 1].encode()[: name.col_offset]
-    column = len(before.decode(errors="replace")) + 1
+    column = flakes.column(source, name.lineno, name.col_offset)
     return Report(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")

@@ -129,7 +129,7 @@ def specificity(selector: str, rule: Rule) -> int:
     """How exactly a selector names a rule: 3 for an id, a name or an alias, 2 for a prefix, 1 for a tag or ALL, 0 not at all."""
     upper = selector.upper()
     lower = selector.lower()
-    if upper == rule.id or lower == rule.name or upper in rule.also:
+    if upper == rule.id or lower == rule.name or lower in map(str.lower, rule.also):
         return 3
     if re.fullmatch(r"TA\d{0,2}", upper) and rule.id.startswith(upper):
         return 2

@@ -18,8 +18,19 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """The cell of a notebook that a place is in: its number among all cells, from 1.
+
+    `file_line` is the line of the notebook's own file, as a code host counts, that holds the line of the place.
+    """
+
+    number: int
+    file_line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a source file.
+    """A place in a source file, or in a cell of a notebook, whose lines then count from 1.
 
     `path` is relative to the project root, with forward slashes; lines and columns count from 1 in Unicode
     code points, and `end_column` is exclusive. `name` is the enclosing qualified name (`Net.forward`), empty at
@@ -32,6 +43,13 @@ class Site:
     end_line: int
     end_column: int
     name: str = ""
+    cell: Cell | None = None
+
+    @property
+    def position(self) -> str:
+        """What follows the path of a place: `4:5`, and in a notebook `cell 2:4:5`."""
+        cell = f"cell {self.cell.number}:" if self.cell is not None else ""
+        return f"{cell}{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +80,7 @@ class TextEdit:
     """`text` in the place of what stands between two positions, as a `Site` counts them; where they are equal it is
     inserted.
 
-    `shared` marks an import: fixes that bring the same one add it once.
+    `shared` marks an import: fixes that bring the same one add it once. `cell` is the number of the cell, in a notebook.
     """
 
     line: int
@@ -71,6 +89,7 @@ class TextEdit:
     end_column: int
     text: str
     shared: bool = False
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

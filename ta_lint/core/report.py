@@ -37,6 +37,7 @@ class Place(msgspec.Struct, frozen=True):
     """Another place that explains a finding, in JSON."""
 
     path: str
+    cell: int | None
     line: int
     column: int
     end_line: int
@@ -56,6 +57,7 @@ class Mark(msgspec.Struct, frozen=True):
 class Edit(msgspec.Struct, frozen=True):
     """`text` in the place of what stands between two positions, in JSON; where they are equal it is inserted."""
 
+    cell: int | None
     line: int
     column: int
     end_line: int
@@ -83,6 +85,8 @@ class Item(msgspec.Struct, frozen=True):
     message: str
     path: str
     """Relative to the project root, with forward slashes; absolute for a file outside it."""
+    cell: int | None
+    """In a notebook, the number of the cell among all of its cells, from 1; lines then count within the cell."""
     line: int
     """Lines and columns count from 1, columns in Unicode code points; the end column is exclusive."""
     column: int
@@ -123,21 +127,23 @@ def never(_: Finding) -> bool:
 def text(
     findings: Iterable[Finding],
     *,
-    read_lines: Callable[[str], list[str]],
+    read_lines: Callable[[str, int | None], list[str]],
     display: Callable[[str], str],
     color: bool,
     fixes: Callable[[Finding], bool] = never,
 ) -> str:
     """Each finding with its source line, and an empty line after it; `summary` goes well below.
 
-    `read_lines` gives the lines of a finding's path, or none if the file is gone; `display` the path to show for it.
+    `read_lines` gives the lines of a finding's path, or of a cell of it by number, none if the file is gone; `display`
+    the path to show for it.
     What `--fix` fixes, says `fixes`, is marked `[*]`.
     """
     paint = _painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
     shown = (finding for finding in findings if finding.counts)
     blocks = (
-        _block(finding, lines_of(finding.site.path), display, paint, fixes(finding)) for finding in shown
+        _block(finding, lines_of(finding.site.path, _cell(finding.site)), display, paint, fixes(finding))
+        for finding in shown
     )
     return "".join("\n".join(block) + "\n\n" for block in blocks)
 
@@ -301,7 +307,11 @@ def _headline(finding: Finding, paint: _Paint, fixable: bool) -> str:
 
 
 def _place(site: Site, display: Callable[[str], str]) -> str:
-    return f"{_harmless(display(site.path))}:{site.line}:{site.column}"
+    return f"{_harmless(display(site.path))}:{site.position}"
+
+
+def _cell(site: Site) -> int | None:
+    return site.cell.number if site.cell is not None else None
 
 
 def _block(
@@ -419,12 +429,23 @@ def _number(count: int, noun: str) -> str:
 def _command(finding: Finding, rule: Rule) -> str:
     """One line, as in SARIF: GitHub shows an annotation below the last line of its region."""
     site = finding.site
-    properties = {"file": site.path, "line": site.line, "endLine": site.line, "col": site.column}
-    if site.end_line == site.line:
-        properties["endColumn"] = site.end_column
+    properties: dict[str, str | int] = {"file": site.path}
+    message = finding.message
+    if site.cell is not None:
+        properties |= {"line": site.cell.file_line, "endLine": site.cell.file_line}
+        message = in_cell(message, site)
+    else:
+        properties |= {"line": site.line, "endLine": site.line, "col": site.column}
+        if site.end_line == site.line:
+            properties["endColumn"] = site.end_column
     properties["title"] = f"{rule.id} {rule.name}"
     joined = ",".join(f"{key}={_escaped_property(str(value))}" for key, value in properties.items())
-    return _harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(finding.message)}")
+    return _harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(message)}")
+
+
+def in_cell(message: str, site: Site) -> str:
+    """A message that says where in a notebook it applies, for those who are shown the lines of its file."""
+    return f"{message} (cell {site.cell.number}, line {site.line})" if site.cell is not None else message
 
 
 def _escaped(text: str) -> str:
@@ -444,6 +465,7 @@ def _item(finding: Finding, rule: Rule) -> Item:
         severity=finding.severity.value,
         message=encodable(finding.message),
         path=encodable(site.path),
+        cell=_cell(site),
         line=site.line,
         column=site.column,
         end_line=site.end_line,
@@ -462,7 +484,7 @@ def _item(finding: Finding, rule: Rule) -> Item:
 
 def _remedy(fix: Fix) -> Remedy:
     edits = [
-        Edit(edit.line, edit.column, edit.end_line, edit.end_column, encodable(edit.text))
+        Edit(edit.cell, edit.line, edit.column, edit.end_line, edit.end_column, encodable(edit.text))
         for edit in fix.edits
     ]
     return Remedy(encodable(fix.title), fix.applicability.value, edits)
@@ -470,5 +492,11 @@ def _remedy(fix: Fix) -> Remedy:
 
 def _related(site: Site, message: str) -> Place:
     return Place(
-        encodable(site.path), site.line, site.column, site.end_line, site.end_column, encodable(message)
+        encodable(site.path),
+        _cell(site),
+        site.line,
+        site.column,
+        site.end_line,
+        site.end_column,
+        encodable(message),
     )

@@ -18,7 +18,7 @@ import sarif_om as om
 from ta_lint.core.catalogue import PAGES_URL, Rule
 from ta_lint.core.files import encodable
 from ta_lint.core.finding import Finding, Fix, Severity, Site, Suppression
-from ta_lint.core.report import finite_evidence
+from ta_lint.core.report import finite_evidence, in_cell
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 PROJECT_URL = "https://github.com/ta-lint/ta-lint"
@@ -143,15 +143,18 @@ def _rule_properties(rule: Rule) -> dict[str, Any]:
 
 
 def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
+    site, fix = finding.site, finding.fix
+    if site.cell is not None:
+        fix = None  # its edits are of a cell; those of the file would have to speak JSON
     related = [_location(other.site, _sentence(other.message)) for other in finding.related]
     return om.Result(
         rule_id=finding.rule,
         rule_index=rule_index,
         level=finding.severity.value,
-        message=om.Message(text=_sentence(finding.message)),
-        locations=[_location(finding.site)],
+        message=om.Message(text=_sentence(in_cell(finding.message, site))),
+        locations=[_location(site)],
         related_locations=related or None,
-        fixes=[_fix(finding.fix, finding.site.path)] if finding.fix is not None else None,
+        fixes=[_fix(fix, site.path)] if fix is not None else None,
         partial_fingerprints={"taLint/v1": finding.fingerprint} if finding.fingerprint else None,
         suppressions=[_suppression(finding.suppression)] if finding.suppression is not None else None,
         baseline_state=("unchanged" if finding.baselined else "new") if baseline else None,
@@ -212,8 +215,10 @@ def _artifact(path: str) -> Any:
 def _region(site: Site) -> Any:
     """One line: a pull request shows an alert only if all its lines are in the diff.
 
-    Without an end column, a region ends with its line.
+    Without an end column, a region ends with its line. Of a notebook it is the line of its file, which is JSON.
     """
+    if site.cell is not None:
+        return om.Region(start_line=site.cell.file_line, end_line=site.cell.file_line)
     end_column = site.end_column if site.end_line == site.line else None
     return om.Region(
         start_line=site.line, start_column=site.column, end_line=site.line, end_column=end_column

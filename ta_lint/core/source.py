@@ -15,14 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ta_lint.core.errors import oneline
+
+if TYPE_CHECKING:
+    from ta_lint.core.notebook import Notebook
 
 T = TypeVar("T")
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
+
+NOTEBOOK = ".ipynb"
 
 
 class Unreadable(Exception):
@@ -56,10 +61,14 @@ class Comment(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """One file: `path` as a finding names it, and its text with the line ends it has on disk."""
+    """One file: `path` as a finding names it, and its text with the line ends it has on disk.
+
+    Of a `notebook` the text is that of its cells, joined.
+    """
 
     path: str
     text: str
+    notebook: "Notebook | None" = None
 
     @cached_property
     def lines(self) -> list[str]:
@@ -213,6 +222,32 @@ def read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
+
+
+def source_of(name: str, data: bytes) -> Source:
+    """The source of a file of this name that holds these bytes.
+
+    Raises:
+        Unreadable: it is not text, or not a notebook.
+    """
+    if name.endswith(NOTEBOOK):
+        from ta_lint.core.notebook import read_notebook
+
+        return read_notebook(name, data)
+    return Source(name, decode(data))
+
+
+def bytes_of(source: Source, like: bytes) -> bytes:
+    """The bytes of a file that held `like` and holds this source now; what is not source stays as it is there.
+
+    Raises:
+        ValueError: its encoding lacks a character, or its cells are not those of the notebook any more.
+    """
+    if source.path.endswith(NOTEBOOK):
+        from ta_lint.core.notebook import write_notebook
+
+        return write_notebook(source.text, like)
+    return encode(source.text, like)
 
 
 def decode(data: bytes) -> str:

@@ -350,6 +350,24 @@ class Kinds:
             return [part for value in inner for part in self._type_parts(value)]
         return [node]
 
+    def number(self, node: Node) -> float | None:
+        """The number behind an expression: a literal, signed or not, or names that lead to one."""
+        literal = self.origin(node)
+        negative = isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Minus)
+        if isinstance(literal, cst.UnaryOperation):
+            literal = literal.expression
+        if not isinstance(literal, (cst.Integer, cst.Float)):
+            return None
+        return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+
+    def string(self, node: Node) -> str | None:
+        """The string behind an expression: a literal, or names that lead to one."""
+        literal = self.origin(node)
+        if not isinstance(literal, (cst.SimpleString, cst.ConcatenatedString)):
+            return None
+        value = literal.evaluated_value
+        return value if isinstance(value, str) else None
+
     def is_optimizer(self, node: Node) -> bool:
         """An optimizer by its kind, or, where the kind is unknown, by its name."""
         if isinstance(node, cst.Subscript):  # optimizers[0]

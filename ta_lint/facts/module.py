@@ -10,6 +10,7 @@ import libcst as cst
 
 from ta_lint.core.source import Source
 from ta_lint.facts.activations import Activation, Activations
+from ta_lint.facts.api import Api
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.chains import Chains
 from ta_lint.facts.classes import Classes
@@ -17,8 +18,10 @@ from ta_lint.facts.clearing import Clearings
 from ta_lint.facts.containers import Containers
 from ta_lint.facts.edits import Fix
 from ta_lint.facts.evaluations import Evaluations
+from ta_lint.facts.fallbacks import Fallbacks
 from ta_lint.facts.gradients import Gradients
 from ta_lint.facts.graphs import Graphs
+from ta_lint.facts.hub import Hub
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.layers import Layers
 from ta_lint.facts.loaders import Loaders
@@ -28,9 +31,15 @@ from ta_lint.facts.names import Names
 from ta_lint.facts.order import Order
 from ta_lint.facts.parameters import Parameters
 from ta_lint.facts.passes import Passes
+from ta_lint.facts.provenance import Provenance
+from ta_lint.facts.ranks import Ranks
 from ta_lint.facts.recording import Recording
+from ta_lint.facts.renaming import Renaming
+from ta_lint.facts.scripts import Scripts
 from ta_lint.facts.shapes import Shapes
 from ta_lint.facts.tree import Node, Tree, argument, spreads
+from ta_lint.facts.unpickling import Unpickling
+from ta_lint.facts.wrappers import Wrappers
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +84,14 @@ class Module:
         return Activations(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def api(self) -> Api:
+        return Api(self.tree, self.names, self.kinds)
+
+    @cached_property
+    def renaming(self) -> Renaming:
+        return Renaming(self.tree, self.names, self.source, self.spelled)
+
+    @cached_property
     def layers(self) -> Layers:
         return Layers(self.tree, self.names, self.classes, self.kinds)
 
@@ -99,6 +116,14 @@ class Module:
         return Shapes(self.names, self.kinds, self.loaders)
 
     @cached_property
+    def ranks(self) -> Ranks:
+        return Ranks(self.tree, self.names, self.kinds, self.calls)
+
+    @property
+    def fallbacks(self) -> Fallbacks:
+        return Fallbacks(self.tree)
+
+    @cached_property
     def recording(self) -> Recording:
         return Recording(self.tree, self.names, self.calls)
 
@@ -113,6 +138,10 @@ class Module:
     @cached_property
     def loops(self) -> Loops:
         return Loops(self.tree, self.names, self.classes, self.kinds, self.source.text)
+
+    @cached_property
+    def scripts(self) -> Scripts:
+        return Scripts(self.tree, self.classes, self.loops, self.loaders)
 
     @cached_property
     def clearings(self) -> Clearings:
@@ -142,6 +171,22 @@ class Module:
             self.graphs,
             self.recording,
         )
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        return Provenance(self.tree, self.names, self.kinds)
+
+    @cached_property
+    def hub(self) -> Hub:
+        return Hub(self.tree, self.names, self.kinds)
+
+    @cached_property
+    def unpickling(self) -> Unpickling:
+        return Unpickling(self.tree, self.names, self.kinds, self.provenance, self._target_torch)
+
+    @cached_property
+    def wrappers(self) -> Wrappers:
+        return Wrappers(self.tree, self.names, self.classes, self.kinds)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:
@@ -216,13 +261,11 @@ class Module:
 
     def number(self, node: Node) -> float | None:
         """The number behind an expression: a literal, signed or not, or names that lead to one."""
-        literal = self.kinds.origin(node)
-        negative = isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Minus)
-        if isinstance(literal, cst.UnaryOperation):
-            literal = literal.expression
-        if not isinstance(literal, (cst.Integer, cst.Float)):
-            return None
-        return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+        return self.kinds.number(node)
+
+    def string(self, node: Node) -> str | None:
+        """The string behind an expression: a literal, or names that lead to one."""
+        return self.kinds.string(node)
 
     def boolean(self, node: Node) -> bool | None:
         """`True` or `False` behind an expression, literal or through names; None for anything else."""
@@ -234,6 +277,25 @@ class Module:
     def targets_before(self, major: int, minor: int) -> bool:
         """Whether the code must also run on a torch older than this release."""
         return self._target_torch is not None and self._target_torch < (major, minor)
+
+    def is_shown(self, statement: cst.Expr) -> bool:
+        """Whether a notebook shows the value of a statement: the last of its cell, without a semicolon after it."""
+        notebook = self.source.notebook
+        line = self.tree.parent[statement]
+        if (
+            notebook is None
+            or not isinstance(line, cst.SimpleStatementLine)
+            or line not in self.tree.root.body
+        ):
+            return False
+        if line.body[-1] is not statement or isinstance(statement.semicolon, cst.Semicolon):
+            return False
+        following = self.tree.root.body[self.tree.root.body.index(line) + 1 :][:1]
+        next_cell = notebook.separator.strip()
+        return not following or any(
+            empty.comment is not None and empty.comment.value == next_cell
+            for empty in following[0].leading_lines
+        )
 
     @cached_property
     def is_test(self) -> bool:

@@ -37,13 +37,14 @@ class Binding:
 
     `node` is the binding node (a statement, a parameter, an import alias). `value` is what was bound: the right
     side of an assignment (of the whole tuple for `unpack`), the iterable of a `for`, the context of a `with`, the
-    default of a parameter. `qualified` is what an import brings in.
+    default of a parameter. `qualified` is what an import brings in, `written` the path it is imported by.
     """
 
     how: How
     node: Node
     value: cst.BaseExpression | None = None
     qualified: str | None = None
+    written: str | None = None
 
 
 class Names:
@@ -69,7 +70,8 @@ class Names:
         for node in tree.all(cst.Import, cst.ImportFrom):
             self.imported.update(_imported_names(node))
             for name, qualified, alias in _imported(node):
-                self._bind(name, Binding("import", alias, qualified=_canonical(qualified)))
+                binding = Binding("import", alias, qualified=_canonical(qualified), written=qualified)
+                self._bind(name, binding)
         for assign in tree.all(cst.Assign):
             for target in assign.targets:
                 self._bind_target(target.target, assign, assign.value)
@@ -311,6 +313,18 @@ class Names:
             self._qualified[node] = _canonical(found) if found is not None else None
         return self._qualified[node]
 
+    def written(self, node: Node) -> str | None:
+        """As `qualified`, by the path that the file takes: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
+        return self._resolve(node, _DEPTH, written=True)
+
+    def imports(self) -> Iterator[tuple[str, cst.ImportAlias]]:
+        """The whole name of each thing that the file imports, by the path it takes, and where it is named."""
+        for node in self._tree.all(cst.Import, cst.ImportFrom):
+            if isinstance(node, cst.Import):
+                yield from ((dotted(alias.name) or "", alias) for alias in node.names)
+            else:
+                yield from ((qualified, alias) for _, qualified, alias in _imported(node))
+
     def spelling(self, qualified: str, at: Node) -> str | None:
         """How code at a node names something by what the file imports; the shortest, None where nothing reaches it."""
         spellings: dict[str, str] = {}
@@ -329,24 +343,28 @@ class Names:
         """Whether a name is bound anywhere in the file, in whatever scope."""
         return any(name in bound for bound in self._bindings.values())
 
-    def _resolve(self, node: Node, depth: int) -> str | None:
+    def _resolve(self, node: Node, depth: int, written: bool = False) -> str | None:
         if depth == 0:
             return None
         if isinstance(node, cst.Attribute):
-            base = self._resolve(node.value, depth - 1)
+            base = self._resolve(node.value, depth - 1, written)
             return f"{base}.{node.attr.value}" if base is not None else None
         if not isinstance(node, cst.Name):
             return None
         bindings = self.bindings(node)
         if not bindings:
             return f"builtins.{node.value}" if hasattr(builtins, node.value) else None
-        imported = {binding.qualified for binding in bindings if binding.how == "import"}
+        imported = {
+            binding.written if written else binding.qualified
+            for binding in bindings
+            if binding.how == "import"
+        }
         others = [binding for binding in bindings if binding.how != "import"]
         if imported:
             optional = all(binding.how == "assign" and _is_constant(binding.value) for binding in others)
             return imported.pop() if len(imported) == 1 and optional else None
         if len(others) == 1 and others[0].how == "assign" and others[0].value is not None:
-            return self._resolve(others[0].value, depth - 1)
+            return self._resolve(others[0].value, depth - 1, written)
         return None
 
 

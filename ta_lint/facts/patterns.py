@@ -8,3 +8,23 @@ _THRICE = rf"(?:{_FLAT}|\({_TWICE}*+\))"
 
 ARGUMENTS = rf"{_THRICE}*+"
 SOME_ARGUMENTS = rf"{_THRICE}*?"
+
+# `.load` of something that is not known to be another library, or an import of `load`, to be called by a
+# name of its own.
+_OTHERS = ("json", "pickle", "yaml", "np", "numpy", "jit", "joblib", "toml", "OmegaConf")
+_CALL = r"\.load\b" + "".join(rf"(?<!{name}\.load)" for name in _OTHERS)
+_IMPORT = r"\bimport\b[^\n]*\bload\b|^\s*load\s*(?:,|\bas\b|\))"
+
+# What a file holds that may unpickle what torch saved.
+UNPICKLES = (
+    "load|weights_only",
+    ("weights_only", r"load\b(?<!\wload)"),
+    ("weights_only", rf"{_CALL}|{_IMPORT}"),
+)
+
+# What a file holds that takes something from outside.
+FROM_OUTSIDE = (
+    r"_download|\.download|urlretrieve|urlopen|download_url_to_file|requests|httpx|pooch|_from_url|"
+    r"load_url|input\(|argv|"
+    r"cached_file|cached_path|file_uploader|text_input|flask|fastapi|quart|click"
+)

@@ -1,0 +1,19 @@
+"""TA701: a file from outside, downloaded or named by a stranger, is unpickled: its author runs code here."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.patterns import FROM_OUTSIDE, UNPICKLES
+
+NEEDS = (*UNPICKLES, FROM_OUTSIDE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for read in module.unpickling.calls:
+        foreign = module.unpickling.foreign(read)
+        if foreign is not None:
+            message = f"{foreign.what} is unpickled, and runs whatever code it holds"
+            apart = not module.tree.contains(read.call, foreign.node)
+            yield Suspicion(read.call, message, related=((foreign.node, "from here"),) if apart else ())

@@ -1,0 +1,80 @@
+"""TA702: code from a hub runs, and nothing pins which: whatever its repository holds on that day."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.hub import is_commit
+from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.facts.unpickling import READS_PICKLE
+
+_TORCH_HUB_CALL = r"\bhub\.(?:load|list|help)\b|\bfrom\s+torch\.hub\b"
+_DOWNLOAD = "hf_hub_download|snapshot_download|cached_download"
+
+# A call that trusts code, one of `torch.hub`, or a download from the hub and a pickle that is read.
+NEEDS = (
+    ("trust_remote_code", _DOWNLOAD, _TORCH_HUB_CALL),
+    ("trust_remote_code", "pickle|joblib|dill", _TORCH_HUB_CALL),
+)
+
+# All three import the repository's `hubconf.py`.
+_TORCH_HUB = ("torch.hub.load", "torch.hub.list", "torch.hub.help")
+
+_GITHUB = re.compile(r"[\w-]+/[\w.-]+(?::(?P<ref>.+))?")
+_VERSION = re.compile(r"\d")  # a tag; branches by a number are few, and do not move much
+
+_LOADED_BY_CONFIG = "from_config"
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    yield from _from_github(module)
+    yield from _unpickled(module)
+    for call in module.tree.all(cst.Call):
+        trusted = argument(call, "trust_remote_code")
+        if trusted is None or spreads(call) or module.boolean(trusted) is not True:
+            continue
+        repository = _repository(call, module)
+        if repository is not None and not module.hub.is_pinned(call, "revision", "code_revision"):
+            yield Suspicion(call, f"code of `{repository}` runs at whatever revision the hub has on that day")
+
+
+def _from_github(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to(*_TORCH_HUB):
+        source = argument(call, "source")
+        named = argument(call, "repo_or_dir" if called_name(call) == "load" else "github", 0)
+        repository = module.string(named) if named is not None else None
+        found = _GITHUB.fullmatch(repository) if repository is not None else None
+        if found is None or (source is not None and module.string(source) != "github"):
+            continue
+        ref = found["ref"]
+        if ref is None:
+            yield Suspicion(call, f"code of `{repository}` runs as its default branch is on that day")
+        elif not is_commit(ref) and not _VERSION.search(ref):
+            yield Suspicion(call, f"code of `{repository}` runs as that branch is on that day")
+
+
+def _unpickled(module: Module) -> Iterator[Suspicion]:
+    for call, reader in module.calls_matching(READS_PICKLE):
+        foreign = module.provenance.foreign(call.args[0].value) if call.args else None
+        taken = module.hub.call(foreign.node) if foreign is not None else None
+        if taken is not None:
+            what = f"`{reader.group(0)}` runs the code in a file of `{taken.repository}`"
+            message = f"{what}, at whatever revision the hub has on that day"
+            yield Suspicion(call, message, related=((taken.call, "from here"),))
+
+
+def _repository(call: cst.Call, module: Module) -> str | None:
+    """The repository whose code a call trusts; None where it names none in the source."""
+    taken = module.hub.call(call)
+    if taken is not None:
+        return taken.repository
+    if called_name(call) != _LOADED_BY_CONFIG or not call.args:
+        return None
+    config: Node = module.kinds.origin(call.args[0].value)
+    made = module.hub.call(config) if isinstance(config, cst.Call) else None
+    return made.repository if made is not None else None

@@ -1,0 +1,119 @@
+"""TA703: `torch.save(model)` pickles references to the classes of the model instead of its weights."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.edits import Fix, call_method
+from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted, spreads
+
+NEEDS = (
+    (r"torch\.save\(", r"\bth\.save\(", r"\bimport\b[^\n]*\bsave\b", r"\bimport\s+torch\s+as\b"),
+    r"\bsave\((?![^()\n]*\.state_dict\(\)\s*,)",
+)
+
+# What is asked of models alone.
+_ASKED = frozenset({"named_parameters", "parameters"})
+
+_STATES = frozenset({"state_dict", "dict", "OrderedDict"})
+_GRAPHS = ("torch.jit.", "torch.fx.", "torch.export.", "torch.ao.", "torch.quantization.")
+
+_BUFFERS = ("io.BytesIO", "tempfile.")
+
+# What a file that was written to be measured or sent goes to next in the same function.
+_TEMPORARY = frozenset("os.path.getsize os.remove os.unlink os.stat shutil.rmtree".split())
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for call in module.calls_to("torch.save"):
+        saved = argument(call, "obj", 0)
+        target = argument(call, "f", 1)
+        if spreads(call) or saved is None or target is None or _is_temporary(call, target, module):
+            continue
+        for whole in _models(saved, module):
+            saved_whole = f"`{module.code(whole)}` is saved whole"
+            message = f"{saved_whole}: its file loads only by unpickling, with this very code"
+            yield Suspicion(whole, message, fix=_state(whole, module))
+
+
+def _models(saved: Node, module: Module) -> list[Node]:
+    """The models in what is saved: itself, or what a dictionary or list written in the source holds."""
+    if _is_model(saved, module):
+        return [saved]
+    written = module.kinds.origin(saved)
+    if isinstance(written, cst.Dict):
+        held: list[Node] = [item.value for item in written.elements if isinstance(item, cst.DictElement)]
+    else:
+        held = module.kinds.elements(saved)
+    return [value for value in held if _is_model(value, module)]
+
+
+def _is_model(node: Node, module: Module) -> bool:
+    if isinstance(node, cst.Attribute) and node.attr.value == "module":  # of DataParallel and the like
+        return _is_model(node.value, module)
+    known = module.kind(node)
+    if known is None and not _behaves_so(node, module):
+        return False
+    return known in (Kind.MODULE, None) and not any(
+        _is_other(value, module) for value in _values(node, module)
+    )
+
+
+def _behaves_so(node: Node, module: Module) -> bool:
+    """Whether the variable is asked elsewhere for what only a model has, its class being out of sight."""
+    if isinstance(node, cst.Name):
+        mentions: list[Node] = list(module.names.mentions(node))
+    elif (name := attribute_of_self(node)) is not None:
+        klass = module.tree.enclosing(node, cst.ClassDef)
+        mentions = [other for other in module.classes.mentions(name) if dotted(other) == f"self.{name}"]
+        mentions = [other for other in mentions if module.tree.enclosing(other, cst.ClassDef) is klass]
+    else:
+        return False
+    asked = (module.tree.parent[mention] for mention in mentions)
+    return any(isinstance(above, cst.Attribute) and above.attr.value in _ASKED for above in asked)
+
+
+def _values(node: Node, module: Module) -> list[Node]:
+    """What is bound to a variable anywhere, or the expression itself."""
+    if isinstance(node, cst.Name):
+        return [value for binding in module.names.bindings(node) if (value := binding.value) is not None]
+    return [module.kinds.origin(node)]
+
+
+def _is_other(value: Node, module: Module) -> bool:
+    """Whether a value is a state, a container, or a graph that needs no code of the user's to load."""
+    if isinstance(value, (cst.Dict, cst.List, cst.Tuple)):
+        return True
+    if not isinstance(value, cst.Call):
+        return False
+    called = module.qualified(value.func) or ""
+    return called_name(value) in _STATES or called.startswith(_GRAPHS)
+
+
+def _is_temporary(call: cst.Call, target: Node, module: Module) -> bool:
+    """Whether the file is a buffer, or the same function reads it back, measures or removes it."""
+    made = module.kinds.origin(target)
+    called = (module.qualified(made.func) or "") if isinstance(made, cst.Call) else ""
+    if called.startswith(_BUFFERS):
+        return True
+    home = module.tree.home(call)
+    if home is module.tree.root:
+        return False  # a script that trains, and reads its best model back
+    name = module.code(target)
+    return any(
+        module.tree.before(call, later)
+        and (module.qualified(later.func) in _TEMPORARY or module.qualified(later.func) == "torch.load")
+        and any(module.code(arg.value) == name for arg in later.args)
+        for later in module.tree.own(home, cst.Call)
+    )
+
+
+def _state(whole: Node, module: Module) -> Fix | None:
+    """Save its state instead, where nothing in the file loads what may be the whole model."""
+    if module.calls_to("torch.load"):
+        return None
+    return Fix("save its state_dict", call_method(whole, ".state_dict()"))

@@ -1,0 +1,110 @@
+"""TA705: `load_state_dict(strict=False)` of what a file held, and nobody reads which keys did not match."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.tree import Node, argument
+
+NEEDS = (
+    r"load_state_dict\(",
+    r"strict\s*=\s*(?!True)\w|load_state_dict\([^\n]*,\s*(?:False|strict)\b",
+)
+
+_STRICT = 1  # load_state_dict(state_dict, strict=True, assign=False)
+
+_READS_FILE = re.compile(r"\w*load\w*|safe_open")
+_HANDS_ON = frozenset({"state_dict", "get", "float", "deepcopy", "copy"})
+_CHANGES = frozenset({"pop", "popitem", "update", "setdefault"})
+
+# A part of a model on purpose: adapters and the like.
+_PARTIAL = re.compile(r"lora|adapter|peft|delta|prompt|prefix|trainable|partial|subset", re.IGNORECASE)
+_ADAPTS = re.compile(r"lora|peft|adapter", re.IGNORECASE)
+_COMPARES = re.compile(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for statement in module.tree.all(cst.Expr):
+        call = statement.value
+        if isinstance(call, cst.Call) and _is_partial_load(call, module) and not _is_expected(call, module):
+            yield Suspicion(call, "`strict=False`, and nobody reads which keys were missing or left over")
+
+
+def _is_partial_load(call: cst.Call, module: Module) -> bool:
+    """Whether a model is loaded with `strict=False` from what was in a file, as it was."""
+    strict = argument(call, "strict", _STRICT)
+    given = argument(call, "state_dict", 0)
+    return (
+        called_name(call) == "load_state_dict"
+        and isinstance(call.func, cst.Attribute)
+        and strict is not None
+        and module.boolean(strict) is False
+        and module.kind(call.func.value) in (Kind.MODULE, None)
+        and given is not None
+        and _was_in_file(given, module, set())
+    )
+
+
+def _was_in_file(node: Node, module: Module, passed: set[Node]) -> bool:
+    """Whether an expression is what a file held, or an entry of it, with nothing taken out or put in."""
+    if node in passed:  # checkpoint = checkpoint["model"]
+        return True
+    passed.add(node)
+    if isinstance(node, cst.Subscript):
+        return _was_in_file(node.value, module, passed)
+    if isinstance(node, cst.IfExp):
+        return _was_in_file(node.body, module, passed) and _was_in_file(node.orelse, module, passed)
+    if isinstance(node, cst.Call):
+        return _is_read(node, module, passed)
+    if not isinstance(node, cst.Name) or _is_changed(node, module):
+        return False
+    bindings = module.names.bindings(node)
+    return bool(bindings) and all(
+        binding.how == "assign"
+        and binding.value is not None
+        and (binding.value in passed or _was_in_file(binding.value, module, passed))
+        for binding in bindings
+    )
+
+
+def _is_read(call: cst.Call, module: Module, passed: set[Node]) -> bool:
+    name = called_name(call) or ""
+    if name not in _HANDS_ON:
+        return _READS_FILE.fullmatch(name) is not None
+    if name in ("deepcopy", "copy") and call.args:
+        return _was_in_file(call.args[0].value, module, passed)
+    return isinstance(call.func, cst.Attribute) and _was_in_file(call.func.value, module, passed)
+
+
+def _is_changed(name: cst.Name, module: Module) -> bool:
+    """Whether entries of a dictionary are set, deleted or taken out: somebody has looked at the keys."""
+    for mention in module.names.mentions(name):
+        above = module.tree.parent[mention]
+        if isinstance(above, cst.Attribute) and above.attr.value in _CHANGES:
+            return True
+        if isinstance(above, cst.Subscript):
+            holder = module.tree.parent[above]
+            if isinstance(holder, (cst.AssignTarget, cst.Del, cst.AugAssign)):
+                return True
+    return False
+
+
+def _is_expected(call: cst.Call, module: Module) -> bool:
+    """Whether the state is a part on purpose, a comment says why, or the keys are compared by hand."""
+    line = module.tree.parent[module.tree.statement(call)]
+    if isinstance(line, cst.SimpleStatementLine):
+        comments = [above.comment for above in line.leading_lines] + [line.trailing_whitespace.comment]
+        if any(comment is not None and "strict" in comment.value for comment in comments):
+            return True
+    around = module.tree.enclosing(call, cst.ClassDef) or module.tree.home(call)
+    if any(_ADAPTS.search(name.value) for name in module.tree.within(around, cst.Name)):
+        return True
+    names = module.tree.within(module.tree.home(call), cst.Name)
+    return _PARTIAL.search(module.code(call)) is not None or any(
+        _COMPARES.search(name.value) for name in names
+    )

@@ -1,0 +1,32 @@
+"""TA706: a shared library or a package of code is loaded, and runs with the rights of the process."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.tree import argument
+
+NEEDS = (r"load_library|torch\.package|PackageImporter",)
+
+_LIBRARIES = ("torch.ops.load_library", "torch.classes.load_library")
+_PACKAGE = "torch.package.PackageImporter"
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to(*_LIBRARIES):
+        if not _is_own_file(call, module):
+            yield Suspicion(call, f"`{called_name(call)}` runs the native code of the file in this process")
+    for call in module.calls_to(_PACKAGE):
+        yield Suspicion(call, "`PackageImporter` runs the Python code and the pickles that the package holds")
+
+
+def _is_own_file(call: cst.Call, module: Module) -> bool:
+    """Whether the library lies beside this file, as that of an extension does."""
+    path = argument(call, "path", 0)
+    named = module.tree.within(path, cst.Name) if path is not None else []
+    origins = [path, *map(module.kinds.origin, named)] if path is not None else []
+    return any(
+        name.value == "__file__" for origin in origins for name in module.tree.within(origin, cst.Name)
+    )

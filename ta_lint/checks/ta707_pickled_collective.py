@@ -1,0 +1,27 @@
+"""TA707: a collective of objects unpickles what the other ranks send, and so runs their code."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+
+NEEDS = (
+    "distributed",
+    "all_gather_object|broadcast_object_list|gather_object|scatter_object_list|recv_object_list",
+)
+
+# Those that only send unpickle nothing.
+_UNPICKLE = (
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "recv_object_list",
+    "scatter_object_list",
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to(*(f"torch.distributed.{name}" for name in _UNPICKLE)):
+        yield Suspicion(
+            call, f"`{called_name(call)}` unpickles what other ranks send, which may run any code"
+        )

@@ -1,0 +1,31 @@
+"""TA711: a model or data set comes from a hub at no fixed revision, and may be another one tomorrow."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import argument, spreads
+
+_TAKES = (
+    r"from_pretrained\(|load_dataset|hf_hub_download|snapshot_download|cached_download|pipeline\(|"
+    r"SentenceTransformer\(|CrossEncoder\(|evaluate\.|vllm"
+)
+NEEDS = (_TAKES, "transformers|datasets|huggingface_hub|diffusers|peft|vllm|evaluate")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for call in module.tree.all(cst.Call):
+        taken = module.hub.call(call) if not spreads(call) else None
+        if taken is None or _trusts_code(call, module):
+            continue
+        if not module.hub.is_pinned(call, "revision", "commit_hash"):
+            yield Suspicion(call, f"`{taken.repository}` is downloaded at no fixed revision")
+
+
+def _trusts_code(call: cst.Call, module: Module) -> bool:
+    """Whether a call runs code from the hub as well, which is TA702."""
+    trusted = argument(call, "trust_remote_code")
+    return trusted is not None and module.boolean(trusted) is True

@@ -1,0 +1,73 @@
+"""TA802: `DistributedDataParallel` trains on loaders that give every rank all samples."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.loaders import Loader
+from ta_lint.facts.tree import Node, is_name
+from ta_lint.facts.wrappers import Wrapper
+
+# A file that says how its data is split among ranks, or seeds them apart, is none of ours.
+_SPLITS = r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
+NEEDS = (
+    "DistributedDataParallel",
+    "DataLoader",
+    r"\bDataLoader\s*\(",
+    rf"\A(?![\s\S]*(?:{_SPLITS}))",
+    r"\b(?:backward|step)\s*\(",
+)
+
+_RANK = re.compile(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    wrapped = [found for found in module.wrappers.all if found.wrapper is Wrapper.REPLICATED]
+    if not wrapped or module.is_test or module.loaders.replaced or module.loops.framework is not None:
+        return
+    for loader in module.loaders.all:
+        if _gives_all(loader, module) and not module.ranks.only_main(loader.call):
+            passes = module.loaders.passes_over(loader)
+            if any(module.loops.trains(found.loop) for found in passes):
+                message = "every rank trains on all samples of this loader, which has no `DistributedSampler`"
+                yield Suspicion(
+                    loader.call, message, related=((wrapped[0].call, "the ranks replicate a model"),)
+                )
+
+
+def _gives_all(loader: Loader, module: Module) -> bool:
+    """Whether a loader certainly goes over a whole dataset, whatever the rank."""
+    if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
+        return False
+    given = loader.given("dataset")
+    datasets = module.loaders.alternatives(given) if given is not None else []
+    if not datasets or _RANK.search(module.code(loader.call)):
+        return False
+    shuffle = loader.given("shuffle")
+    shuffles = shuffle is not None and module.boolean(shuffle) is True
+    return all(_is_whole(module.loaders.samples(dataset), shuffles, module) for dataset in datasets)
+
+
+def _is_whole(dataset: Node, shuffled: bool, module: Module) -> bool:
+    """Whether a dataset has all samples on each rank, and an index: only such a one can be shuffled."""
+    if not isinstance(dataset, cst.Call):
+        return False
+    klass = module.classes.local(dataset.func)
+    parts = [dataset, *(module.kinds.origin(arg.value) for arg in dataset.args), *([klass] if klass else [])]
+    if any(_RANK.search(module.code(part)) for part in parts):
+        return False
+    return shuffled or (module.kind(dataset) is Kind.DATASET and not _is_iterable(dataset, module))
+
+
+def _is_given(value: cst.BaseExpression | None) -> bool:
+    return value is not None and not is_name(value, "None")
+
+
+def _is_iterable(dataset: cst.Call, module: Module) -> bool:
+    """Whether a dataset hands out samples in an order of its own, and so may split them itself."""
+    klass = module.classes.local(dataset.func)
+    if klass is not None:
+        return "__getitem__" not in module.classes.methods(klass)
+    return "Iterable" in (module.qualified(dataset.func) or "")

@@ -1,0 +1,103 @@
+"""TA803: every rank of a distributed run writes the same file."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, argument, dotted, spreads
+from ta_lint.facts.wrappers import Wrapper
+
+NEEDS = ("save", r"\bsave\(", "init_process_group|DistributedDataParallel")
+
+# What makes a path another one on each rank, and what is no file that ranks share.
+_OWN = re.compile(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
+
+_PARTS = 40  # of a path; one that is made of more counts as a rank's own
+
+# A condition with one of these may hold on one rank alone.
+_ASKS = re.compile(
+    r"rank|master|main_?proc|is_main|primary|chief|leader|coordinator|gpu|node|device|(?<!multi)process",
+    re.IGNORECASE,
+)
+_CALLERS_DEEP = 3
+
+# Here saving is for all ranks together, or for workers of other kinds.
+_TOGETHER = re.compile(
+    r"save_on_each_node|StateDictType|get_model_state_dict|torch\.distributed\.checkpoint|init_rpc|deepspeed|"
+    r"ZeroRedundancyOptimizer|sharded_state_dict"
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or _TOGETHER.search(module.source.text):
+        return
+    starts = _starts(module)
+    if starts is None:
+        return
+    for call in module.calls_to("torch.save"):
+        target = argument(call, "f", 1)
+        if target is None or spreads(call) or _is_own(target, module):
+            continue
+        if _runs(call, module) and not _may_be_one_rank(call, module):
+            message = f"every rank writes `{module.code(target)}`"
+            yield Suspicion(call, message, related=((starts, "the run has several ranks"),))
+
+
+def _starts(module: Module) -> cst.Call | None:
+    """The call that shows that several ranks run this file; None where they shard the model, too."""
+    if any(found.wrapper is not Wrapper.REPLICATED for found in module.wrappers.all):
+        return None
+    calls = [*module.calls_to("torch.distributed.init_process_group"), *(w.call for w in module.wrappers.all)]
+    return calls[0] if calls else None
+
+
+def _is_own(target: cst.BaseExpression, module: Module) -> bool:
+    """Whether a path may be another one on each rank, or is no path: by what it is made of, as far as that shows."""
+    pending: list[Node] = [target]
+    for _ in range(_PARTS):
+        if not pending:
+            return False
+        part = module.kinds.origin(pending.pop())
+        if isinstance(part, cst.Param):
+            given = module.calls.given(part)
+            if given is None:
+                return _OWN.search(part.name.value) is not None
+            pending += given
+        elif _OWN.search(module.code(part)):
+            return True
+        else:
+            pending += [name for name in module.tree.within(part, cst.Name) if name is not part]
+    return True
+
+
+def _runs(call: cst.Call, module: Module) -> bool:
+    """Whether the file itself comes to a call when it is run; who else calls a function may ask for the rank."""
+    return any(module.tree.contains(node, call) for node in module.scripts.run)
+
+
+def _may_be_one_rank(node: Node, module: Module, depth: int = _CALLERS_DEEP) -> bool:
+    """Whether a condition around a node, or one around each call of its function, may let one rank alone pass."""
+    tree = module.tree
+    if module.ranks.guard(node) is not None:
+        return True
+    for above in tree.ancestors(node):
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+            break
+        if isinstance(above, (cst.If, cst.IfExp)) and _asks_for_rank(above.test, module):
+            return True
+    function = tree.home(node)
+    sites = module.passes.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
+    return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in sites)
+
+
+def _asks_for_rank(test: Node, module: Module) -> bool:
+    """Whether a condition, or what is assigned anywhere to a variable or attribute in it, has to do with the rank."""
+    asked = {dotted(part) for part in module.tree.within(test, cst.Name, cst.Attribute)}
+    values = [
+        statement.value
+        for target in module.tree.all(cst.AssignTarget)
+        if dotted(target.target) in asked and isinstance(statement := module.tree.parent[target], cst.Assign)
+    ]
+    return any(_ASKS.search(module.code(part)) for part in (test, *values))

@@ -1,0 +1,104 @@
+"""TA804: a model that a training loop or a step wraps again and again."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import LOOPS, Node, dotted
+from ta_lint.facts.wrappers import Wrapping
+
+NEEDS = (
+    "DistributedDataParallel|FullyShardedDataParallel|fully_shard",
+    r"^[ \t].*\b(?:DDP|FSDP|DistributedDataParallel|FullyShardedDataParallel|fully_shard)\w*\(",
+    r"\b(?:step|forward|backward)\(|def \w*_step\b",
+)
+
+_STEP = re.compile(r"forward|(training|train|validation|test)_step")
+_ASKS = re.compile(r"isinstance|hasattr|\bNone\b|wrapped")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for wrapping in module.wrappers.all:
+        region = _repeats(wrapping, module)
+        if region is None:
+            continue
+        what = f"`{wrapping.wrapper}` wraps `{module.code(wrapping.model)}`"
+        if isinstance(region, cst.FunctionDef):
+            yield Suspicion(wrapping.call, f"{what} in each call of `{region.name.value}`")
+        else:
+            related = ((_header(region), "this loop wraps it again and again"),)
+            yield Suspicion(wrapping.call, f"{what} in each pass of a training loop", related=related)
+
+
+def _repeats(wrapping: Wrapping, module: Module) -> Node | None:
+    """The training loop, or the function that does one step, that wraps the same model each time it runs."""
+    tree, call = module.tree, wrapping.call
+    for loop in tree.loops(call):
+        if _is_always_the_same(wrapping, loop, module) and module.loops.trains(loop.body):
+            return loop if not _is_chosen(call, loop, module) else None
+    step = tree.home(call)
+    if (
+        isinstance(step, cst.FunctionDef)
+        and _STEP.fullmatch(step.name.value)
+        and (attribute := dotted(wrapping.model)) is not None
+        and attribute.startswith("self.")
+        and _is_always_the_same(wrapping, step, module)
+        and not _is_chosen(call, step, module)
+    ):
+        return step
+    return None
+
+
+def _is_always_the_same(wrapping: Wrapping, region: Node, module: Module) -> bool:
+    """Whether a region hands the same model to the wrapper each time: it binds nothing that the arguments name."""
+    tree = module.tree
+    if dotted(wrapping.model) is None:
+        return False  # a copy, an element, a new one
+    for arg in wrapping.call.args:
+        for name in tree.within(arg.value, cst.Name):
+            bindings = module.names.bindings(name)
+            if any(
+                tree.contains(region, binding.node) and not _is_wrapping(binding.node, wrapping, module)
+                for binding in bindings
+                if binding.how != "param"
+            ):
+                return False
+    path = dotted(wrapping.model)
+    return not any(
+        dotted(target.target) == path and not _is_wrapping(tree.parent[target], wrapping, module)
+        for target in tree.within(region, cst.AssignTarget)
+    )
+
+
+def _is_wrapping(statement: Node, wrapping: Wrapping, module: Module) -> bool:
+    return module.tree.contains(statement, wrapping.call) and not isinstance(
+        statement, (*LOOPS, cst.FunctionDef)
+    )
+
+
+def _is_chosen(call: cst.Call, region: Node, module: Module) -> bool:
+    """Whether a condition within the region lets only some of its passes wrap, or a pass that wraps is the last."""
+    tree = module.tree
+    if isinstance(region, LOOPS) and module.loops.is_last_pass(call, region):
+        return True
+    for above in tree.ancestors(call):
+        if above is region:
+            return False
+        if isinstance(above, (cst.If, cst.IfExp)) and _is_about_passes(above.test, region, module):
+            return True
+    return False
+
+
+def _is_about_passes(test: Node, region: Node, module: Module) -> bool:
+    asks_for_wrapper = _ASKS.search(module.code(test)) is not None
+    attributes = isinstance(region, cst.FunctionDef) and "self." in module.code(test)
+    loop = isinstance(region, LOOPS) and module.loops.changes(test, region)
+    return asks_for_wrapper or attributes or loop
+
+
+def _header(loop: Node) -> Node:
+    return loop.iter if isinstance(loop, cst.For) else loop.test if isinstance(loop, cst.While) else loop

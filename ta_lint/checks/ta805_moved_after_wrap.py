@@ -1,0 +1,104 @@
+"""TA805: a model that is moved or converted inside `DistributedDataParallel` is not the one whose gradients it reduces."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.loops import is_backward
+from ta_lint.facts.tree import dotted
+from ta_lint.facts.wrappers import Wrapper, Wrapping
+
+_MOVES = frozenset({"to", "cuda", "cpu", "xpu", "half", "bfloat16", "double"})
+_TO_DEVICE = frozenset({"to", "cuda", "xpu"})
+
+_TRAINS = re.compile(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
+
+NEEDS = ("DistributedDataParallel", r"\.(?:to|cuda|cpu|xpu|half|bfloat16|double)\(")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or called_name(call) not in _MOVES or _keeps_place(call):
+            continue
+        wrapping = module.wrappers.around(call.func.value)
+        if wrapping is None or wrapping.wrapper is not Wrapper.REPLICATED:
+            continue
+        if _runs_before(call, wrapping, module) or _was_moved_so(call, wrapping, module):
+            continue
+        if _trains_afterwards(call, module):
+            what = f"`.{called_name(call)}()`"
+            message = (
+                f"{what} on a model in `DistributedDataParallel`, which goes on reducing the old parameters"
+            )
+            yield Suspicion(call, message, related=((wrapping.call, "the model is wrapped here"),))
+
+
+def _keeps_place(call: cst.Call) -> bool:
+    """Whether a call of `to` says nothing but how the memory is laid out."""
+    return called_name(call) == "to" and all(
+        (arg.keyword is not None and arg.keyword.value in ("memory_format", "non_blocking"))
+        or (dotted(arg.value) or "").endswith(("channels_last", "channels_last_3d", "contiguous_format"))
+        for arg in call.args
+    )
+
+
+def _runs_before(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
+    """Whether a method moves what another one wraps, maybe later: only what `__init__` has wrapped is certain."""
+    tree = module.tree
+    wraps = tree.home(wrapping.call)
+    if wraps is tree.home(call) or not isinstance(tree.home(wraps), cst.ClassDef):
+        return False
+    return not (isinstance(wraps, cst.FunctionDef) and wraps.name.value == "__init__")
+
+
+def _was_moved_so(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
+    """Whether the model was moved to a device before it was wrapped, most likely to this one: nothing moves then."""
+    if called_name(call) not in _TO_DEVICE:
+        return False
+    tree, names = module.tree, {dotted(wrapping.model), _receiver(call)} - {None}
+    for other in tree.own(tree.home(wrapping.call), cst.Call):
+        if other is call or called_name(other) not in _TO_DEVICE or not isinstance(other.func, cst.Attribute):
+            continue
+        statement = tree.statement(other)
+        made = [item.target for item in statement.targets] if isinstance(statement, cst.Assign) else []
+        moved = {_receiver(other), *(dotted(target) for target in made)}
+        if tree.contains(wrapping.call, other) or (tree.before(other, wrapping.call) and moved & names):
+            return True
+    return False
+
+
+def _trains_afterwards(call: cst.Call, module: Module) -> bool:
+    """Whether training comes after the move: a model that is only evaluated or saved can be moved."""
+    tree, home = module.tree, module.tree.home(call)
+    loops = tree.loops(call)
+    if any(module.loops.trains(loop.body) for loop in loops):
+        return True
+    if isinstance(home, cst.FunctionDef) and home.name.value == "__init__":
+        return True
+    name = _receiver(call) or _bound_to(call, module)
+    for later in tree.own(home, cst.Call):
+        if not tree.before(call, later) or tree.contains(later, call):
+            continue
+        if is_backward(later):
+            return True
+        callee = module.calls.callee(later)
+        handed = any(dotted(arg.value) == name for arg in later.args) or (name or "").startswith("self.")
+        if handed and callee is not None and module.loops.trains(callee.body):
+            return True
+        if handed and callee is None and _TRAINS.match(called_name(later) or ""):
+            return True
+    return False
+
+
+def _bound_to(call: cst.Call, module: Module) -> str | None:
+    """`ddp` for `ddp = DistributedDataParallel(model).cuda()`."""
+    statement = module.tree.statement(call)
+    return dotted(statement.targets[0].target) if isinstance(statement, cst.Assign) else None
+
+
+def _receiver(call: cst.Call) -> str | None:
+    """The variable or attribute whose method is called, as it is written."""
+    return dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None

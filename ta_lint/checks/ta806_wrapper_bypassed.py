@@ -1,0 +1,53 @@
+"""TA806: `ddp.module(x)` in a training step runs the model past its wrapper, which then reduces no gradients."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.tree import Node
+from ta_lint.facts.wrappers import Wrapper, Wrapping
+
+NEEDS = ("DistributedDataParallel", "backward", r"\.module(?:\.forward)?\(")
+
+# The gradients may be reduced by hand.
+_REDUCES = re.compile(
+    r"all_?reduce\w*\([^\n]*grad|(average|all_?reduce|reduce|sync|synchronize)_grad", re.IGNORECASE
+)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or _REDUCES.search(module.source.text):
+        return
+    calls = [(call, found) for call in module.tree.all(cst.Call) if (found := _bypassed(call, module))]
+    losses = module.gradients.losses if calls else []
+    trained = {node for loss in losses for node in (loss.call, *module.gradients.path(loss))}
+    for call, (model, wrapping) in calls:
+        if _leads_on(call, trained, module) and module.recording.records(call) is not False:
+            written = module.code(model)
+            yield Suspicion(
+                call.func,
+                f"`{module.code(call.func)}` runs past `DistributedDataParallel`, so no gradients are reduced",
+                related=((wrapping.call, "the model is wrapped here"),),
+                fix=Fix(f"call `{written}`", (replace(call.func, module.verbatim(model)),)),
+            )
+
+
+def _leads_on(call: cst.Call, trained: set[Node], module: Module) -> bool:
+    """Whether a gradient may come to a call through all that its statement makes of the result; not by `detach`."""
+    above = (
+        node for node in module.tree.ancestors(call) if isinstance(node, (cst.Call, cst.BinaryOperation))
+    )
+    statement = module.tree.statement(call)
+    return all(node in trained for node in (call, *above) if module.tree.contains(statement, node))
+
+
+def _bypassed(call: cst.Call, module: Module) -> tuple[cst.BaseExpression, Wrapping] | None:
+    """The wrapped model whose inner one a call runs: `ddp` of `ddp.module(x)` and of `ddp.module.forward(x)`."""
+    inner = module.passes.called(call)
+    if not isinstance(inner, cst.Attribute) or inner.attr.value != "module":
+        return None
+    wrapping = module.wrappers.around(inner.value)
+    return (inner.value, wrapping) if wrapping and wrapping.wrapper is Wrapper.REPLICATED else None

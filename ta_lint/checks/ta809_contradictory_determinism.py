@@ -1,0 +1,62 @@
+"""TA809: cuDNN is told to try algorithms out and to be deterministic."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, argument
+
+NEEDS = (r"benchmark\s*=\s*True\b", r"deterministic\s*=\s*True\b|use_deterministic_algorithms\(")
+
+_BENCHMARK = "torch.backends.cudnn.benchmark"
+_DETERMINISTIC = "torch.backends.cudnn.deterministic"
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    benchmarks = _settings(_BENCHMARK, module)
+    exact = _settings(_DETERMINISTIC, module)
+    for call in module.calls_to("torch.use_deterministic_algorithms"):
+        mode = argument(call, "mode", 0)
+        exact.append((call, module.boolean(mode) if mode is not None else None))
+    for setting, value in benchmarks:
+        if value is not True:
+            continue
+        against = next((other for other, on in exact if on is True and _meet(setting, other, module)), None)
+        if against is not None and not _is_undone(setting, against, benchmarks, exact, module):
+            yield Suspicion(
+                setting,
+                "`cudnn.benchmark` chooses algorithms by their speed in this run, and deterministic ones are asked for",
+                related=((against, "deterministic algorithms are switched on here"),),
+            )
+
+
+def _settings(qualified: str, module: Module) -> list[tuple[Node, bool | None]]:
+    """What a file assigns to a flag of torch."""
+    return [
+        (statement, module.boolean(statement.value))
+        for statement in module.tree.all(cst.Assign)
+        if any(module.qualified(item.target) == qualified for item in statement.targets)
+    ]
+
+
+def _meet(one: Node, other: Node, module: Module) -> bool:
+    """Whether two statements run in one run: in one function and in no branches that exclude each other."""
+    tree = module.tree
+    return tree.home(one) is tree.home(other) and not (tree.apart(one, other) or tree.apart(other, one))
+
+
+def _is_undone(
+    setting: Node,
+    against: Node,
+    benchmarks: list[tuple[Node, bool | None]],
+    exact: list[tuple[Node, bool | None]],
+    module: Module,
+) -> bool:
+    """Whether the function sets one of the two to something else as well, before or after."""
+    home = module.tree.home(setting)
+    return any(
+        value is not True and module.tree.home(other) is home
+        for other, value in [*benchmarks, *exact]
+        if other is not setting and other is not against
+    )

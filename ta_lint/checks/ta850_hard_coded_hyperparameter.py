@@ -1,0 +1,116 @@
+"""TA850: the settings of a training are constants of the file that trains, or are not chosen at all."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.tree import Node, argument, dotted
+
+NEEDS = (r"\boptim\b",)
+
+_OPTIMIZER = re.compile(r"torch\.optim\.(\w+)")
+_RATE = "lr"
+
+# Their learning rate of 1 is part of the method, or they find their own.
+_WITHOUT_A_CHOICE = frozenset({"Adadelta", "Adafactor", "LBFGS", "Rprop"})
+
+# The rate is set later; or the constants are, by what rewrites the file's names.
+_SETS_THE_RATE = re.compile(r"OneCycleLR|CyclicLR|\[['\"]lr['\"]\]\s*[-+*/]?=[^=]")
+_REWRITES = re.compile(r"\bexec\(|\bglobals\(\)|\bsetattr\(|@\w+\.config\b|# *@param|#.*\bpapermill\b")
+
+# How an evaluation runs decides nothing about what is learned.
+_OF_EVALUATION = re.compile(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    optimizers = [(call, match[1]) for call, match in module.calls_matching(_OPTIMIZER)]
+    if module.scripts.entry is not None:
+        yield from _constants(module, [call for call, _ in optimizers])
+    if _SETS_THE_RATE.search(module.source.text) is None:
+        for call, name in optimizers:
+            if name not in _WITHOUT_A_CHOICE and _leaves_the_rate(call) and not _is_wrapped(module, call):
+                message = f"`{name}` is built without a learning rate: the default of the library decides it"
+                yield Suspicion(call, message)
+
+
+def _constants(module: Module, optimizers: list[cst.Call]) -> Iterator[Suspicion]:
+    """One suspicion for all constants of the file that reach an optimizer, a loader or the loops around a step."""
+    if _REWRITES.search(module.source.text):
+        return
+    uses: dict[Node, Node] = {}
+    for value in _settings(module, optimizers):
+        for use in _names_behind(module, value):
+            constant = _constant(module, use)
+            if constant is not None:
+                uses.setdefault(constant, use)
+    if not uses:
+        return
+    constants = sorted(uses, key=module.tree.order)
+    named = ", ".join(f"`{dotted(constant)}`" for constant in constants)
+    message = f"the file has to be edited for a run with other hyperparameters: {named}"
+    related = tuple((uses[constant], f"`{dotted(constant)}` is used here") for constant in constants)
+    yield Suspicion(constants[0], message, related=related)
+
+
+def _settings(module: Module, optimizers: list[cst.Call]) -> Iterator[Node]:
+    """The expressions that set up a training."""
+    for call in optimizers:
+        yield from (arg.value for arg in call.args[1:])
+    for loader in module.loaders.all:
+        if (batch_size := loader.given("batch_size")) is not None:
+            yield batch_size
+    for training in module.scripts.training:
+        for loop in module.scripts.around(training):
+            if isinstance(loop, cst.While):
+                yield loop.test
+            else:
+                ranges = module.tree.within(loop.iter, cst.Call)
+                yield from (arg.value for call in ranges if _counts(module, call) for arg in call.args)
+
+
+def _counts(module: Module, call: cst.Call) -> bool:
+    called = module.qualified(call.func) or ""
+    return called == "builtins.range" or called.endswith("trange")
+
+
+def _names_behind(module: Module, value: Node) -> list[cst.Name]:
+    """The names in an expression; for a parameter those in what the calls of its function give to it."""
+    found: list[cst.Name] = []
+    for name in module.tree.within(value, cst.Name):
+        origin = module.kinds.origin(name)
+        given = module.calls.given(origin) or [] if isinstance(origin, cst.Param) else []
+        found += [inner for part in given for inner in module.tree.within(part, cst.Name)] or [name]
+    return found
+
+
+def _constant(module: Module, name: cst.Name) -> Node | None:
+    """The target of the assignment by which a name of the module is a number, once and for all."""
+    bindings = module.names.bindings(name) if not _OF_EVALUATION.search(name.value) else []
+    if len(bindings) != 1 or bindings[0].how != "assign" or not isinstance(bindings[0].node, cst.Assign):
+        return None
+    statement = bindings[0].node
+    is_global = isinstance(module.tree.home(statement), cst.Module)
+    if not is_global or len(statement.targets) != 1 or module.number(statement.value) is None:
+        return None
+    return statement.targets[0].target
+
+
+def _leaves_the_rate(call: cst.Call) -> bool:
+    """Whether an optimizer gets the parameters of a model, and neither it nor a group of them a rate."""
+    if argument(call, _RATE, 1) is not None or not call.args:
+        return False
+    parameters = call.args[0].value
+    return (
+        isinstance(parameters, cst.Call)
+        and isinstance(parameters.func, cst.Attribute)
+        and parameters.func.attr.value == "parameters"
+    )
+
+
+def _is_wrapped(module: Module, call: cst.Call) -> bool:
+    """Whether an optimizer goes straight into something, which may set its rate: `ScheduledOptim(Adam(...), ...)`."""
+    return isinstance(module.tree.parent[call], cst.Arg)

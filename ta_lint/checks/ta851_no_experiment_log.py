@@ -1,0 +1,44 @@
+"""TA851: a script that trains keeps no record of how it went."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.scripts import header
+
+# Trackers, loggers and files for numbers, by whatever name.
+_TRACKERS = (
+    "wandb|tensorboard|SummaryWriter|mlflow|neptune|comet_ml|clearml|swanlab|visdom|trackio|dvclive|sacred|aimstack|"
+    "livelossplot|add_scalar|logger|logging|log_metric|init_trackers|writerow|to_csv|dllogger"
+)
+
+NEEDS = (r"backward\(", r"\.step\(", r"parameters\(", rf"(?i)\A(?![\s\S]*(?:{_TRACKERS}))")
+
+# Functions and methods that keep what they are given: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
+_RECORDS = re.compile(
+    r"log|log_(?!softmax|prob|normal|sigmoid|every)\w+|\w+_log|logs|\w*(record|track|write|dump|report|monitor)\w*|"
+    r"savefig|savetxt|savez|summary",
+    re.IGNORECASE,
+)
+_MATHEMATICS = re.compile(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    entry = module.scripts.own_entry
+    if entry is None or module.is_test or any(_records(module, call) for call in module.tree.all(cst.Call)):
+        return
+    yield Suspicion(
+        header(entry), "this script trains and logs to no tracker: its losses are gone when it ends"
+    )
+
+
+def _records(module: Module, call: cst.Call) -> bool:
+    name = called_name(call) or ""
+    if name == "open":
+        return len(call.args) > 1
+    if not call.args or _RECORDS.fullmatch(name) is None:  # `x.log()` is the logarithm
+        return False
+    return _MATHEMATICS.match(module.qualified(call.func) or "") is None

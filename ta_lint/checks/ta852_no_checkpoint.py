@@ -1,0 +1,36 @@
+"""TA852: a script trains a model and saves it nowhere."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.scripts import header
+
+NEEDS = (r"backward\(", r"\.step\(", r"parameters\(")
+
+# What keeps a model, or may: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
+_KEEPS = re.compile(
+    r"(?!savefig|save_?image|imsave|imwrite|save_(?:fig|plot|sample|result)\w*|should_\w*)"
+    r"\w*(?:save|saving|checkpoint|ckpt|snapshot|dump|export|serialize|push_to_hub|upload|persist|store_)\w*",
+    re.IGNORECASE,
+)
+_RESTORES = re.compile(r"load|restore|resume|from_|latest|find|get_", re.IGNORECASE)
+
+# A measurement of training itself.
+_MEASURES = re.compile(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?find", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    entry = module.scripts.own_entry
+    if entry is None or module.is_test or _MEASURES.search(module.source.path):
+        return
+    if not any(_keeps(call) for call in module.tree.all(cst.Call)):
+        yield Suspicion(header(entry), "this script trains a model and never saves it")
+
+
+def _keeps(call: cst.Call) -> bool:
+    name = called_name(call) or ""
+    return _KEEPS.fullmatch(name) is not None and _RESTORES.match(name) is None

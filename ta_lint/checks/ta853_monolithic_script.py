@@ -1,0 +1,35 @@
+"""TA853: model, data and training loop stand in one script."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.scripts import header
+
+NEEDS = (r"backward\(", r"\.step\(", r"\bclass\b", r"def forward\(", r"DataLoader|Dataset")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    entry = module.scripts.entry
+    if entry is None or module.is_test:
+        return
+    model = next(
+        (klass for klass in module.classes.modules() if module.classes.methods(klass).get("forward")), None
+    )
+    data = _data(module)
+    if model is not None and data is not None:
+        message = f"the training loop shares its file with the model `{model.name.value}` and the data"
+        related = ((model.name, "the model is defined here"), (data, "the data is made here"))
+        yield Suspicion(header(entry), message, related=related)
+
+
+def _data(module: Module) -> cst.CSTNode | None:
+    """A dataset that the file defines, else a loader that it builds."""
+    datasets = (
+        klass for klass in module.classes.all() if module.classes.derives(klass, "torch.utils.data.Dataset")
+    )
+    dataset = next(datasets, None)
+    if dataset is not None:
+        return dataset.name
+    return module.loaders.all[0].call if module.loaders.all else None

@@ -1,0 +1,87 @@
+"""TA854: a training loop cuts its batches out of an array itself."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.loops import Loop, TrainingLoop
+from ta_lint.facts.tree import Node, dotted
+
+NEEDS = (r"backward\(", r"\.step\(", r"range\(", r"\[[^\]\n]*:[^\]\n]*\]")
+
+# Experience that a policy has just gathered is no data set; nor is a text that is read in windows, from state to state.
+_REINFORCES = re.compile(
+    r"\b(gym|gymnasium|envs?|rollouts?|advantages?|replay\w*|policy|actor|critic|trajector\w+)\b"
+)
+_SEQUENCE = re.compile(
+    r"bptt|seq|window|chunk|context|block|repackage|detach_hidden|time_?steps", re.IGNORECASE
+)
+
+_COUNTS = frozenset({"range", "trange"})
+_BATCH = re.compile(r"batch|bs\b|_bs|bsz", re.IGNORECASE)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test or _REINFORCES.search(module.source.text):
+        return
+    for training in module.training_loops:
+        found = next(_slices(module, training), None)
+        if found is not None:
+            message = f"`{module.code(found)}` cuts a batch by hand: a `DataLoader` would shuffle, collate and prefetch"
+            yield Suspicion(found, message)
+
+
+def _slices(module: Module, training: TrainingLoop) -> Iterator[cst.Subscript]:
+    """The subscripts in a training loop that take a run of rows, from where a counting loop has come."""
+    for loop in training.loops:
+        if not isinstance(loop, cst.For) or not _counts_batches(module, loop):
+            continue
+        moving = _moving(module, loop)
+        for subscript in module.tree.own(loop.body, cst.Subscript):
+            first = subscript.slice[0].slice
+            if (
+                isinstance(first, cst.Slice)
+                and _runs_along(module, first, moving)
+                and not _is_of_a_batch(module, subscript.value, loop)
+                and not _SEQUENCE.search(module.code(subscript))
+            ):
+                yield subscript
+
+
+def _counts_batches(module: Module, loop: cst.For) -> bool:
+    """`range(0, n, batch_size)`, or `range(n // batch_size)` and whatever else names batches."""
+    calls = [call for call in module.tree.within(loop.iter, cst.Call) if called_name(call) in _COUNTS]
+    return any(len(call.args) == 3 or _BATCH.search(module.code(call)) for call in calls)
+
+
+def _moving(module: Module, loop: cst.For) -> set[str]:
+    """The loop's variable, and the names that the loop computes from it: `start = i * batch_size`."""
+    moving = {name.value for name in module.tree.within(loop.target, cst.Name)}
+    for statement in module.tree.own(loop.body, cst.Assign):
+        names = {name.value for name in module.tree.within(statement.value, cst.Name)}
+        arithmetic = isinstance(statement.value, (cst.BinaryOperation, cst.Call))
+        target = statement.targets[0].target
+        if arithmetic and names & moving and isinstance(target, cst.Name):
+            moving.add(target.value)
+    return moving
+
+
+def _runs_along(module: Module, part: cst.Slice, moving: set[str]) -> bool:
+    """Whether both ends of a slice move with the loop."""
+    ends = [part.lower, part.upper]
+    return all(
+        end is not None and {name.value for name in module.tree.within(end, cst.Name)} & moving
+        for end in ends
+    )
+
+
+def _is_of_a_batch(module: Module, sliced: Node, loop: Loop) -> bool:
+    """Whether what is cut is itself a batch that a loop around hands out: micro-batches."""
+    name = (dotted(sliced) or "").partition(".")[0]
+    around = [outer for outer in module.loaders.loops_around(loop) if isinstance(outer, cst.For)]
+    return any(
+        name == inner.value for outer in around for inner in module.tree.within(outer.target, cst.Name)
+    )

@@ -1,0 +1,43 @@
+"""TA855: a training on an accelerator ends at the first batch that does not fit."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.scripts import header
+
+_HANDLERS = r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
+
+NEEDS = (r"backward\(", r"\.step\(", r"parameters\(", r"\.cuda\b|['\"]cuda", rf"\A(?![\s\S]*(?:{_HANDLERS}))")
+
+# Errors that an exhausted memory raises, or their bases.
+_CAUGHT = re.compile(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    entry = module.scripts.own_entry
+    if entry is None or module.is_test:
+        return
+    steps = [step.call for training in module.scripts.training for step in training.steps]
+    if not any(_is_caught(module, node) for node in [entry, *steps]):
+        message = "nothing handles `torch.cuda.OutOfMemoryError` here: one batch too large ends the run"
+        yield Suspicion(header(entry), message)
+
+
+def _is_caught(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a `try` around a node, or around a call of its function, catches the error."""
+    above = module.tree.ancestors(node)
+    tries = (
+        found for found in above if isinstance(found, cst.Try) and module.tree.contains(found.body, node)
+    )
+    if any(_catches(module, handler) for found in tries for handler in found.handlers):
+        return True
+    home = module.tree.home(node)
+    sites = module.calls.sites(home) if isinstance(home, cst.FunctionDef) else []
+    return any(_is_caught(module, site) for site in sites if not module.tree.contains(home, site))
+
+
+def _catches(module: Module, handler: cst.ExceptHandler) -> bool:
+    return handler.type is None or _CAUGHT.search(module.code(handler.type)) is not None

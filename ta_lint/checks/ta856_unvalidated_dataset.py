@@ -1,0 +1,57 @@
+"""TA856: a script trains on a dataset of its own that nothing checks."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.calls import called_name
+
+NEEDS = (
+    r"backward\(",
+    r"\.step\(",
+    r"class \w+\([^)]*Dataset",
+    r"__getitem__",
+)
+
+# What looks at values, or throws some out.
+_CHECKS = re.compile(
+    r"isnan|isnull|isna|notna|notnull|isfinite|isinf|nan_to_num|dropna|fillna|unique|drop_duplicates|duplicated|verify|"
+    r"\w*(valid|check|clean|filter|sanit|dedup|assert)\w*",
+    re.IGNORECASE,
+)
+_OTHER_CHECKS = re.compile(
+    r"\w*(checkpoint|valid_?(loader|loss|acc|ep|data|iter|step))\w*|valid|\w*validat(e|ion)\w*", re.IGNORECASE
+)
+_COLLECTIONS = re.compile(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tensorflow_datasets\.\w+")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.scripts.entry is None or module.is_test or _uses_a_known_collection(module):
+        return
+    datasets = [
+        klass
+        for klass in module.classes.all()
+        if module.classes.derives(klass, "torch.utils.data.Dataset")
+        and "__getitem__" in module.classes.methods(klass)
+    ]
+    if datasets and not _is_checked(module, datasets):
+        name = datasets[0].name
+        yield Suspicion(
+            name, f"nothing checks what `{name.value}` feeds to the training: no range, no NaN, no duplicate"
+        )
+
+
+def _uses_a_known_collection(module: Module) -> bool:
+    """Whether the samples may be those of a published data set, which others have checked."""
+    named = (module.qualified(call.func) or "" for call in module.tree.all(cst.Call))
+    return any(_COLLECTIONS.match(name) for name in named)
+
+
+def _is_checked(module: Module, datasets: list[cst.ClassDef]) -> bool:
+    """Whether a dataset refuses something, or any code of the file looks at values."""
+    if any(module.tree.within(klass, cst.Assert, cst.Raise, cst.Try) for klass in datasets):
+        return True
+    called = (called_name(call) or "" for call in module.tree.all(cst.Call))
+    return any(_CHECKS.fullmatch(name) and not _OTHER_CHECKS.fullmatch(name) for name in called)

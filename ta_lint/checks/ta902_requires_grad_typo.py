@@ -1,0 +1,78 @@
+"""TA902: `p.require_grad = False` gives the tensor a new attribute, and autograd goes on as before."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.tree import Node
+
+_TYPO, _NAME = "require_grad", "requires_grad"
+
+NEEDS = (_TYPO,)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if _is_of_this_file(module):
+        return
+    for attribute in module.tree.all(cst.Attribute):
+        if attribute.attr.value == _TYPO and (
+            _is_assigned(attribute, module) or _is_tensor(attribute.value, module)
+        ):
+            message = f"`{module.code(attribute)}` is nothing to autograd, which reads `{_NAME}`"
+            is_module = module.kind(attribute.value) is Kind.MODULE  # it has no such attribute by either name
+            fix = None if is_module else _respelled(attribute.attr, _NAME)
+            yield Suspicion(attribute, message, fix=fix)
+        elif attribute.attr.value == f"{_TYPO}_" and isinstance(module.tree.parent[attribute], cst.Call):
+            message = f"tensors and modules have no `{_TYPO}_`: the method is `{_NAME}_`"
+            yield Suspicion(attribute, message, fix=_respelled(attribute.attr, f"{_NAME}_"))
+    for call in module.tree.all(cst.Call):
+        for arg in call.args:
+            if arg.keyword is not None and arg.keyword.value == _TYPO and _takes_requires_grad(call, module):
+                message = f"`{module.code(call.func)}` has no parameter `{_TYPO}`: it is `{_NAME}`"
+                yield Suspicion(arg, message, fix=_respelled(arg.keyword, _NAME))
+        if module.qualified(call.func) == "builtins.setattr" and len(call.args) == 3:
+            named = call.args[1].value
+            if isinstance(named, cst.SimpleString) and named.evaluated_value == _TYPO:
+                message = f"`{_TYPO}` is nothing to autograd, which reads `{_NAME}`"
+                yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
+
+
+def _is_of_this_file(module: Module) -> bool:
+    """Whether a class or function of this file goes by the name: then that is what may be meant."""
+    return any(
+        function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.all(cst.FunctionDef)
+    ) or any(
+        module.classes.attribute(klass, _TYPO) or module.classes.annotations(klass, _TYPO)
+        for klass in module.classes.all()
+    )
+
+
+def _respelled(name: Node, code: str) -> Fix:
+    return Fix(f"write {code}".replace('"', ""), (replace(name, code),))
+
+
+def _is_assigned(attribute: cst.Attribute, module: Module) -> bool:
+    """Whether a statement assigns to an attribute, alone or as one of several."""
+    above = module.tree.parent[attribute]
+    while isinstance(above, (cst.Element, cst.Tuple, cst.List)):
+        above = module.tree.parent[above]
+    return isinstance(above, cst.AssignTarget)
+
+
+def _is_tensor(node: Node, module: Module) -> bool:
+    """A tensor by its kind, or what a loop over `model.parameters()` gives."""
+    if module.kind(node) in (Kind.TENSOR, Kind.PARAMETER):
+        return True
+    binding = module.names.definition(node) if isinstance(node, cst.Name) else None
+    if binding is None or binding.how != "for" or binding.value is None:
+        return False
+    return module.parameters.generated_by(binding.value) is not None
+
+
+def _takes_requires_grad(call: cst.Call, module: Module) -> bool:
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        return qualified.startswith("torch.")
+    return isinstance(call.func, cst.Attribute) and module.kind(call.func.value) is Kind.TENSOR

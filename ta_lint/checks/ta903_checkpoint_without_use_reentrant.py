@@ -1,0 +1,44 @@
+"""TA903: `checkpoint` that does not say `use_reentrant` takes the variant that PyTorch advises against."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, add_argument
+from ta_lint.facts.tree import argument
+
+NEEDS = (
+    r"utils\.checkpoint|torch\.utils import",
+    r"\bcheckpoint(?:_sequential)?\b[\s\\]*\(|\bimport\s*\(?[^)\n]*\bcheckpoint(?:_sequential)?\s+as\b",
+)
+
+_CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+_SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
+
+_USE_REENTRANT = 3  # checkpoint_sequential(functions, segments, input, use_reentrant)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to(_CHECKPOINT, _SEQUENTIAL):
+        function = "checkpoint" if module.qualified(call.func) == _CHECKPOINT else "checkpoint_sequential"
+        if module.targets_before(*((1, 11) if function == "checkpoint" else (2, 1))):
+            continue  # it has no such parameter
+        if not _may_say(call, function) and not module.fallbacks.around(call):
+            message = (
+                f"`{function}` without `use_reentrant` is reentrant, which drops the gradients of a segment "
+                "whose inputs need none, and a later torch refuses the call"
+            )
+            edit = add_argument(call, "use_reentrant=False")
+            fix = Fix("use the non-reentrant variant", (edit,)) if edit is not None else None
+            yield Suspicion(call, message, fix=fix)
+
+
+def _may_say(call: cst.Call, function: str) -> bool:
+    """Whether a call gives `use_reentrant`, or spreads what may hold it.
+
+    `checkpoint(f, *inputs)` cannot: there it is taken by keyword alone.
+    """
+    if argument(call, "use_reentrant", _USE_REENTRANT if function == "checkpoint_sequential" else None):
+        return True
+    return any(arg.star == "**" or (arg.star and function == "checkpoint_sequential") for arg in call.args)

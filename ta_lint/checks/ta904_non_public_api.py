@@ -1,0 +1,20 @@
+"""TA904: a private path of torch may go in any release, and a public one leads to the same thing."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.api import needs, release
+
+NEEDS = (needs("private"),)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for use in module.api.uses:
+        row = use.row
+        if not row.private or module.targets_before(*release(row.replacement_since)):
+            continue
+        yield Suspicion(
+            use.node,
+            f"`{use.name}` is private; {row.said} is the public name, since torch {row.replacement_since}",
+            fix=module.renaming.fix(use),
+        )

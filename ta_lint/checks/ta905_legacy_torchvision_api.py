@@ -1,0 +1,172 @@
+"""TA905: torchvision that was replaced or is gone: `pretrained=True`, `v2.ToTensor`, `transforms.Scale`."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Edit, Fix, replace
+from ta_lint.facts.torchvision import GONE, RENAMED, Builder, builder, successor
+from ta_lint.facts.tree import dotted, is_name
+
+NEEDS = (
+    "torchvision",
+    (
+        r"\bpretrained(?:_backbone)?\s*=[^=]",
+        r"[a-z0-9_]\(\s*(?:True|False|[\w.]*pretrained)\b",
+        r"\bv2\b[\s\S]*\bToTensor\b",
+        r"\b(?:range|resample|fillcolor)\s*=[^=]",
+        r"functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop",
+        r"\bScale\b|misc\.(?:interpolate|Conv|BatchNorm)|ops\.misc",
+    ),
+)
+
+_NEW_NAMES = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
+_V2 = "torchvision.transforms.v2"
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for suspicion in (*_gone_imports(module), *_gone_attributes(module), *_calls(module)):
+        if not module.fallbacks.around(suspicion.node):
+            yield suspicion
+
+
+# -- names that are gone --------------------------------------------------------------------------------------
+
+
+def _gone_imports(module: Module) -> Iterator[Suspicion]:
+    for statement in module.tree.all(cst.ImportFrom):
+        package = dotted(statement.module) if statement.module is not None else None
+        if package is None or statement.relative or isinstance(statement.names, cst.ImportStar):
+            continue
+        names = {alias: f"{package}.{dotted(alias.name)}" for alias in statement.names}
+        found = {alias: new for alias, name in names.items() if (new := _successor(name, module)) is not None}
+        homes = {new.removesuffix(f".{dotted(alias.name)}") for alias, new in found.items()}
+        moved = len(found) == len(names) and len(homes) == 1 and not homes & set(found.values())
+        fix = (
+            Fix("import it from there", (replace(statement.module, homes.pop()),))
+            if moved and statement.module
+            else None
+        )
+        for alias, new in found.items():
+            yield Suspicion(alias, _message(names[alias], new), fix=fix)
+    for imported in module.tree.all(cst.Import):
+        for alias in imported.names:
+            name = dotted(alias.name) or ""
+            if (new := _successor(name, module)) is not None:
+                yield Suspicion(alias, _message(name, new))
+
+
+def _gone_attributes(module: Module) -> Iterator[Suspicion]:
+    for attribute in module.tree.all(cst.Attribute):
+        name = module.qualified(attribute) if attribute.attr.value in GONE else None
+        if name is None or (new := _successor(name, module)) is None:
+            continue
+        package, _, last = new.rpartition(".")
+        stays = package == name.rpartition(".")[0]
+        fix = Fix(f"write `{last}`", (replace(attribute.attr, last),)) if stays else None
+        yield Suspicion(attribute, _message(name, new), fix=fix)
+
+
+def _successor(name: str, module: Module) -> str | None:
+    if name.startswith("torchvision.datapoints") and module.targets_before(2, 1):
+        return None  # its successor is not there yet
+    return successor(name)
+
+
+def _message(name: str, new: str) -> str:
+    return f"torchvision no longer has `{name.removeprefix('torchvision.')}`: use `{new}`"
+
+
+# -- calls ----------------------------------------------------------------------------------------------------
+
+
+def _calls(module: Module) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        qualified = module.qualified(call.func)
+        if qualified is None:
+            if _is_looked_up(call.func, module):
+                yield from _weights(call, Builder(None, None), module)
+        elif qualified == f"{_V2}.ToTensor":
+            if not module.targets_before(2, 1):
+                message = "`v2.ToTensor` is deprecated since torchvision 0.16: use `ToImage` and `ToDtype`"
+                yield Suspicion(call, message, fix=_converted(call, module))
+        elif qualified.startswith("torchvision."):
+            if (built := builder(qualified)) is not None:
+                yield from _weights(call, built, module)
+            yield from _renamed(call, qualified, module)
+
+
+def _is_looked_up(func: cst.BaseExpression, module: Module) -> bool:
+    """Whether a builder is taken by name: `models.__dict__[arch]`, `getattr(models, arch)`."""
+    if isinstance(func, cst.Subscript):
+        return module.qualified(func.value) == "torchvision.models.__dict__"
+    if not isinstance(func, cst.Call) or module.qualified(func.func) != "builtins.getattr" or not func.args:
+        return False
+    return module.qualified(func.args[0].value) == "torchvision.models"
+
+
+def _weights(call: cst.Call, built: Builder, module: Module) -> Iterator[Suspicion]:
+    """`pretrained=True`, or its value in the first place, before torchvision 0.13 brought `weights`."""
+    old = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _NEW_NAMES]
+    first = call.args[0] if call.args else None
+    if first is not None and first.keyword is None and not first.star and _is_flag(first.value, module):
+        old.insert(0, first)
+    if not old or module.targets_before(1, 12):
+        return
+    edits: list[Edit] = []
+    imports: tuple[str, ...] = ()
+    for arg in old:
+        name = arg.keyword.value if arg.keyword is not None else "pretrained"
+        weights = _spelled(arg.value, built.weights if name == "pretrained" else built.backbone, call, module)
+        if weights is None:
+            edits.clear()
+            break
+        edits.append(replace(arg, f"{_NEW_NAMES[name]}={weights[0]}"))
+        imports += weights[1]
+    if any(arg.keyword is None for arg in call.args[1:]):
+        edits.clear()  # a positional argument cannot follow
+    names = [
+        f"`{arg.keyword.value}`" if arg.keyword is not None else "a positional `pretrained`" for arg in old
+    ]
+    message = f"{' and '.join(names)} is deprecated since torchvision 0.13, which takes `weights`"
+    fix = Fix("name the weights", tuple(edits), imports) if edits else None
+    yield Suspicion(call, message, fix=fix)
+
+
+def _is_flag(value: cst.BaseExpression, module: Module) -> bool:
+    return module.boolean(value) is not None or (dotted(value) or "").rpartition(".")[2] == "pretrained"
+
+
+def _spelled(
+    value: cst.BaseExpression, weights: str | None, call: cst.Call, module: Module
+) -> tuple[str, tuple[str, ...]] | None:
+    """The new value for a literal old one, and the imports that it needs."""
+    if is_name(value, "False"):
+        return "None", ()
+    if not is_name(value, "True") or weights is None:
+        return None
+    kind, _, member = weights.rpartition(".")
+    spelled = module.spelled(kind, at=call)
+    return (f"{spelled[0]}.{member}", spelled[1]) if spelled is not None else None
+
+
+def _converted(call: cst.Call, module: Module) -> Fix | None:
+    names = [f"{_V2}.Compose", f"{_V2}.ToImage", f"{_V2}.ToDtype", "torch.float32"]
+    spelled = [module.spelled(name, at=call) for name in names]
+    if call.args or None in spelled:
+        return None
+    compose, image, dtype, float32 = (found[0] for found in spelled if found is not None)
+    imports = tuple(dict.fromkeys(code for found in spelled if found is not None for code in found[1]))
+    code = f"{compose}([{image}(), {dtype}({float32}, scale=True)])"
+    return Fix("write out what it does", (replace(call, code),), imports)
+
+
+def _renamed(call: cst.Call, qualified: str, module: Module) -> Iterator[Suspicion]:
+    for functions, old, new in RENAMED:
+        for arg in call.args:
+            if arg.keyword is None or arg.keyword.value != old or functions.fullmatch(qualified) is None:
+                continue
+            if not module.targets_before(1, 8):
+                message = f"torchvision no longer has the parameter `{old}`: it is `{new}`"
+                yield Suspicion(arg, message, fix=Fix(f"write `{new}`", (replace(arg.keyword, new),)))

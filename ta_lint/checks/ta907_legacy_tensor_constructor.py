@@ -1,0 +1,68 @@
+"""TA907: `torch.Tensor(n)` is memory as it was found, and `torch.Tensor([1, 2])` holds floats."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Fix, replace, wrap
+
+NEEDS = ("torch", r"(?<!\w)(?:Float)?Tensor\(")
+
+_FLOATS = ("torch.Tensor", "torch.FloatTensor")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for call in module.calls_to(*_FLOATS):
+        given = [arg.value for arg in call.args]
+        if not given or any(arg.star or arg.keyword is not None for arg in call.args):
+            continue
+        name = module.code(call.func)
+        if len(given) > 1 or _is_integer(given[0], module):
+            if not _is_filled(call, module):
+                yield Suspicion(call, f"`{name}` of sizes is uninitialised memory", fix=_empty(call, module))
+        elif name.endswith("FloatTensor") or module.is_test:
+            continue  # the name says the type; a test says what it expects
+        elif isinstance(given[0], cst.List) and _holds_integers_alone(given[0]):
+            message = f"`{name}` of integers is a tensor of floats"
+            yield Suspicion(call, message, fix=_of_values(call, module))
+
+
+def _is_integer(value: cst.BaseExpression, module: Module) -> bool:
+    """Whether one argument is certainly a size: a literal, or a length."""
+    origin = module.kinds.origin(value)
+    return isinstance(origin, cst.Integer) or (
+        isinstance(origin, cst.Call) and module.qualified(origin.func) == "builtins.len"
+    )
+
+
+def _is_filled(call: cst.Call, module: Module) -> bool:
+    """Whether the memory is filled at once, or becomes a parameter or buffer, which `reset_parameters` fills."""
+    above = module.tree.parent[call]
+    if isinstance(above, cst.Attribute):
+        return True
+    if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name):
+        uses = (module.tree.parent[name] for name in module.names.mentions(target))
+        return any(isinstance(use, cst.Attribute) and use.attr.value.endswith("_") for use in uses)
+    return isinstance(above, cst.Arg) and isinstance(module.tree.parent[above], cst.Call)
+
+
+def _holds_integers_alone(values: cst.List) -> bool:
+    inner = [element.value for element in values.elements]
+    return bool(inner) and all(
+        isinstance(value, cst.Integer) or (isinstance(value, cst.List) and _holds_integers_alone(value))
+        for value in inner
+    )
+
+
+def _empty(call: cst.Call, module: Module) -> Fix | None:
+    spelled = module.spelled("torch.empty", at=call)
+    return Fix("say `torch.empty`", (replace(call.func, spelled[0]),), spelled[1]) if spelled else None
+
+
+def _of_values(call: cst.Call, module: Module) -> Fix | None:
+    function, dtype = (module.spelled(name, at=call) for name in ("torch.tensor", "torch.float32"))
+    if function is None or dtype is None:
+        return None
+    _, after = wrap(call.args[0].value, "", f", dtype={dtype[0]}")
+    return Fix("say the type", (replace(call.func, function[0]), after), function[1] + dtype[1])

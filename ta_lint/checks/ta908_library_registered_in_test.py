@@ -1,0 +1,15 @@
+"""TA908: a `torch.library.Library` in a test keeps its operators registered for the tests that follow."""
+
+from collections.abc import Iterator
+
+from ta_lint.facts import Module, Suspicion
+
+NEEDS = ("torch", r"\bLibrary\(")
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    if module.is_test:
+        for call in module.calls_to("torch.library.Library"):
+            yield Suspicion(
+                call, "what this registers stays for the tests that follow, until it is destroyed"
+            )

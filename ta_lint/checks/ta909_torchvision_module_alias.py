@@ -1,0 +1,40 @@
+"""TA909: `import torchvision.models as models` is `from torchvision import models` by a longer way."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.edits import Edit, Fix, insert_line_after, replace
+from ta_lint.facts.tree import dotted
+
+NEEDS = (r"import\b[^\n]*\btorchvision\.(?:\w+\.)*(\w+)\s+as\s+\1\b",)
+
+
+def check(module: Module) -> Iterator[Suspicion]:
+    for statement in module.tree.all(cst.Import):
+        long = [alias for alias in statement.names if _repeats_itself(alias)]
+        if not long:
+            continue
+        written = [_written_shorter(alias) for alias in long]
+        others = [module.verbatim(alias).rstrip(", ") for alias in statement.names if alias not in long]
+        yield Suspicion(statement, f"this is `{written[0]}`", fix=_fix(statement, written, others, module))
+
+
+def _repeats_itself(alias: cst.ImportAlias) -> bool:
+    path = dotted(alias.name) or ""
+    named = alias.asname.name if alias.asname is not None else None
+    last = path.rpartition(".")[2]
+    return path.startswith("torchvision.") and isinstance(named, cst.Name) and named.value == last
+
+
+def _written_shorter(alias: cst.ImportAlias) -> str:
+    package, _, last = (dotted(alias.name) or "").rpartition(".")
+    return f"from {package} import {last}"
+
+
+def _fix(statement: cst.Import, written: list[str], others: list[str], module: Module) -> Fix:
+    first, *further = [f"import {', '.join(others)}", *written] if others else written
+    lines = [insert_line_after(module.tree, statement, "\n".join(further))] if further else []
+    edits: tuple[Edit, ...] = (replace(statement, first), *lines)
+    return Fix("import it from its package", edits)

@@ -1,0 +1,51 @@
+"""TA911: what pyflakes reports, undefined names that TA910 reports aside."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ta_lint.checks import Report, flakes, ta910_undefined_name
+from ta_lint.core.source import Source
+
+NEEDS = ()
+
+# Lines of a notebook are counted by cell: where another statement stands is not for pyflakes to say.
+_ELSEWHERE_IN_FILE = re.compile(r"(?: defined in enclosing scope)? (?:from|on) line \d+")
+
+_UNDEFINED = ("UndefinedName", "UndefinedLocal")
+_LEGAL_IN_A_CELL = "YieldOutsideFunction"  # what pyflakes calls an `await` at the top level
+
+
+def check_source(source: Source) -> Iterator[Report]:
+    messages = flakes.messages(source)
+    if not messages:
+        return
+    notebook = PurePosixPath(source.path).suffix == ".ipynb"
+    reported = {(report.line, report.column) for report in ta910_undefined_name.check_source(source)}
+    ends = _ends(source)
+    for message in messages:
+        name = type(message).__name__
+        line, column = message.lineno, flakes.column(source, message.lineno, message.col)
+        if (name in _UNDEFINED and (line, column) in reported) or (notebook and name == _LEGAL_IN_A_CELL):
+            continue
+        text = message.message % message.message_args
+        text = _ELSEWHERE_IN_FILE.sub("", text) if notebook else text
+        end_line, end_offset = ends.get((line, message.col), (line, message.col))
+        if end_line > line:  # of what goes on below, such as a function, the line that it starts on
+            end_column = len(source.lines[line - 1].rstrip()) + 1
+        else:
+            end_column = flakes.column(source, line, end_offset)
+        yield Report(line, column, line, end_column, f"{text} ({name})")
+
+
+def _ends(source: Source) -> dict[tuple[int, int], tuple[int, int]]:
+    """Where the shortest node that starts at a place ends."""
+    ends: dict[tuple[int, int], tuple[int, int]] = {}
+    assert isinstance(source.syntax, ast.Module)
+    for node in ast.walk(source.syntax):
+        if isinstance(node, (ast.stmt, ast.expr, ast.excepthandler, ast.arg)):
+            start = (node.lineno, node.col_offset)
+            end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+            ends[start] = min(end, ends.get(start, end))
+    return ends

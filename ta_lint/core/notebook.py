@@ -1,0 +1,326 @@
+"""Jupyter notebooks: their code cells as one Python source, and that source, fixed, as a notebook again.
+
+The cells are joined, so that a name of one is known in the next. What only IPython understands is replaced, line by
+line, by Python that does nothing and says in a comment what stood there. On the way back only the lines that changed are
+written; every other byte of the file stays.
+"""
+
+import ast
+import io
+import json
+import re
+import tokenize
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from ta_lint.core.finding import Cell, Finding, Site, TextEdit
+from ta_lint.core.source import Source, Unreadable
+
+_BOM = "\ufeff"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # to a notebook nothing else ends a line
+
+# Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
+_PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit)\b")
+
+# `%matplotlib`, `!pip`, `?help`, `help?`, and the marks of automatic calls; `files = !ls`.
+_MAGIC = re.compile(r"(?P<indent>\s*)(?:[%!?/,;].*|%{0,2}[^\W\d][\w.*\[\]'\"]*\?{1,2}\s*)")
+_ASSIGNED_MAGIC = re.compile(r"(?P<indent>\s*)(?P<target>[^\W\d][\w., \[\]'\"]*?)\s*=\s*[%!].*")
+
+_JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]', re.DOTALL)
+_ESCAPED_LINE = re.compile(r"(?:[^\\]|\\[^n])*?(?:\\n|$)", re.DOTALL)
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _CodeCell:
+    """A code cell: its place among all cells, from 1, its source, and the line where it starts in the joined source."""
+
+    number: int
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The code cells of a notebook, joined: `text` is Python, and `separator` the comment between two cells."""
+
+    file_text: str
+    cells: tuple[_CodeCell, ...]
+    text: str
+    separator: str
+    mark: str
+    """Precedes, in a comment, the line that IPython alone understands."""
+
+    def lines_of(self, number: int) -> list[str]:
+        """The lines of a cell, as they are in the notebook."""
+        return next((cell.text.split("\n") for cell in self.cells if cell.number == number), [])
+
+    def located(self, finding: Finding) -> Finding:
+        """A finding in the joined source as one in a cell."""
+        fix = finding.fix
+        if fix is not None:
+            fix = replace(fix, edits=tuple(map(self._edit_in_cell, fix.edits)))
+        related = tuple(replace(other, site=self._site_in_cell(other.site)) for other in finding.related)
+        return replace(finding, site=self._site_in_cell(finding.site), related=related, fix=fix)
+
+    def _site_in_cell(self, site: Site) -> Site:
+        cell = self._cell_at(site.line)
+        start = cell.line - 1
+        where = Cell(cell.number, self._file_line(cell, site.line - start))
+        return replace(site, line=site.line - start, end_line=site.end_line - start, cell=where)
+
+    def _edit_in_cell(self, edit: TextEdit) -> TextEdit:
+        cell = self._cell_at(edit.line)
+        start = cell.line - 1
+        return replace(edit, line=edit.line - start, end_line=edit.end_line - start, cell=cell.number)
+
+    def _cell_at(self, line: int) -> _CodeCell:
+        """The cell that a line of the joined source is in; between two, where an edit appends, the former."""
+        return next((cell for cell in reversed(self.cells) if cell.line <= line), self.cells[0])
+
+    def _file_line(self, cell: _CodeCell, line: int) -> int:
+        """The line of the notebook's own file that holds a line of a cell."""
+        pieces = self._pieces.get(cell.number, [])
+        done = 0
+        for (start, end), text in pieces:
+            done += text.count("\n")
+            if done >= line or (start, end) == pieces[-1][0]:
+                return self.file_text.count("\n", 0, start) + 1
+        return 1
+
+    @cached_property
+    def _pieces(self) -> dict[int, list[tuple[_Span, str]]]:
+        """Of each code cell, by its number, the strings that its source is kept in: where they stand, and their text.
+
+        A source that is one string is cut into its lines.
+        """
+        found: dict[int, list[tuple[_Span, str]]] = {}
+        for number, (start, end), listed in _source_strings(self.file_text):
+            if listed:
+                found.setdefault(number, []).append(((start, end), json.loads(self.file_text[start:end])))
+                continue
+            for match in _ESCAPED_LINE.finditer(self.file_text, start + 1, end - 1):
+                if match[0]:
+                    found.setdefault(number, []).append((match.span(), json.loads(f'"{match[0]}"')))
+        return found
+
+    def rewritten(self, text: str) -> str:
+        """The notebook's file with this joined source in it.
+
+        Raises:
+            ValueError: the source does not have the cells of the notebook any more, or the file repeats a key.
+        """
+        texts = text.split(self.separator)
+        if len(texts) != len(self.cells) or not all(part.endswith("\n") for part in texts):
+            raise ValueError("an edit joins cells of the notebook")
+        parts: list[str] = []
+        done = 0
+        for cell, joined in zip(self.cells, texts, strict=True):
+            restored = self._restored(joined[:-1])
+            if restored == cell.text:
+                continue
+            pieces = self._pieces.get(cell.number, [])
+            if "".join(text for _, text in pieces) != cell.text:
+                raise ValueError("the notebook repeats a key")
+            for (start, end), code in self._changes(pieces, restored):
+                parts += [self.file_text[done:start], code]
+                done = end
+        return "".join([*parts, self.file_text[done:]])
+
+    def _restored(self, text: str) -> str:
+        """A cell with what only IPython understands back in its place."""
+        return re.sub(rf".*{re.escape(self.mark)}", "", text)
+
+    def _changes(self, pieces: list[tuple[_Span, str]], text: str) -> Iterator[tuple[_Span, str]]:
+        """What to write where, so that the strings of a cell's source hold another text."""
+        spans = [span for span, _ in pieces]
+        before, after = [line for _, line in pieces], _LINE.findall(text)
+        listed = self.file_text[spans[0][0]] == '"'
+        if "".join(before) and before != _LINE.findall(
+            "".join(before)
+        ):  # several lines in one string of a list
+            before, spans = ["".join(before)], [(spans[0][0], spans[-1][1])]
+        first = spans[0][0]
+        gap = self.file_text[spans[0][1] : spans[1][0]] if len(spans) > 1 else ""
+        if listed and not gap:
+            gap = "," + self.file_text[self.file_text.rindex("[", 0, first) + 1 : first]
+        ascii_only = self.file_text.isascii() and "\\u" in self.file_text
+        dumped = [json.dumps(line, ensure_ascii=ascii_only) for line in after]
+        codes = dumped if listed else [code[1:-1] for code in dumped]
+        matcher = SequenceMatcher(None, before, after, autojunk=False)
+        for what, start, end, new_start, new_end in matcher.get_opcodes():
+            code = gap.join(codes[new_start:new_end])
+            if what == "replace":
+                yield (spans[start][0], spans[end - 1][1]), code
+            elif what == "insert" and start < len(spans):
+                yield (spans[start][0], spans[start][0]), code + gap
+            elif what == "insert":
+                yield (spans[-1][1], spans[-1][1]), gap + code
+            elif what == "delete" and end < len(spans):
+                yield (spans[start][0], spans[end][0]), ""
+            elif what == "delete":
+                yield (spans[start - 1][1] if start else first, spans[end - 1][1]), ""
+
+
+def read_notebook(name: str, data: bytes) -> Source:
+    """The code cells of a notebook as one source; without code if they are not Python.
+
+    Raises:
+        Unreadable: it is not a notebook.
+    """
+    try:
+        file_text = data.decode("utf-8")
+        content = json.loads(file_text.removeprefix(_BOM))
+    except UnicodeDecodeError as error:
+        raise Unreadable("the notebook is not UTF-8", data.count(b"\n", 0, error.start) + 1) from error
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"the notebook is not JSON: {error.msg}", error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise Unreadable("the notebook is nested too deep") from error
+    if not isinstance(content, dict) or not isinstance(content.get("cells", content.get("worksheets")), list):
+        raise Unreadable("not a notebook: it has no list of cells")
+    sources = list(_code(content)) if _language(content) == "python" else []
+    everything = "\n".join(source for _, source in sources)
+    separator, mark = _unused("# next cell", everything) + "\n\n", _unused("  # IPython", everything) + ": "
+    cells: list[_CodeCell] = []
+    texts: list[str] = []
+    line = 1
+    for number, source in sources:
+        text = _as_python(source, mark)
+        if text is None:
+            continue
+        cells.append(_CodeCell(number, source, line))
+        texts.append(text + "\n")
+        line += text.count("\n") + 1 + separator.count("\n")
+    notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark)
+    return Source(name, notebook.text, notebook)
+
+
+def write_notebook(text: str, like: bytes) -> bytes:
+    """The notebook that these bytes are, with another joined source in its cells.
+
+    Raises:
+        ValueError: the source does not have the notebook's cells any more.
+    """
+    notebook = read_notebook("", like).notebook
+    assert notebook is not None
+    return notebook.rewritten(text).encode("utf-8")
+
+
+def _code(content: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """The number and the source of each code cell; before version 4 of the format they lie in a worksheet."""
+    sheet = content if "cells" in content else next(iter(content["worksheets"]), None)
+    cells = sheet.get("cells") if isinstance(sheet, dict) else None
+    for number, cell in enumerate(cells if isinstance(cells, list) else (), start=1):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        source = cell.get("source", cell.get("input", ""))
+        source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        if source.strip():
+            yield number, source
+
+
+def _language(content: dict[str, Any]) -> str:
+    metadata = content.get("metadata")
+    found: list[Any] = []
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        table = metadata.get(key) if isinstance(metadata, dict) else None
+        found.append(table.get(name) if isinstance(table, dict) else None)
+    language = next((name for name in found if isinstance(name, str)), "python")
+    return "python" if language.lower() in ("python", "ipython", "python3") else language.lower()
+
+
+def _unused(word: str, text: str) -> str:
+    """A word that a text does not hold."""
+    while word in text:
+        word += "_"
+    return word
+
+
+def _as_python(source: str, mark: str) -> str | None:
+    """A cell in Python, line for line; None where a magic makes it something else."""
+    lines = source.split("\n")
+    first = next(line for line in lines if line.strip())
+    if first[0].isspace():  # IPython takes the indentation off
+        return None
+    if first.startswith("%%") and not _PYTHON_MAGICS.match(first):
+        return None
+    if not any(_MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line) for line in lines) or _parses(
+        source
+    ):
+        return source
+    done: list[str] = []
+    indent: str | None = None  # of a magic that goes on in the next line
+    for line in lines:
+        magic = None
+        if indent is None and _starts_statement("\n".join(done)):
+            magic = _MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line)
+            indent = magic["indent"] if magic is not None else None
+        if indent is None:
+            done.append(line)
+            continue
+        target = magic.groupdict().get("target") if magic is not None else None
+        code = f"{target} = get_ipython()" if target is not None else "pass"
+        done.append(f"{indent}{code}{mark}{line}")
+        if not line.endswith("\\"):
+            indent = None
+    return "\n".join(done)
+
+
+def _parses(source: str) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _starts_statement(before: str) -> bool:
+    """Whether what follows begins a statement: nothing is open, no bracket, no string, no continued line."""
+    if before.endswith("\\"):
+        return False
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(before + "\n").readline):
+            pass
+    except tokenize.TokenError:
+        return False
+    except SyntaxError:  # an indentation that fits nothing
+        return True
+    return True
+
+
+def _source_strings(text: str) -> Iterator[tuple[int, _Span, bool]]:
+    """The JSON strings that hold the source of cells: the number of the cell, the span, and whether it is in a list."""
+    path: list[str | int] = []  # the index or key that is being read, of each open list and object
+    expects_key = False
+    for match in _JSON_TOKEN.finditer(text):
+        token = match[0]
+        if token == "{":
+            path.append("")
+            expects_key = True
+        elif token == "[":
+            path.append(0)
+            expects_key = False
+        elif token in "}]":
+            path.pop()
+            expects_key = False
+        elif token == ",":
+            index = path[-1]
+            expects_key = isinstance(index, str)
+            if isinstance(index, int):
+                path[-1] = index + 1
+        elif expects_key:
+            path[-1] = json.loads(token)
+            expects_key = False
+        else:
+            match path[2:] if path[:2] == ["worksheets", 0] else path:
+                case ["cells", int(index), "source" | "input"]:
+                    yield index + 1, match.span(), False
+                case ["cells", int(index), "source" | "input", int()]:
+                    yield index + 1, match.span(), True

@@ -1,0 +1,278 @@
+"""How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+from ta_lint.facts.api import Rewrite, Row, Use, rows
+from ta_lint.facts.edits import (
+    Anchor,
+    Edit,
+    Fix,
+    Replacement,
+    Side,
+    add_argument,
+    remove_argument,
+    replace,
+)
+from ta_lint.facts.names import Names
+from ta_lint.facts.tree import Node, Tree, argument, spreads
+
+_INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
+
+Spelled = Callable[[str, Node], tuple[str, tuple[str, ...]] | None]
+
+
+class _Move(NamedTuple):
+    """An import that names something else: from where, what, and the edits of the places that use it."""
+
+    module: str
+    name: str
+    edits: list[Edit]
+
+
+class Renaming:
+    """Fixes of uses. `spelled` says how code at a node can name something."""
+
+    def __init__(self, tree: Tree, names: Names, source: Source, spelled: Spelled) -> None:
+        self._tree = tree
+        self._names = names
+        self._source = source
+        self._spelled = spelled
+
+    def fix(self, use: Use) -> Fix | None:
+        """The rewriting of a use; None where the data has none, or it is not certain for this use."""
+        row = use.row
+        if isinstance(use.node, cst.ImportFrom):
+            return self._of_import(use.node, tuple(_aliases(use.node)), row)
+        if isinstance(use.node, cst.ImportAlias):
+            statement = self._tree.parent[use.node]
+            return (
+                self._of_import(statement, (use.node,), row)
+                if isinstance(statement, cst.ImportFrom)
+                else None
+            )
+        if row.fix is None:
+            return None
+        if isinstance(use.node, cst.Call):
+            return self._of_method_call(use.node, row, row.fix)
+        return self._of_name(use.node, row, row.fix)
+
+    # -- names and calls --------------------------------------------------------------------------------------
+
+    def _of_name(self, name: Node, row: Row, rewrite: Rewrite) -> Fix | None:
+        spelling = self._alongside(row, name) or self._spelling(row.new, name)
+        if spelling is None:
+            return None
+        code, imports = spelling
+        above = self._tree.parent[name]
+        if isinstance(above, cst.Call) and above.func is name:
+            edits = self._of_call(above, code, rewrite)
+        elif isinstance(above, cst.Decorator) and rewrite.decorates:
+            edits = [replace(name, f"{code}({rewrite.last})")]
+        elif rewrite.renames_only or rewrite.suffix:
+            edits = [replace(name, code + rewrite.suffix)]
+        else:
+            edits = None
+        return _fix(row, edits, imports)
+
+    def _of_method_call(self, call: cst.Call, row: Row, rewrite: Rewrite) -> Fix | None:
+        """Another method of the same object, or a function of it where the call gives nothing else."""
+        assert isinstance(call.func, cst.Attribute)
+        method = row.new.removeprefix("torch.Tensor.")
+        if method != row.new:
+            return _fix(row, [replace(call.func.attr, method)], ())
+        spelling = self._spelling(row.new, call)
+        if spelling is None or call.args:
+            return None
+        receiver = call.func.value
+        opening = Replacement(Anchor(call, Side.START), Anchor(receiver, Side.START), f"{spelling[0]}(")
+        closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), ")")
+        return _fix(row, [opening, closing], spelling[1])
+
+    def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
+        """A call of the old function as one of the new, by the name `code`."""
+        if spreads(call) and (rewrite.takes is not None or rewrite.last or rewrite.keywords):
+            return None
+        if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args):
+            return None
+        parameters = _parameters(call, rewrite)
+        if parameters is None or not self._are_as_said(
+            dict(zip(parameters, call.args, strict=True)), rewrite
+        ):
+            return None
+        kept = [
+            (arg, name) for arg, name in zip(call.args, parameters, strict=True) if name not in rewrite.drops
+        ]
+        if not kept:
+            given = ", ".join(filter(None, (rewrite.first, rewrite.last)))
+            whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({given})")
+            return [whole]
+        edits: list[Edit] = [replace(call.func, code)]
+        before = (f"{rewrite.first}, " if rewrite.first else "") + ("[" if rewrite.listed else "")
+        for arg, name in kept:
+            before += f"{name}=" if rewrite.named and arg.keyword is None else ""
+            if before:
+                edits.append(Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before))
+            if arg.keyword is not None and arg.keyword.value in rewrite.keywords:
+                edits.append(replace(arg.keyword, rewrite.keywords[arg.keyword.value]))
+            before = ""
+        edits += [
+            remove_argument(call, arg)
+            for arg, name in zip(call.args, parameters, strict=True)
+            if name in rewrite.drops
+        ]
+        if rewrite.listed:
+            last = Anchor(call.args[-1], Side.END)
+            edits.append(Replacement(last, last, "]"))
+        if rewrite.last:
+            added = add_argument(call, rewrite.last)
+            if added is None:
+                return None
+            edits.append(added)
+        return edits
+
+    def _are_as_said(self, given: dict[str, cst.Arg], rewrite: Rewrite) -> bool:
+        """Whether what must be a number is one, and what goes has the one value that it may have."""
+        code = self._tree.root.code_for_node
+        numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
+        return numbers and all(
+            name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
+        )
+
+    def _is_number(self, node: Node) -> bool:
+        if isinstance(node, cst.UnaryOperation):
+            node = node.expression
+        if isinstance(node, cst.Call):
+            infinity = argument(node, "", 0)
+            return self._names.qualified(node.func) == "builtins.float" and isinstance(
+                infinity, cst.SimpleString
+            )
+        return isinstance(node, (cst.Integer, cst.Float)) or self._names.qualified(node) in _INFINITIES
+
+    def _alongside(self, row: Row, name: Node) -> tuple[str, tuple[str, ...]] | None:
+        """`F.interpolate` for `F.upsample`: the new symbol as the old one is written, if it is in the same module."""
+        package = f"{row.symbol.rpartition('.')[0]}."
+        if not isinstance(name, cst.Attribute) or not row.new.startswith(package):
+            return None
+        return f"{self._tree.root.code_for_node(name.value)}.{row.new.removeprefix(package)}", ()
+
+    def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
+        """How code at a node can name the new symbol, which an import of the old one may seem to be."""
+        imported = (rows().get(path) for path, _ in self._names.imports())
+        if not any(row is not None and row.new == new for row in imported):
+            return self._spelled(new, at)
+        return (new, ()) if self._names.spelling("torch", at) == "torch" else None
+
+    # -- imports ----------------------------------------------------------------------------------------------
+
+    def _of_import(
+        self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], row: Row
+    ) -> Fix | None:
+        """The statement with another module, if all that it names goes there; else an import beside it."""
+        if self._source.path.endswith("__init__.py") or statement.module is None or statement.relative:
+            return None
+        paths = {alias: path for path, alias in self._names.imports()}
+        moves = {alias: self._move(alias, paths[alias]) for alias in _aliases(statement)}
+        modules = {move.module if move is not None else None for move in moves.values()}
+        if len(modules) == 1 and None not in modules:
+            edits: list[Edit] = [replace(statement.module, modules.pop() or "")]
+            for alias, move in moves.items():
+                if move is not None:
+                    named = replace(alias.name, move.name)
+                    edits += [*([named] if alias.name.value != move.name else []), *move.edits]
+            return _fix(row, edits, ())
+        if (
+            len(wanted) > 1
+            or len(moves) == 1
+            or self._tree.parent[self._tree.parent[statement]] is not self._tree.root
+        ):
+            return None
+        move = moves[wanted[0]]
+        if move is None:
+            return None
+        asname = self._tree.root.code_for_node(wanted[0].asname) if wanted[0].asname is not None else ""
+        code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
+        return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,))
+
+    def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
+        """What an import of a symbol becomes, if every use of it in the file can follow."""
+        row = rows().get(path)
+        package, _, old = path.rpartition(".")
+        if row is None:
+            row = rows().get(package)
+            if row is None or old not in row.names:
+                return None
+            return _Move(row.new, old, [])
+        module, _, new = row.new.rpartition(".")
+        local = alias.asname.name if alias.asname is not None else alias.name
+        if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
+            return None
+        code = new if alias.asname is None else local.value
+        edits = self._of_mentions(local, code, row.fix)
+        return _Move(module, new, edits) if edits is not None else None
+
+    def _of_mentions(self, local: cst.Name, code: str, rewrite: Rewrite) -> list[Edit] | None:
+        """The edits of all that uses an imported name; None where one of them cannot follow."""
+        if rewrite.renames_only and code == local.value:
+            return []
+        mentions = [name for name in self._names.mentions(local) if name is not local]
+        if not mentions or len(self._names.bindings(local)) > 1 or self._is_exported(local.value):
+            return None
+        if code != local.value and self._names.is_bound(code):
+            return None
+        edits: list[Edit] = []
+        for name in mentions:
+            above = self._tree.parent[name]
+            renamed: list[Edit] | None = [replace(name, code)] if code != local.value else []
+            if isinstance(above, cst.Call) and above.func is name:
+                renamed = self._of_call(above, code, rewrite)
+            elif isinstance(above, cst.Decorator) and rewrite.decorates:
+                renamed = [replace(name, f"{code}({rewrite.last})")]
+            elif not rewrite.renames_only and self._tree.enclosing(name, cst.Annotation) is None:
+                renamed = None
+            if renamed is None:
+                return None
+            edits += renamed
+        return edits
+
+    def _is_exported(self, name: str) -> bool:
+        """Whether `__all__`, or whatever else knows names as strings, may hand a name out."""
+        return any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString))
+
+
+def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
+    return () if isinstance(statement.names, cst.ImportStar) else statement.names
+
+
+def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
+    """The parameter that each argument goes to; None where a call gives what is not known to have a counterpart."""
+    if rewrite.takes is None:
+        return [arg.keyword.value if arg.keyword is not None else "" for arg in call.args]
+    limit = rewrite.positional if rewrite.positional is not None else len(rewrite.takes)
+    found: list[str] = []
+    for index, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else None
+        if name is None and index < limit:
+            name = rewrite.takes[index]
+        if name not in rewrite.takes or name in found or (rewrite.listed and arg.keyword is not None):
+            return None
+        found.append(name)
+    return found
+
+
+def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
+    aliases = _aliases(statement)
+    index = list(aliases).index(alias)
+    if index + 1 < len(aliases):
+        return Replacement(Anchor(alias, Side.START), Anchor(aliases[index + 1], Side.START), "")
+    return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
+
+
+def _fix(row: Row, edits: list[Edit] | None, imports: tuple[str, ...]) -> Fix | None:
+    """A rewriting is safe where the new code computes the very same thing."""
+    if edits is None:
+        return None
+    return Fix(f"use {row.said}", tuple(edits), imports, unsafe=not row.equal)

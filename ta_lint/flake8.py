@@ -1,0 +1,32 @@
+"""The plugin for flake8: what ta-lint finds, among what flake8 finds."""
+
+import ast
+from collections.abc import Iterator
+
+from ta_lint import __version__, lint_text
+
+
+class Plugin:
+    """One file. flake8 knows by the names of the parameters what to give, and by `tree` to ask once for a file."""
+
+    name = "ta-lint"
+    version = __version__
+
+    def __init__(self, tree: ast.AST, filename: str, lines: list[str]) -> None:
+        self._path = filename
+        self._text = "".join(lines)
+
+    def run(self) -> Iterator[tuple[int, int, str, type]]:
+        """Line, column from 0, text and origin of each finding that counts."""
+        from ta_lint.core.errors import UsageError
+
+        try:
+            findings = lint_text(self._text, self._path)
+        except UsageError as error:
+            from flake8.exceptions import ExecutionError
+
+            raise ExecutionError(f"ta-lint: {error}") from error
+        for finding in findings:
+            if finding.counts:
+                site = finding.site
+                yield site.line, site.column - 1, f"{finding.rule} {finding.message}", type(self)

@@ -1,0 +1,197 @@
+"""Every row of `ta_lint/facts/api.toml`, held against the installed torch."""
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import libcst as cst
+import pytest
+import torch
+
+from ta_lint.checks import load
+from ta_lint.core.config import Configs, Options
+from ta_lint.core.source import Source
+from ta_lint.engine import File
+from ta_lint.facts import Module
+from ta_lint.facts.api import Row, release, rows
+from ta_lint.fixing import fix_file, save
+
+ROWS = list(rows().values())
+INSTALLED = release(".".join(torch.__version__.split(".")[:2]))
+STATUSES = {"removed": "TA900", "deprecated": "TA901", "private": "TA904"}
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def place(row: Row) -> str:
+    """Where the symbol of a row is found: `torch.Tensor.symeig` for `Tensor.symeig`."""
+    if row.kind != "method":
+        return row.symbol
+    return f"torch.nn.{row.symbol}" if row.symbol.startswith("Module.") else f"torch.{row.symbol}"
+
+
+def found(path: str) -> Any:
+    """What a full name leads to; `LookupError` where it leads to nothing."""
+    top, *parts = path.split(".")
+    value = importlib.import_module(top)
+    reached = top
+    for part in parts:
+        reached += f".{part}"
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            try:
+                value = importlib.import_module(reached)
+            except ImportError as error:
+                raise LookupError(path) from error
+    return value
+
+
+def is_gone(row: Row) -> bool:
+    """Whether a symbol is absent, or left as a function that raises and says so."""
+    try:
+        value = found(place(row))
+    except LookupError:
+        return True
+    square = torch.eye(2)
+    for arguments in ((square,), (square, square)):
+        try:
+            value(*arguments)
+        except RuntimeError as error:
+            if "now removed" in str(error):
+                return True
+        except TypeError:
+            continue
+    return False
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
+def test_a_row_says_what_the_installed_torch_has(row: Row) -> None:
+    removed = row.removed and release(row.removed) <= INSTALLED
+    if removed:
+        assert is_gone(row)
+    else:
+        found(place(row))
+    assert row.deprecated or row.removed or row.private
+    if row.deprecated and row.removed:
+        assert release(row.deprecated) < release(row.removed)
+    if row.new:
+        found(row.new)
+        assert row.replacement_since
+        assert release(row.replacement_since) <= INSTALLED
+    if row.fix is not None:
+        assert row.new
+    for name in row.names:
+        moved = found(f"{row.new}.{name}")
+        if not removed:
+            assert moved is found(f"{row.symbol}.{name}")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
+def test_what_is_private_and_equal_is_the_same_object(row: Row) -> None:
+    if row.private and row.equal and row.fix is not None:
+        assert found(row.symbol) is found(row.new) or row.last == "is_compiling"
+
+
+def written(row: Row) -> str:
+    """A file that uses a symbol by its path."""
+    if row.kind == "method":
+        receiver = "torch.nn.Linear(1, 1)" if row.symbol.startswith("Module.") else "torch.eye(2)"
+        return f"import torch\n\nx = {receiver}\nx.{row.last}()\n"
+    top = row.symbol.partition(".")[0]
+    if row.kind == "module":
+        return f"import {row.symbol}\n"
+    if row.kind == "attribute":
+        return f"import {top}\n\nprint({row.symbol})\n"
+    return f"import {top}\n\nprint({row.symbol}(x))\n"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
+def test_the_gate_lets_every_symbol_through(row: Row) -> None:
+    texts = [written(row)]
+    if row.kind == "call":
+        package, _, name = row.symbol.rpartition(".")
+        texts.append(f"from {package} import {name}\n\n{name}(x)\n")
+    for text in texts:
+        module = Module(Source("train.py", text), cst.parse_module(text))
+        assert [use.row for use in module.api.uses] == [row]
+        for status, rule in STATUSES.items():
+            check = load(rule)
+            assert check is not None
+            assert not getattr(row, status) or check.wants(text.encode() + b"torch")
+
+
+SQUARE, IMAGE = torch.randn(4, 4, generator=torch.Generator().manual_seed(0)), torch.randn(1, 3, 6, 6)
+NAMES = {
+    "torch": torch,
+    "functorch": importlib.import_module("functorch"),
+    "x": SQUARE @ SQUARE.T + torch.eye(4),
+    "v": SQUARE[0],
+    "image": IMAGE,
+}
+CALLS = """
+torch.qr(x)
+x.qr()
+torch.cholesky(x)
+x.cholesky()
+torch.chain_matmul(x, x, x)
+torch.ger(v, v)
+v.ger(v)
+torch.lu(x)
+x.lu()
+torch.norm(x)
+torch.norm(x, 1)
+torch.norm(x, 2, 1, True)
+torch.norm(x, p=float("inf"), dim=0)
+torch.norm(x, dim=(0, 1), keepdim=True)
+torch.nn.functional.upsample(image, scale_factor=2)
+torch.nn.functional.upsample_nearest(image, scale_factor=2)
+torch.nn.functional.upsample_bilinear(image, (9, 9))
+torch.nn.UpsamplingNearest2d(scale_factor=2)(image)
+torch.nn.UpsamplingBilinear2d((9, 9))(image)
+torch.nn.init.uniform(torch.empty(4, 4))
+torch.nn.init.normal(torch.empty(4, 4), 1.0)
+torch.nn.init.constant(torch.empty(4, 4), 2.0)
+torch.nn.init.eye(torch.empty(4, 4))
+torch.nn.init.dirac(torch.empty(4, 4, 1))
+torch.nn.init.xavier_uniform(torch.empty(4, 4))
+torch.nn.init.xavier_normal(torch.empty(4, 4))
+torch.nn.init.kaiming_uniform(torch.empty(4, 4))
+torch.nn.init.kaiming_normal(torch.empty(4, 4))
+torch.nn.init.orthogonal(torch.empty(4, 4))
+torch.nn.init.sparse(torch.empty(4, 4), 0.5)
+torch.has_cuda
+torch.has_mps
+torch.has_cudnn
+torch.has_mkldnn
+functorch.grad(torch.sum)(x)
+functorch.vmap(torch.sum)(x)
+functorch.jacrev(torch.sin)(v)
+functorch.hessian(torch.sum)(v)
+torch.cuda.amp.autocast(False, torch.bfloat16).fast_dtype
+torch.cpu.amp.autocast(True, torch.bfloat16).fast_dtype
+torch.cpu.amp.GradScaler(4.0, enabled=True).get_scale()
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("code", CALLS)
+def test_a_fix_that_is_called_equal_computes_the_same_to_the_last_bit(code: str, tmp_path: Path) -> None:
+    before = f"import functorch\nimport torch\n\nx = v = image = torch.eye(4)\nprint({code})\n"
+    path = tmp_path / "train.py"
+    path.write_text(before)
+    safe = Options(select=["TA901"])
+    save(fix_file(File(path, "train.py", Configs(safe, tmp_path).root_config)))
+    after = re.findall(r"print\((.*)\)\n", path.read_text())[0]
+    assert after != code
+    for one, other in zip(flat(outcome(code)), flat(outcome(after)), strict=True):
+        assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+def outcome(code: str) -> Any:
+    torch.manual_seed(0)
+    return eval(code, dict(NAMES))
+
+
+def flat(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]

@@ -1,0 +1,50 @@
+"""TA911 is pyflakes: nothing of it is lost, nothing is said twice, and columns are characters."""
+
+import ast
+from pathlib import Path
+
+from pyflakes.checker import Checker
+
+from ta_lint.checks import ta910_undefined_name, ta911_other_pyflakes_message
+from ta_lint.core.source import Source, decode
+
+ROOT = Path(__file__).parents[1]
+
+
+def messages(text: str, path: str = "train.py") -> list[str]:
+    found = ta911_other_pyflakes_message.check_source(Source(path, text))
+    return [f"{report.line}:{report.column}-{report.end_column} {report.message}" for report in found]
+
+
+def test_a_message_is_pyflakes_own_with_the_name_of_its_class() -> None:
+    assert messages("import torch\n") == ["1:1-13 'torch' imported but unused (UnusedImport)"]
+
+
+def test_columns_are_characters() -> None:
+    assert messages("größe = 'ß'; print(größe, f'')\n") == [
+        "1:27-30 f-string is missing placeholders (FStringMissingPlaceholders)"
+    ]
+
+
+def test_what_goes_on_below_ends_with_its_first_line() -> None:
+    text = "def step():\n    pass\n\n\ndef step():  # twice\n    pass\n"
+    assert messages(text) == ["5:1-21 redefinition of unused 'step' from line 1 (RedefinedWhileUnused)"]
+
+
+def test_in_a_notebook_lines_of_the_whole_mean_nothing_and_cells_may_await() -> None:
+    text = "import torch\n\n\ndef torch():\n    pass\n\n\nawait load()\ndisplay(torch)\n"
+    found = messages(text, "train.ipynb")
+    assert found[0] == "4:1-13 redefinition of unused 'torch' (RedefinedWhileUnused)"
+    assert not [message for message in found if "yield" in message]
+
+
+def test_nothing_is_lost_and_nothing_is_said_twice() -> None:
+    for path in (ROOT / "tests").glob("*.py"):
+        source = Source(path.name, decode(path.read_bytes()))
+        if isinstance(source.syntax, SyntaxError):
+            continue
+        ours = [report[:2] for report in ta911_other_pyflakes_message.check_source(source)]
+        undefined = [report[:2] for report in ta910_undefined_name.check_source(source)]
+        theirs = Checker(ast.parse(source.text), path.name, withDoctest=False).messages
+        assert not set(ours) & set(undefined)
+        assert len(ours) + len(undefined) == len(theirs), path
