@@ -449,6 +449,8 @@ class Step:
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
     history: History = field(default_factory=History)
+    memory: float | None = None
+    """The largest share of the device's memory that tensors have taken so far in the run, where that is known."""
 
     @property
     def training_forwards(self) -> list[Forward]:

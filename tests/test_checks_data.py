@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, WeightedRandomSampler
 
+import ta_runtime.checks.ta212_unused_gradient_accumulation as ta212
 import ta_runtime.checks.ta300_input_device_mismatch as ta300
 import ta_runtime.checks.ta301_suspicious_input_range as ta301
 import ta_runtime.checks.ta302_flat_input as ta302
@@ -291,3 +292,51 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
     history = History()
     counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]  # type: ignore[arg-type]
     assert counts == [0] * (ta511.STEPS - 1) + [found]
+
+
+# -- TA212 ----------------------------------------------------------------------------------------------------
+
+
+def full_step(*inputs: Value, memory: float | None = 0.9, backwards: int = 1) -> Step:
+    model = nn.Linear(4, 1)
+    optimizer = Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), LINE, Names())
+    gradients = Gradients(0, optimizer, LINE, [], [], True, History(), backwards=backwards)
+    taken = step(*(forward(model, [given]) for given in inputs))
+    taken.gradients, taken.memory = [gradients], memory
+    return taken
+
+
+@pytest.mark.parametrize("given", [value((2, 3, 8, 8)), value((4, 10)), value((1,), torch.int64)])
+def test_few_samples_that_fill_the_memory_are_reported_at_the_step(given: Value) -> None:
+    [found] = ta212.check_step(full_step(given))
+    assert found.place == LINE
+    assert found.evidence["memory share"] == 0.9
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        full_step(value((2, 3, 8, 8)), memory=0.5),
+        full_step(value((2, 3, 8, 8)), memory=None),
+        full_step(value((5, 3, 8, 8))),
+        full_step(value((1, 512), torch.int64)),
+        full_step(value((1, 512, 64))),
+        full_step(value((2, 8)), backwards=4),
+        full_step(value((2, 8)), value((2, 8))),
+        full_step(value(())),
+        full_step(),
+    ],
+    ids=[
+        "room",
+        "unknown",
+        "five images",
+        "tokens",
+        "features",
+        "accumulated",
+        "two passes",
+        "scalar",
+        "none",
+    ],
+)
+def test_other_batches_are_nobodys_business(taken: Step) -> None:
+    assert list(ta212.check_step(taken)) == []

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ta_lint.core.catalogue import Rule
+from ta_lint.core.catalogue import Rule, catalogue
 from ta_lint.core.files import encodable
 from ta_lint.core.finding import Applicability, Finding, Fix, Severity, Site
 
@@ -26,6 +26,7 @@ ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _FRAME = "bold blue"
+_SECRET = "CWE-798"  # hard-coded credentials
 _FIXABLE = "bold green"
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _JOINERS = "\u200c\u200d"
@@ -324,7 +325,10 @@ def _block(
     inside = f" in {_harmless(site.name)}" if site.name else ""
     yield _headline(finding, paint, fixable)
     yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
-    if site.line <= len(lines):
+    secret = (
+        _SECRET in catalogue()[finding.rule].cwe
+    )  # reports are kept and passed on: it must not stand in one more place
+    if site.line <= len(lines) and not secret:
         shown, before, carets = _excerpt(lines[site.line - 1], site)
         yield f"{margin} {bar}"
         yield f"{paint(number, _FRAME)} {bar} {shown}".rstrip()

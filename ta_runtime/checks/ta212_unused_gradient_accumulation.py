@@ -1,0 +1,43 @@
+"""TA212: each step learns from a few samples, as no more fit into the device's memory, and gradients are not accumulated."""
+
+from collections.abc import Iterator
+
+import torch
+
+from ta_runtime.facts import Forward, Step, Suspicion, Value
+
+FEW = 4
+"""Samples to a step: below this, gradients of one step and the next hardly agree (McCandlish et al. 2018
+measure useful batches of tens for the easiest of tasks)."""
+
+FULL = 0.8
+"""The share of the device's memory from which on a batch of twice the size does not fit, or hardly."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    if step.memory is None or step.memory < FULL or not step.training_forwards:
+        return
+    samples = max(map(_samples, step.training_forwards))
+    spread = any(forward.model.data_parallel for forward in step.training_forwards)
+    if not 0 < samples <= FEW or spread:
+        return
+    for gradients in step.gradients:
+        if gradients.backwards == 1 and len(step.training_forwards) == 1:
+            message = "a step learns from very few samples, as the memory of the device is full"
+            yield Suspicion(gradients.place, message, {"samples": samples, "memory share": step.memory})
+
+
+def _samples(forward: Forward) -> int:
+    """How many samples, or positions of sequences, a pass computes a loss from; 0 where that is not known."""
+    return max(map(_rows, forward.inputs), default=0)
+
+
+def _rows(value: Value) -> int:
+    if not value.shape:
+        return 0
+    sequences = len(value.shape) == 3 or (len(value.shape) == 2 and not _is_real(value.dtype))
+    return value.shape[0] * value.shape[1] if sequences else value.shape[0]
+
+
+def _is_real(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
