@@ -24,12 +24,14 @@ from ta_lint.core.source import Source, decode
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "benchmarks" / "torchfix.json"
+DOCUMENT = ROOT / "docs" / "from-torchfix.md"
 JUDGEMENTS = ROOT / "benchmarks" / "torchfix.toml"
 FINDINGS = ROOT / "tests" / "ecosystem" / "findings.toml"
 CACHE = FOLDER / ".torchfix" / torchfix.VERSION
 
 THEIRS, OURS = "TorchFix", "ta-lint"
 
+_MADE = re.compile(r"(?<=<!-- made by benchmarks/against_torchfix.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _LINE = re.compile(r"^(?P<path>[^\s+-].*?\.py):(?P<line>\d+):\d+: (?P<id>TOR\d{3}) ", re.MULTILINE)
 
 
@@ -74,16 +76,17 @@ def main() -> int:
     except Missing as error:
         print(f"against_torchfix.py: error: {error}", file=sys.stderr)
         return 2
-    if arguments.write:
-        _write(theirs)
     every = arguments.select == "ALL"
     print("ta-lint", file=sys.stderr, flush=True)
     whole = compared(theirs, every=every)
     judged = Judgements()
     verdicts = judged.verdicts(whole.differences)
-    print("\n".join(rendered(whole.both, verdicts, every=every)))
+    table = list(rendered(whole.both, verdicts, every=every))
+    print("\n".join(table))
     if arguments.list:
         print("\n".join(listed(verdicts)))
+    if arguments.write:
+        _write(theirs, table)
     stale = judged.unused() if every and not arguments.corpus else []
     for entry in stale:
         print(f"judged, and no difference any more: {entry}", file=sys.stderr)
@@ -99,8 +102,15 @@ def _arguments() -> argparse.Namespace:
         "--select", choices=("default", "ALL"), default="default", help="which rules of TorchFix"
     )
     parser.add_argument("--list", action="store_true", help="print every difference, with its verdict")
-    parser.add_argument("--write", action="store_true", help="keep what TorchFix finds in torchfix.json")
-    return parser.parse_args()
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="keep what TorchFix finds in torchfix.json, and the table in docs/from-torchfix.md",
+    )
+    arguments = parser.parse_args()
+    if arguments.write and (arguments.corpus or arguments.select == "ALL"):
+        parser.error("--write is of all corpora and the default rules")
+    return arguments
 
 
 # -- what each finds ------------------------------------------------------------------------------------------
@@ -143,7 +153,7 @@ def parsed(output: str) -> list[Found]:
     return [Found(match["path"], int(match["line"]), match["id"]) for match in found]
 
 
-def _write(theirs: dict[str, list[Found]]) -> None:
+def _write(theirs: dict[str, list[Found]], table: list[str]) -> None:
     kept: dict[str, dict[str, dict[str, str]]] = {}
     for corpus, found in sorted(theirs.items()):
         of_corpus = kept.setdefault(corpus, {})
@@ -152,6 +162,8 @@ def _write(theirs: dict[str, list[Found]]) -> None:
             of_path[path] = f"{of_path.get(path, '')} {line}".lstrip()
     text = json.dumps({"version": torchfix.VERSION, "found": kept}, indent=1)
     RECORDED.write_text(f"{text}\n", encoding="utf-8")
+    made = "\n".join(table) + "\n"
+    DOCUMENT.write_text(_MADE.sub(lambda _: made, DOCUMENT.read_text("utf-8")), encoding="utf-8")
 
 
 def _ours(arguments: Iterable[str], paths: Iterable[Path]) -> Iterator[tuple[str, Found]]:
@@ -206,6 +218,12 @@ def _compare(corpus: str, theirs: list[Found], ours: list[Found], comparison: Co
         if not known & same:
             known |= same
             comparison.differences.append(Difference(OURS, corpus, found))
+
+
+def statements(corpus: str, found: list[Found]) -> set[tuple[tuple[str, int], str]]:
+    """The statements that findings are about, each with the id of what was found."""
+    at = _Statements(corpus)
+    return {(at(item), item.id) for item in found}
 
 
 def _is_default(code: str) -> bool:
@@ -308,11 +326,11 @@ def rendered(
     for difference, verdict in verdicts:
         kind = "unjudged" if verdict is None else "true" if verdict.true else "false"
         counts[difference.who, difference.found.id, kind] += 1
-    kinds = ("true", "false", "unjudged")
-    rows: list[tuple[str, ...]] = [
-        ("TorchFix", "ta-lint", "both", *(f"only TorchFix, {kind}" for kind in kinds),
-         *(f"only ta-lint, {kind}" for kind in kinds)),
-    ]  # fmt: skip
+    kinds = ["true", "false"]
+    if any(kind == "unjudged" for _, _, kind in counts):
+        kinds.append("unjudged")
+    only = [f"only {who}, {kind}" for who in (THEIRS, OURS) for kind in kinds]
+    rows: list[tuple[str, ...]] = [(THEIRS, OURS, "both", *only)]
     said: set[str] = set()
     named = {code for rule in catalogue().values() for code in rule.also if code.startswith("TOR")}
     differing = {difference.found.id for difference, _ in verdicts if difference.who == THEIRS}
@@ -320,9 +338,7 @@ def rendered(
         if not (every or _is_default(code)):
             continue
         rules = rules_of(code)
-        fresh = [
-            rule for rule in rules if rule not in said
-        ]  # what only we find is of a rule, not of one of its ids
+        fresh = set(rules) - said  # what only we find is of a rule, and not of one of its ids
         said.update(rules)
         only_theirs = [str(counts[THEIRS, code, kind]) for kind in kinds]
         only_ours = [str(sum(counts[OURS, rule, kind] for rule in fresh)) if fresh else "" for kind in kinds]
@@ -330,7 +346,14 @@ def rendered(
     yield from aligned(rows)
     yield ""
     yield "Statements of the corpora, notebooks left out. What only ta-lint finds stands beside the first id of its rule."
-    yield "True: what that one of the two says alone is right. A difference that is false is a false finding of it."
+    yield "True or false: whether the finding that only one of them has is right."
+
+
+def documented() -> dict[str, list[int]]:
+    """The figures of the table in `docs/from-torchfix.md`, by id of TorchFix: first what both find, then what only it does."""
+    [made] = _MADE.findall(DOCUMENT.read_text(encoding="utf-8"))
+    rows = re.findall(r"^\| (TOR\d{3}) \|[^|]*\|(.*)\|$", made, re.MULTILINE)
+    return {code: [int(cell) for cell in cells.split("|") if cell.strip()] for code, cells in rows}
 
 
 def listed(verdicts: list[tuple[Difference, Verdict | None]]) -> Iterator[str]:

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import libcst as cst
+import nbformat
 from corpus import VERSIONS, Missing, corpora, sources
 from tables import aligned
 
 from ta_lint.core.catalogue import catalogue
+from ta_lint.core.notebook import read_notebook
+from ta_lint.core.source import Unreadable
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def main() -> int:
 
 
 def fixed(folders: Iterable[Path], copies: Path, rules: Iterable[str] = ()) -> Outcome:
-    """What becomes of copies of the Python files of folders; `rules` are arguments that select some."""
+    """What becomes of copies of the Python files and notebooks of folders; `rules` are arguments that select some."""
     for folder in folders:
         _copy(folder.resolve(), copies / folder.name)
     original = _contents(copies)
@@ -99,7 +102,7 @@ def table(outcome: Outcome) -> Iterator[str]:
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    for path in sources(folder):
+    for path in _sources(folder):
         if path.is_file():
             target = copy / path.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +110,11 @@ def _copy(folder: Path, copy: Path) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sources(folder)}
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in _sources(folder)}
+
+
+def _sources(folder: Path) -> list[Path]:
+    return [*sources(folder), *sorted(folder.rglob("*.ipynb"))]
 
 
 def _run(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -127,10 +134,16 @@ def _untold(changed: set[str], before: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _broken(changed: set[str], original: dict[str, bytes], present: dict[str, bytes]) -> Iterator[str]:
-    """The files that Python or libcst could read and cannot any more."""
+    """The files that Python, libcst or Jupyter could read and cannot any more, and notebooks changed beside their code."""
     for path in sorted(changed):
-        if _reads(original[path]) and not _reads(present[path]):
+        is_notebook = path.endswith(".ipynb")
+        reads = _reads_notebook if is_notebook else _reads
+        if reads(original[path]) and not reads(present[path]):
             yield f"{path}: cannot be read any more"
+        elif is_notebook and _unread(present[path]) > _unread(original[path]):
+            yield f"{path}: less of it is Python"
+        elif is_notebook and _without_code(original[path]) != _without_code(present[path]):
+            yield f"{path}: changed beside its code"
 
 
 def _reads(data: bytes) -> bool:
@@ -142,6 +155,30 @@ def _reads(data: bytes) -> bool:
     except (SyntaxError, ValueError, cst.ParserSyntaxError):
         return False
     return True
+
+
+def _reads_notebook(data: bytes) -> bool:
+    try:
+        nbformat.validate(json.loads(data))
+        return _reads(read_notebook("", data).text.encode())
+    except (nbformat.ValidationError, Unreadable):
+        return False
+
+
+def _unread(data: bytes) -> int:
+    """How many lines of a notebook are not Python to the linter."""
+    notebook = read_notebook("", data).notebook
+    return notebook.text.count(notebook.mark) if notebook is not None else 0
+
+
+def _without_code(data: bytes) -> Any:
+    """The content of a notebook, the code of its cells aside."""
+    content = json.loads(data)
+    for sheet in (content, *content.get("worksheets", ())):
+        for cell in sheet.get("cells", ()):
+            if cell["cell_type"] == "code":
+                cell["source"] = cell["input"] = None
+    return content
 
 
 def _worse(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:

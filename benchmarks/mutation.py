@@ -22,6 +22,7 @@ from mutations import MUTATIONS, Site, Text, mutants
 from tables import aligned
 
 from ta_lint import checks
+from ta_lint.checks import gate
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config, Configs, Options
 from ta_lint.core.finding import Finding
@@ -253,7 +254,7 @@ def findings(data: bytes, name: str, rules: Iterable[str]) -> list[Finding]:
 def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     """Why a rule is silent about a mutant, as far as facts tell."""
     check = checks.load(rule)
-    if check is not None and not check.wants(data):
+    if check is not None and not check.wants(gate.Text(data)):
         return "its text does not hold what the rule needs"
     source = Source(name, decode(data))
     module = Module(source, parse(source))

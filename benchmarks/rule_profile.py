@@ -17,6 +17,7 @@ from tables import aligned
 
 from ta_lint import checks, engine, runner
 from ta_lint.checks import Check
+from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
 from ta_lint.engine import File
@@ -147,9 +148,9 @@ def _timed(check: Check, watch: Stopwatch, measured: Profile) -> Check:
         return watch.around(check.rule, lambda subject: list(function(subject)))
 
     class Timed(Check):
-        def wants(self, data: bytes) -> bool:
+        def wants(self, text: Text) -> bool:
             with watch.timing(f"{GATE} {self.rule}"):
-                wanted = super().wants(data)
+                wanted = super().wants(text)
             measured.wanted[self.rule] += wanted
             return wanted
 

@@ -14,8 +14,9 @@ __all__ = ["__version__", "lint_text"]
 def lint_text(text: str, path: str | Path) -> "list[Finding]":
     """The findings of Python source, in order of place, suppressed ones marked.
 
-    `path` is where it stands or would stand: the nearest `[tool.ta]` above it decides what is looked for. Nothing need
-    be there, and what is there is not read. Settings are read once in a process.
+    `path` is where it stands or would stand: the nearest `[tool.ta]` above it decides what is looked for, and with
+    `force-exclude` whether anything is. Nothing need be there, and what is there is not read. Settings are read once in
+    a process.
 
     Raises:
         ta_lint.core.errors.UsageError: the settings are wrong.

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +30,7 @@ _STDIN = Path("-")
 
 _EPILOG = """\
 examples:
-  ta-lint check                                   lint every Python file below this folder
+  ta-lint check                                   lint every Python file and notebook below this folder
   ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
   ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
   ta-lint check --format sarif --output ta.sarif  a file for code scanning
@@ -38,7 +39,7 @@ examples:
   ta-lint rules                                   every rule
 
 exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
-             2 wrong usage or a file that could not be written
+             2 wrong usage or a file that could not be written, 130 interrupted
 """
 
 _SELECTOR = (
@@ -182,7 +183,7 @@ def _listed(text: str) -> list[str]:
 def _path(text: str) -> Path:
     if not text:  # an empty variable of a script: the whole folder is not what it meant
         raise argparse.ArgumentTypeError("the path is empty")
-    return Path(text)
+    return _STDIN if text == "-" else Path(text)  # `./-` is a file of that name
 
 
 def _positive(text: str) -> int:
@@ -286,12 +287,14 @@ def _standard_input(arguments: argparse.Namespace) -> bytes | None:
     """What standard input holds, where `-` asks for it."""
     from ta_lint.core.errors import UsageError
 
-    if _STDIN not in arguments.paths:
+    if not any(path is _STDIN for path in arguments.paths):
         if arguments.stdin_filename is not None:
             raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")
         return None
     if len(arguments.paths) > 1:
         raise UsageError("-: standard input is linted alone; leave the other paths out")
+    if arguments.stdin_filename is not None and arguments.stdin_filename.is_dir():
+        raise UsageError(f"--stdin-filename: {arguments.stdin_filename} is a folder; give the name of a file")
     if sys.stdin is None:
         raise UsageError("-: standard input is closed")
     return sys.stdin.buffer.read()
@@ -441,7 +444,9 @@ def _report(
     if not arguments.quiet:
         if arguments.format in ("text", "concise"):
             text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
-        else:
+        elif (
+            stream is not sys.stderr or arguments.output is not None
+        ):  # a machine reads nothing but the report
             print(done, end="", file=sys.stderr)
     if arguments.output is not None:
         write_atomically(arguments.output, text)
@@ -461,11 +466,15 @@ def _rendered(
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
     from ta_lint.core.files import display
-    from ta_lint.core.source import Unreadable, read, source_of
+    from ta_lint.core.source import Source, Unreadable, read, source_of
+
+    @lru_cache(maxsize=1)  # a notebook may be large, and is asked for each of its cells
+    def source_at(path: str) -> Source:
+        return source_of(path, given if given is not None else read(root / path))
 
     def read_lines(path: str, cell: int | None) -> list[str]:
         try:
-            source = source_of(path, given if given is not None else read(root / path))
+            source = source_at(path)
         except Unreadable:
             return []
         notebook = source.notebook
@@ -535,7 +544,7 @@ def _settings(config: "Config") -> str:
 def _rule(arguments: argparse.Namespace) -> int:
     from ta_lint.core.catalogue import find
 
-    page = find(arguments.rule).page
+    page = "\n".join(rule.page for rule in find(arguments.rule))
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ta_lint import checks
+from ta_lint.checks.gate import Text
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, source_of
+from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
 from ta_lint.core.suppress import suppressed
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class File:
     name: str
     config: Config
     given: bytes | None = None
-    """What it holds, where that comes from standard input."""
+    """What it holds, where that is not on disk."""
 
 
 def lint_file(file: File) -> list[Finding]:
@@ -70,19 +71,28 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     """
     enabled = file.config.rules
     source = Source(file.name, "")
-    own_suppression = "TA002" in enabled and _OWN_SUPPRESSION.search(data) is not None
+    own_suppression = (
+        "TA002" in enabled and b"noqa" in data.lower() and _OWN_SUPPRESSION.search(data) is not None
+    )
     findings: list[Finding] = []
     try:
         if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
             source = source_of(file.name, data)
             data = source.text.encode("utf-8", "surrogatepass")
-        wanted = [check for check in checks.enabled(enabled) if check.wants(data)] if b"torch" in data else []
+        wanted = _wanted(data, enabled) if b"torch" in data else []
         if wanted or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
             findings = list(_check(source, wanted, file.config.target_torch))
+            if wanted and source.notebook is not None:
+                findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
     return _finished(findings, file, source), source
+
+
+def _wanted(data: bytes, enabled: frozenset[str]) -> list[checks.Check]:
+    text = Text(data)
+    return [check for check in checks.enabled(enabled) if check.wants(text)]
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -176,23 +186,17 @@ def parse(source: Source) -> "cst.Module":
     """
     refusal = source.symbols if isinstance(source.symbols, SyntaxError) else None
     if refusal is not None and "too many" in refusal.msg:
-        raise _unreadable(refusal)  # nesting: libcst would take minutes, or the whole stack
+        raise refused(refusal)  # nesting: libcst would take minutes, or the whole stack
     import libcst as cst
 
     try:
         return cst.parse_module(source.text)
     except cst.ParserSyntaxError as error:
         if refusal is not None:
-            raise _unreadable(refusal) from error
+            raise refused(refusal) from error
         raise Unreadable(
             f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1
         ) from error
-
-
-def _unreadable(error: SyntaxError) -> Unreadable:
-    return Unreadable(
-        f"invalid syntax: {error.msg.splitlines()[0]}", error.lineno or 1, max(error.offset or 1, 1)
-    )
 
 
 def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:

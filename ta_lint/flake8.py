@@ -19,6 +19,7 @@ class Plugin:
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         """Line, column from 0, text and origin of each finding that counts."""
         from ta_lint.core.errors import UsageError
+        from ta_lint.core.report import in_cell
 
         try:
             findings = lint_text(self._text, self._path)
@@ -29,4 +30,5 @@ class Plugin:
         for finding in findings:
             if finding.counts:
                 site = finding.site
-                yield site.line, site.column - 1, f"{finding.rule} {finding.message}", type(self)
+                line = site.cell.file_line if site.cell is not None else site.line
+                yield line, site.column - 1, f"{finding.rule} {in_cell(finding.message, site)}", type(self)

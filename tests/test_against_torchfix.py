@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from against_torchfix import (
     Found,
     Judgements,
     compared,
+    documented,
     parsed,
     recorded,
     rendered,
+    statements,
 )
 from corpus import FOLDER, VERSIONS
 
@@ -35,6 +38,16 @@ def test_every_difference_on_small_corpora_is_judged() -> None:
     verdicts = Judgements().verdicts(comparison.differences)
     assert comparison.both.total() > 5
     assert [difference for difference, verdict in verdicts if verdict is None] == []
+
+
+def test_the_table_in_the_guide_counts_what_is_recorded() -> None:
+    names = [f"{name}-{version}" for name, version in VERSIONS.items()]
+    if not all((FOLDER / corpus).is_dir() for corpus in names):
+        pytest.skip("python benchmarks/corpus.py brings the corpora")
+    found = Counter(code for corpus in names for _, code in statements(corpus, recorded(corpus)))
+    table = documented()
+    assert {code: sum(row[:3]) for code, row in table.items()} == {code: found[code] for code in table}
+    assert {code for code in found if not code.startswith(torchfix.OFF_BY_DEFAULT)} <= table.keys()
 
 
 def test_what_is_recorded_is_of_the_version_and_the_corpora_that_are_compared() -> None:

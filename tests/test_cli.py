@@ -118,7 +118,7 @@ def test_findings_outside_the_project_have_absolute_paths_in_json(
         (["--select=adam-with-weight-decay"], "TA401"),
         (["--select=security"], "TA700"),
         (["--select=B614"], "TA700"),
-        (["--select=ALL", "--ignore=TA4,TA9"], "TA700"),
+        (["--select=ALL", "--ignore=TA4,TA8,TA9"], "TA700"),
         (["--select=TA4", "--ignore=TA401"], ""),
         (["--select=TA401", "--ignore=TA4"], "TA401"),
         (["--ignore=security"], "TA401"),
@@ -455,6 +455,12 @@ def test_a_rule_is_explained_by_its_page(ta_lint: Command, name: str) -> None:
     page = (Path(__file__).parents[1] / "rules" / "TA600-missing-zero-grad.md").read_text()
     assert ta_lint("rule", name) == 0
     assert ta_lint.out == page
+
+
+def test_every_rule_that_another_tool_has_under_one_id_is_explained(ta_lint: Command) -> None:
+    assert ta_lint("rule", "B615") == 0
+    titles = [line for line in ta_lint.out.splitlines() if line.startswith("# TA")]
+    assert titles == ["# TA702: unpinned-remote-code", "# TA711: unpinned-download"]
 
 
 def test_an_unknown_rule_gets_a_suggestion(ta_lint: Command) -> None:

@@ -1,5 +1,6 @@
 """The plugin under a real flake8, and the library entry that it stands on."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,16 @@ def test_flake8_reports_what_the_linter_finds_where_it_is(tmp_path: Path) -> Non
 def test_flake8_reports_what_comes_from_standard_input(tmp_path: Path) -> None:
     ran = flake8(tmp_path, "--stdin-display-name=train.py", "-", text=BAD)
     assert (ran.stdout.splitlines(), ran.returncode) == ([FOUND], 1), ran.stderr
+
+
+def test_in_a_notebook_flake8_is_given_the_line_of_the_file(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": BAD.splitlines(keepends=True)}
+    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1)
+    number = next(n for n, line in enumerate(text.splitlines(), start=1) if "Adam" in line)
+    (tmp_path / "demo.ipynb").write_text(text)
+    ran = flake8(tmp_path, "--select=TA", "demo.ipynb")
+    assert ran.stdout.startswith(f"demo.ipynb:{number}:18: TA401 "), ran.stdout
+    assert ran.stdout.endswith("(cell 1, line 4)\n")
 
 
 @pytest.mark.parametrize("comment", ["# noqa: TA401", "# noqa", "# noqa: adam-with-weight-decay"])
@@ -82,6 +93,12 @@ def test_text_that_nobody_has_written_yet_is_linted_as_if_it_lay_there(tmp_path:
     (tmp_path / "pyproject.toml").write_text('[tool.ta]\nignore = ["TA401"]\n')
     assert [finding.rule for finding in ta_lint.lint_text(BAD, "train.py")] == ["TA401"]
     assert ta_lint.lint_text(BAD, tmp_path / "train.py") == []
+
+
+def test_text_of_a_file_that_is_excluded_by_force_has_no_findings(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.ta]\nexclude = ["train.py"]\nforce-exclude = true\n')
+    assert ta_lint.lint_text(BAD, tmp_path / "train.py") == []
+    assert ta_lint.lint_text(BAD, tmp_path / "other.py")
 
 
 def test_text_with_an_unknown_encoding_is_a_finding() -> None:

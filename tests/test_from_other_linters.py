@@ -76,10 +76,36 @@ def test_ids_of_other_linters_are_taken_wherever_a_rule_is_named(tmp_path: Path)
     assert of_file["extend-unsafe-fixes"] == ours
 
 
-@pytest.mark.parametrize("name", ["TOR402", "tor402", "numpy-in-pytorch-modules"])
+@pytest.mark.parametrize("prefix", ["TOR", "TOR1", "tor10", "TOR2"])
+def test_the_beginning_of_ids_of_torchfix_names_them_all(tmp_path: Path, prefix: str) -> None:
+    ours = sorted({rule for name in KNOWN if name.startswith(prefix.upper()) for rule in OURS[name]})
+    assert len(ours) > 1
+    assert settings(tmp_path, "--select", prefix)["select"] == sorted({"TA000", "TA001", *ours})
+    assert not {*ours} & {*settings(tmp_path, "--select=TA", "--ignore", prefix)["select"]}  # type: ignore[misc]
+
+
+def test_an_id_is_more_exact_than_its_beginning(tmp_path: Path) -> None:
+    loads, deprecated = OURS["TOR102"] + OURS["TOR101"]
+    selected = settings(tmp_path, "--select", "TOR1", "--ignore", "TOR102")["select"]
+    assert loads not in selected  # type: ignore[operator]
+    assert deprecated in selected  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("prefix", ["TOR5", "W5", "B6", "F", "numpy"])
+def test_the_beginning_of_a_name_or_of_ids_that_other_tools_may_have_names_nothing(
+    tmp_path: Path, prefix: str
+) -> None:
+    ran = ta_lint(tmp_path, "check", "--select", prefix)
+    assert ran.returncode == 2
+    assert f"no rule, prefix, tag or alias is called '{prefix}'" in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["TOR402", "tor402", "TOR4", "numpy-in-pytorch-modules"])
 def test_a_comment_with_an_id_of_another_linter_silences_ours(tmp_path: Path, name: str) -> None:
     line = (
-        "optimizer.zero_grad(set_to_none=False)" if "402" in name else "array = model(torch.ones(1)).numpy()"
+        "optimizer.zero_grad(set_to_none=False)"
+        if name.upper().startswith("TOR")
+        else "array = model(torch.ones(1)).numpy()"
     )
     code = (
         "import torch\nmodel = torch.nn.Linear(1, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"

@@ -7,6 +7,7 @@ from marked import Block, blocks
 
 from ta_lint import checks
 from ta_lint.checks import Check
+from ta_lint.checks.gate import Needs, Text, need
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.engine import File, lint
@@ -28,8 +29,8 @@ def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
     rule = page.stem[:5]
     check = checks.load(rule)
     assert check is not None
-    unwanted = [block for block in blocks(page) if not check.wants(block.code.encode())]
-    monkeypatch.setattr(Check, "wants", lambda self, data: True)
+    unwanted = [block for block in blocks(page) if not check.wants(Text(block.code.encode()))]
+    monkeypatch.setattr(Check, "wants", lambda self, text: True)
     assert [finding for block in unwanted for finding in found(block, rule, tmp_path)] == []
 
 
@@ -48,9 +49,15 @@ def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
         (("zero_grad", "backward"), b"model.zero_grad()", False),
         ((("zero_grad", r"\bload\b"),), b"torch.load()", True),
         ((("zero_grad", r"\bload\b"),), b"reload", False),
+        ((("zero_grad", (r"\bload\b", "torch")),), b"torch.load()", True),
+        ((("zero_grad", (r"\bload\b", "torch")),), b"json.load()", False),
+        ((r"\bload\b|\bsave\b",), b"torch.save()", True),
+        ((r"\b(?:load|save)\b",), b"(save)", True),
+        ((r"\b(?:load|save)\b",), b"unsaved, saves, save_2, 2save", False),
+        ((r"\bsave\b",), "é.save·".encode(), True),
     ],
 )
-def test_every_need_has_to_be_met_and_of_a_tuple_one(
-    needs: tuple[str | tuple[str, ...], ...], text: bytes, wanted: bool
+def test_every_need_has_to_be_met_and_of_a_tuple_one_and_of_a_tuple_in_that_all(
+    needs: Needs, text: bytes, wanted: bool
 ) -> None:
-    assert Check("TA600", tuple(map(checks.need, needs)), None, None).wants(text) is wanted
+    assert Check("TA600", tuple(map(need, needs)), None, None).wants(Text(text)) is wanted

@@ -21,7 +21,7 @@ ALLOWED = {
     "fixing": {"engine"},
     "runner": {"engine", "fixing"},
     "cli": {"discovery", "runner", "engine", "fixing"},
-    "texts": {"discovery", "runner", "engine"},
+    "texts": {"discovery", "runner"},
     "flake8": {"lint_text"},
     "__main__": {"cli"},
     "__init__": {"texts"},

@@ -2,26 +2,15 @@
 
 import libcst as cst
 import pytest
+from modules import call_in, module_of
 
-from ta_lint.core.source import Source
-from ta_lint.engine import parse
-from ta_lint.facts import Module
 from ta_lint.facts.passes import What
 from ta_lint.facts.tree import Node
 
 
-def _module(text: str) -> Module:
-    source = Source("example.py", text)
-    return Module(source, parse(source))
-
-
-def _call(module: Module, code: str) -> cst.Call:
-    return next(call for call in module.tree.all(cst.Call) if module.code(call) == code)
-
-
 class TestPasses:
     def test_a_mode_that_a_helper_sets_is_that_of_the_variable_it_was_given(self) -> None:
-        module = _module(
+        module = module_of(
             "def off(net):\n    net.eval()\n\nfor _ in range(3):\n    off(model)\n    model(1)\n"
         )
         loop: Node = module.tree.all(cst.For)[0]
@@ -31,8 +20,8 @@ class TestPasses:
 
     @pytest.mark.parametrize(("call", "called"), [("model(1)", "model"), ("self.net.forward(1)", "self.net")])
     def test_forward_is_the_model_itself(self, call: str, called: str) -> None:
-        module = _module(call + "\n")
-        assert module.code(module.passes.called(_call(module, call))) == called
+        module = module_of(call + "\n")
+        assert module.code(module.passes.called(call_in(module, call))) == called
 
 
 class TestRecording:
@@ -49,7 +38,7 @@ class TestRecording:
         ],
     )
     def test_what_freezes(self, code: str, expected: bool) -> None:
-        module = _module(code)
+        module = module_of(code)
         assert module.recording.freezes(module.tree.root) is expected
 
 
@@ -65,6 +54,6 @@ class TestApart:
         ],
     )
     def test_branches_that_exclude_each_other(self, code: str, expected: bool) -> None:
-        module = _module(code)
-        first, second = _call(module, "a()"), _call(module, "b()")
+        module = module_of(code)
+        first, second = call_in(module, "a()"), call_in(module, "b()")
         assert module.tree.apart(first, second) is module.tree.apart(second, first) is expected

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
-from ta_lint.core.source import Unreadable, bytes_of, source_of
+from ta_lint.core.source import Source, Unreadable, bytes_of, source_of
 from ta_lint.engine import File, lint_file
 from ta_lint.fixing import fix_file
 
@@ -86,6 +87,12 @@ def test_the_value_that_a_notebook_shows_is_no_forgotten_call(tmp_path: Path) ->
     assert places(lint_file(written(tmp_path, hidden))) == ["2:1:1 TA603", "3:1:1 TA603", "4:2:5 TA603"]
 
 
+def test_a_notebook_is_one_process_and_its_checkpoints_are_written_once(tmp_path: Path) -> None:
+    code = "import torch\n\ntorch.distributed.init_process_group()\ntorch.save({}, 'model.pt')"
+    assert places(lint_file(written(tmp_path, notebook(code)))) == []
+    assert [found.rule for found in lint_file(file(tmp_path, code.encode(), "save.py"))] == ["TA803"]
+
+
 def test_a_finding_of_the_same_code_is_in_a_script(tmp_path: Path) -> None:
     code = f"{MODEL}\noptimizer.step\n"
     found = lint_file(file(tmp_path, code.encode(), "train.py"))
@@ -115,6 +122,8 @@ MAGICS = [
     "# a question?\n%pwd",
     "%%time\nx = 1",
     "%%capture out\n%matplotlib inline\nx = 1",
+    "x = 1\n!ls\ny = (7\n% 3)\n!ls",
+    "if True:\n    x = '''\n% tex\n'''\n    !ls\n% pwd",
 ]
 
 
@@ -143,6 +152,100 @@ def test_python_that_looks_like_a_magic_is_left_alone(cell: str) -> None:
 def test_a_cell_in_another_language_is_passed_over(magic: str, tmp_path: Path) -> None:
     found = lint_file(written(tmp_path, notebook(MODEL, f"\n{magic}\nthis is + not ( Python", STEP)))
     assert places(found) == ["3:4:5 TA603"]
+
+
+TITLE = "#@title Install\n"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f"{TITLE}%%capture\n!pip install torch\nhelper = 1",
+        f"{TITLE}%%bash\npip install torch -q\necho $helper is",
+        "%sql\nselect * from helper",
+        "%sh\nls",
+        "%md Some text\nand more of it",
+        "    helper = 1\n    if helper:\n        pass",
+        "%%time\n    helper = 1\n    print(helper)",
+        ">>> helper = 1\n... print(helper)",
+        "In [1]: helper = 1",
+        "pip install torch",
+        "cd ..",
+        "a = 1\r\n!ls \\\r\n  -l\r\nb = 2\r\n",
+    ],
+)
+def test_what_runs_only_in_a_notebook_is_no_error(cell: str, tmp_path: Path) -> None:
+    assert places(lint_file(written(tmp_path, notebook(MODEL, cell, STEP)))) == ["3:4:5 TA603"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%cython\ndef helper(int x): pass",
+        "%%bash --out helper\nls",
+        "%%skip True\nhelper = 1",
+        "%time helper = 1",
+        "%%time helper = 1\nprint()",
+        "    helper = 1",
+        "helper = = 1",
+    ],
+)
+def test_a_name_that_an_unread_cell_may_bring_is_not_called_undefined(cell: str, tmp_path: Path) -> None:
+    found = places(lint_file(written(tmp_path, notebook("import torch", cell, "helper(torch)"))))
+    assert not [place for place in found if "TA910" in place]
+    content = notebook("import torch", "%%bash\nls", "helper(torch)")
+    assert places(lint_file(written(tmp_path, content))) == ["3:1:1 TA910"]
+
+
+def test_names_that_jupyter_and_spark_bring_are_known(tmp_path: Path) -> None:
+    code = "import torch\nprint(torch, In[1], Out[1], sc, sqlContext)"
+    assert places(lint_file(written(tmp_path, notebook(code)))) == []
+
+
+def test_a_cell_of_vs_code_has_a_language_of_its_own(tmp_path: Path) -> None:
+    content = notebook(MODEL, "select * from batches", STEP)
+    content["cells"][1]["metadata"] = {"vscode": {"languageId": "sql"}}
+    assert places(lint_file(written(tmp_path, content))) == ["3:4:5 TA603"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_python"),
+    [
+        ({"kernelspec": {"name": "ir", "display_name": "R"}}, False),
+        ({"application/vnd.databricks.v1+notebook": {"language": "scala"}}, False),
+        ({"application/vnd.databricks.v1+notebook": {"language": "python"}}, True),
+        ({"language_info": {"name": "pyspark"}}, True),
+        ({"language_info": None, "kernelspec": {"name": 3}}, True),
+    ],
+)
+def test_the_language_stands_in_several_places(
+    metadata: dict[str, Any], is_python: bool, tmp_path: Path
+) -> None:
+    found = lint_file(written(tmp_path, notebook(MODEL, "optimizer.step;", metadata=metadata)))
+    assert bool(found) is is_python
+
+
+def test_cells_that_are_no_python_are_reported_and_the_others_linted_and_fixed(tmp_path: Path) -> None:
+    broken = ["%pwd\nx = = 1", "y = (1,\n2", "print 'a'"]
+    target = written(tmp_path, notebook(MODEL, *broken, STEP))
+    found = lint_file(target)
+    assert sorted(places(found)) == ["2:2:5 TA001", "3:1:5 TA001", "4:1:1 TA001", "5:4:5 TA603"]
+    assert len({finding.fingerprint for finding in found}) == 4
+    fixed = fix_file(target)
+    assert fixed.after == fixed.before.replace(b"optimizer.step", b"optimizer.step()")
+
+
+def test_a_notebook_of_a_newer_python_is_left_to_libcst(tmp_path: Path) -> None:
+    metadata = {"language_info": {"name": "python", "version": "3.99.1"}}
+    found = lint_file(written(tmp_path, notebook(MODEL, "x = = 1", "y = = 1", metadata=metadata)))
+    assert places(found) == ["2:1:5 TA001"]
+
+
+def test_a_long_cell_with_magics_takes_no_time(tmp_path: Path) -> None:
+    cell = "%pwd\n" + "x = 1\n" * 5_000 + "s = '''\n" + "% tex\n" * 5_000 + "'''\n!ls"
+    started = time.process_time()
+    source_of("a.ipynb", json.dumps(notebook("import torch", cell)).encode())
+    assert time.process_time() - started < 5  # it took minutes
 
 
 @pytest.mark.parametrize("language", ["R", "julia", "scala"])
@@ -363,6 +466,22 @@ def test_text_shows_the_line_of_the_cell(project: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "--> demo.ipynb:cell 3:5:5\n" in out
     assert "5 |     optimizer.step\n" in out
+
+
+def test_a_notebook_is_read_once_for_a_report(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(project, notebook(MODEL, *["optimizer.step;"] * 5))
+    asked: list[str] = []
+
+    def counted(name: str, data: bytes) -> Source:
+        asked.append(name)
+        return source_of(name, data)
+
+    monkeypatch.setattr("ta_lint.core.source.source_of", counted)
+    main(["check"])
+    assert capsys.readouterr().out.count("TA603 error") == 5
+    assert len(asked) == 1
 
 
 def test_json_names_the_cell_of_a_finding_and_of_its_edits(

@@ -122,6 +122,17 @@ def test_a_report_may_go_to_a_file_while_the_buffer_comes_back(editor: Editor, t
     assert json.loads((tmp_path / "report.json").read_text()) == []
 
 
+def test_beside_a_buffer_that_comes_back_json_is_json(editor: Editor) -> None:
+    said = editor(BUGGY + "undefined\n", "--fix", "--unsafe-fixes", "--format=json")
+    assert said.out.decode() == FIXED + "undefined\n"
+    assert [item["rule"] for item in json.loads(said.err)] == ["TA910"]
+
+
+def test_a_file_whose_name_is_a_dash_is_read(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "-").write_text(BUGGY)
+    assert main(["check", "./-"]) == 1
+
+
 def test_a_notebook_comes_back_as_a_notebook(editor: Editor) -> None:
     cell = {
         "cell_type": "code",
@@ -139,6 +150,7 @@ def test_a_notebook_comes_back_as_a_notebook(editor: Editor) -> None:
     [
         ("train.py", "-: standard input is linted alone; leave the other paths out"),
         ("--config=none.toml", "--config: none.toml is not a file"),
+        ("--stdin-filename=..", "--stdin-filename: .. is a folder; give the name of a file"),
     ],
 )
 def test_wrong_usage_is_an_error_and_writes_nothing(editor: Editor, argument: str, reason: str) -> None:

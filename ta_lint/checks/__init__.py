@@ -1,9 +1,10 @@
-"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
+r"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
 A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it (a tuple among
-them: any one of its own; plain words such as `zero_grad|DataLoader` are looked up, which is fastest), and one of
+them: any one of its own; a tuple in that: all again), and one of
 `check(module: Module) -> Iterator[Suspicion]` over facts, or
 `check_source(source: Source) -> Iterator[Report]` over text.
+Plain words such as `zero_grad|DataLoader` and whole names such as `\bAdam\b|\bAdamW\b` are looked up, which is fastest.
 Nothing lists the modules: the folder is the list.
 """
 
@@ -14,6 +15,8 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
+
+from ta_lint.checks.gate import Need, Text, need
 
 if TYPE_CHECKING:
     from ta_lint.core.source import Source
@@ -30,12 +33,6 @@ class Report(NamedTuple):
     message: str
 
 
-Need = Callable[[bytes], object]
-
-# Words without a character that means something in a regular expression.
-_PLAIN = re.compile(r"(?:[\w ]|\\[.()])+(?:\|(?:[\w ]|\\[.()])+)*")
-
-
 @dataclass(frozen=True)
 class Check:
     """A loaded check module."""
@@ -45,9 +42,9 @@ class Check:
     over_facts: "Callable[[Module], Iterator[Suspicion]] | None"
     over_source: "Callable[[Source], Iterator[Report]] | None"
 
-    def wants(self, data: bytes) -> bool:
+    def wants(self, text: Text) -> bool:
         """Whether a file may hold what this check looks for."""
-        return all(test(data) for test in self.needs)
+        return all(test(text) for test in self.needs)
 
 
 @cache
@@ -77,19 +74,3 @@ def load(rule: str) -> Check | None:
         over_facts=getattr(module, "check", None),
         over_source=getattr(module, "check_source", None),
     )
-
-
-def need(wanted: str | tuple[str, ...]) -> Need:
-    """The test of one entry of `NEEDS`."""
-    if isinstance(wanted, tuple):
-        tests = [need(pattern) for pattern in wanted]
-        return lambda data: any(test(data) for test in tests)
-    if _PLAIN.fullmatch(wanted):
-        return _holds([re.sub(r"\\(.)", r"\1", word).encode() for word in wanted.split("|")])
-    return re.compile(wanted.encode(), re.MULTILINE).search
-
-
-def _holds(words: list[bytes]) -> Need:
-    if len(words) == 1:
-        return lambda data: words[0] in data
-    return lambda data: any(word in data for word in words)

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 # Defined by what runs the file: Jupyter, Databricks, Snakemake, a profiler, gettext. And a builtin of Python 3.13.
 ELSEWHERE = frozenset(
-    "_ __IPYTHON__ dbutils display displayHTML get_ipython profile snakemake spark PythonFinalizationError".split()
+    "_ __IPYTHON__ In Out dbutils display displayHTML get_ipython profile sc snakemake spark sqlContext"
+    " PythonFinalizationError".split()
 )
 
 

@@ -159,18 +159,34 @@ def _is_minus_one(operation: cst.BinaryOperation) -> bool:
 
 
 def _is_small(module: Module, node: Node) -> bool:
-    """Whether the source says that a value is small: a small number times something, or a tensor of such numbers.
+    """Whether the source says that a value is small: a small number times something, a tensor of such numbers, a squared ratio.
 
     Most that one is added to before a logarithm is large, and there the logarithm is what makes it small.
     """
     origin = module.kinds.origin(node)
+    if _is_squared_ratio(module, origin):
+        return True
     if isinstance(origin, cst.BinaryOperation) and isinstance(origin.operator, cst.Multiply):
-        return any(_is_small_number(module.number(side)) for side in (origin.left, origin.right))
+        for side, other in ((origin.left, origin.right), (origin.right, origin.left)):
+            factor = module.number(side)
+            if _is_small_number(factor) or (factor is not None and _is_squared_ratio(module, other)):
+                return True
+        return False
     if not isinstance(origin, cst.Call) or module.qualified(origin.func) != "torch.tensor":
         return False
     given = argument(origin, "data", 0)
     numbers = module.tree.within(given, cst.Float, cst.Integer) if given is not None else []
     return bool(numbers) and all(_is_small_number(module.number(number)) for number in numbers)
+
+
+def _is_squared_ratio(module: Module, node: Node) -> bool:
+    """Whether a value is `(a / b) ** 2`, which 1 swallows in float32 where `a` is less than 0.0003 of `b`."""
+    power = module.kinds.origin(node)
+    if not isinstance(power, cst.BinaryOperation) or not isinstance(power.operator, cst.Power):
+        return False
+    ratio = module.kinds.origin(power.left)
+    is_ratio = isinstance(ratio, cst.BinaryOperation) and isinstance(ratio.operator, cst.Divide)
+    return is_ratio and module.number(power.right) == 2.0
 
 
 def _is_small_number(number: float | None) -> bool:

@@ -7,7 +7,9 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Anchor, Fix, Replacement, Side, insert_after, wrap
 from ta_lint.facts.patterns import SOME_ARGUMENTS
+from ta_lint.facts.tree import argument, spreads
 
+_MAKE_FLOATS = ("torch.ones", "torch.rand", "torch.randn", "torch.zeros", "torch.empty")
 _MOVES = "bfloat16 cpu cuda double float half to type type_as"
 NEEDS = (rf"Parameter\({SOME_ARGUMENTS}\)\s*\.(?:{_MOVES.replace(' ', '|')})\(",)
 
@@ -21,6 +23,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             and attribute.attr.value in _MOVES.split()
             and isinstance(moved, cst.Call)
             and _is_kept(module, moved)
+            and not (attribute.attr.value == "float" and _is_float(module, call))
         ):
             method = attribute.attr.value
             message = (
@@ -34,6 +37,17 @@ def _is_kept(module: Module, moved: cst.Call) -> bool:
     assign = module.tree.parent[moved]
     targets = [item.target for item in assign.targets] if isinstance(assign, cst.Assign) else []
     return any(isinstance(target, cst.Attribute) for target in targets)
+
+
+def _is_float(module: Module, call: cst.Call) -> bool:
+    """Whether a parameter has the default type for certain: `.float()` returns it as it is."""
+    data = argument(call, "data", 0)
+    return (
+        isinstance(data, cst.Call)
+        and module.qualified(data.func) in _MAKE_FLOATS
+        and argument(data, "dtype", None) is None
+        and not spreads(data)
+    )
 
 
 def _fix(module: Module, call: cst.Call, moved: cst.Call) -> Fix | None:

@@ -36,9 +36,15 @@ def check(module: Module) -> Iterator[Suspicion]:
             if event.what is not What.EVAL or event.subject is None or event.call in reported:
                 continue
             trained = _trained_next(module, loop, events, index, event.subject)
-            if trained is not None:
+            if trained is not None and not _is_the_same_in_both(module, event):
                 reported.add(event.call)
                 yield _suspicion(module, loop, event, trained)
+
+
+def _is_the_same_in_both(module: Module, event: Event) -> bool:
+    """Whether a model certainly has no layer that does another thing in evaluation mode."""
+    assert isinstance(event.call.func, cst.Attribute)
+    return module.evaluations.depends_on_mode(event.call.func.value) is False
 
 
 def _suspicion(module: Module, loop: Loop, event: Event, trained: Event) -> Suspicion:

@@ -21,6 +21,8 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if not module.tree.contains(module.tree.home(mode[1]), evaluation.call):
             continue
+        if _is_handed_out(module, evaluation):
+            continue
         message = f"`{module.code(evaluation.call)}` records a graph that nothing goes back through"
         related = ((mode[1], "the model is put into evaluation mode here"),)
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
@@ -30,6 +32,18 @@ def _is_driven(module: Module) -> bool:
     """Whether a framework may run the evaluation; Fabric leaves the loops, and recording in them, to the user."""
     names = module.tree.all(cst.Name)
     return module.loops.framework is not None and not any(name.value == "Fabric" for name in names)
+
+
+def _is_handed_out(module: Module, evaluation: Evaluation) -> bool:
+    """Whether another function returns the one that evaluates, for a caller who may turn recording off."""
+    function = module.tree.home(evaluation.call)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    maker = module.tree.home(function)
+    return isinstance(maker, cst.FunctionDef) and any(
+        isinstance(found.value, cst.Name) and found.value.value == function.name.value
+        for found in module.tree.own(maker, cst.Return)
+    )
 
 
 def _fix(module: Module, evaluation: Evaluation) -> Fix | None:

@@ -9,6 +9,7 @@ import libcst as cst
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
+from ta_lint.facts.loops import names_training
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
@@ -41,7 +42,6 @@ _COPYING_STATE = (
 )
 
 _BEST = re.compile(r"best|better|improv|lowest|highest", re.IGNORECASE)
-_TRAINS = re.compile(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,7 @@ def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
 def _trains(module: Module, kept: Kept, region: cst.For | cst.While) -> bool:
     """Whether a loop trains in this file, or calls what by its name trains the model."""
     return module.loops.trains(region.body) or any(
-        _TRAINS.match(called_name(call) or "") and _takes(call, kept.model)
-        for call in module.tree.own(region.body, cst.Call)
+        names_training(call) and _takes(call, kept.model) for call in module.tree.own(region.body, cst.Call)
     )
 
 

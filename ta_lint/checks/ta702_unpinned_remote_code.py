@@ -11,7 +11,7 @@ from ta_lint.facts.hub import is_commit
 from ta_lint.facts.tree import Node, argument, spreads
 from ta_lint.facts.unpickling import READS_PICKLE
 
-_TORCH_HUB_CALL = r"\bhub\.(?:load|list|help)\b|\bfrom\s+torch\.hub\b"
+_TORCH_HUB_CALL = (r"\bhub\b", (r"hub\.(?:load|list|help)\b", r"from\s+torch\.hub\b"))
 _DOWNLOAD = "hf_hub_download|snapshot_download|cached_download"
 
 # A call that trusts code, one of `torch.hub`, or a download from the hub and a pickle that is read.
@@ -61,7 +61,7 @@ def _from_github(module: Module) -> Iterator[Suspicion]:
 def _unpickled(module: Module) -> Iterator[Suspicion]:
     for call, reader in module.calls_matching(READS_PICKLE):
         foreign = module.provenance.foreign(call.args[0].value) if call.args else None
-        taken = module.hub.call(foreign.node) if foreign is not None else None
+        taken = module.hub.taken_by(foreign.node) if foreign is not None else None
         if taken is not None:
             what = f"`{reader.group(0)}` runs the code in a file of `{taken.repository}`"
             message = f"{what}, at whatever revision the hub has on that day"
@@ -70,11 +70,11 @@ def _unpickled(module: Module) -> Iterator[Suspicion]:
 
 def _repository(call: cst.Call, module: Module) -> str | None:
     """The repository whose code a call trusts; None where it names none in the source."""
-    taken = module.hub.call(call)
+    taken = module.hub.taken_by(call)
     if taken is not None:
         return taken.repository
     if called_name(call) != _LOADED_BY_CONFIG or not call.args:
         return None
     config: Node = module.kinds.origin(call.args[0].value)
-    made = module.hub.call(config) if isinstance(config, cst.Call) else None
+    made = module.hub.taken_by(config) if isinstance(config, cst.Call) else None
     return made.repository if made is not None else None

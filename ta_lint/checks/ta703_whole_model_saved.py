@@ -10,8 +10,9 @@ from ta_lint.facts.edits import Fix, call_method
 from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted, spreads
 
 NEEDS = (
-    (r"torch\.save\(", r"\bth\.save\(", r"\bimport\b[^\n]*\bsave\b", r"\bimport\s+torch\s+as\b"),
-    r"\bsave\((?![^()\n]*\.state_dict\(\)\s*,)",
+    r"\bsave\b",
+    (r"torch\.save\(", r"import\b[^\n]*\bsave\b", r"import\s+torch\s+as\b"),
+    r"save\((?<!\wsave\()(?![^()\n]*\.state_dict\(\)\s*,)",
 )
 
 # What is asked of models alone.
@@ -55,6 +56,8 @@ def _models(saved: Node, module: Module) -> list[Node]:
 def _is_model(node: Node, module: Module) -> bool:
     if isinstance(node, cst.Attribute) and node.attr.value == "module":  # of DataParallel and the like
         return _is_model(node.value, module)
+    if isinstance(node, cst.Name) and node.value == "self":
+        return module.tree.enclosing(node, cst.ClassDef) in module.classes.modules()
     known = module.kind(node)
     if known is None and not _behaves_so(node, module):
         return False

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.tree import Node, dotted, literal_key, literal_text
 
 # Tokens that say by their beginning what they open.
 _FORMATS = (
@@ -101,7 +101,7 @@ def _holder(text: Node, module: Module) -> str | None:
     elif isinstance(above, cst.AnnAssign):
         name = _target(above.target)
     elif isinstance(above, cst.DictElement) and above.value is text:
-        name = _string(above.key)
+        name = literal_text(above.key)
     elif isinstance(above, cst.Param):
         name = above.name.value
     return name if name is not None and _HOLDS.fullmatch(name) else None
@@ -116,18 +116,12 @@ def _parameter(arg: cst.Arg, module: Module) -> str | None:
     if arg.keyword is not None:
         return arg.keyword.value
     sets = called_name(call) in ("get", "setdefault", "getenv", "putenv") and len(call.args) > 1
-    return _string(call.args[0].value) if sets and arg is call.args[1] else None
+    return literal_text(call.args[0].value) if sets and arg is call.args[1] else None
 
 
 def _target(target: Node) -> str | None:
     """The last name of what is assigned to: `api_key` for `openai.api_key`, `HF_TOKEN` for `os.environ["HF_TOKEN"]`."""
     if isinstance(target, cst.Subscript):
-        index = target.slice[0].slice
-        return _string(index.value) if isinstance(index, cst.Index) else None
+        return literal_key(target)
     name = dotted(target)
     return name.rpartition(".")[2] if name is not None else None
-
-
-def _string(node: Node) -> str | None:
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
-    return value if isinstance(value, str) else None

@@ -50,7 +50,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if source is None or _is_own(call, source, module):
             continue
         foreign = module.provenance.foreign(source)
-        if foreign is not None and module.hub.call(foreign.node) is not None:
+        if foreign is not None and module.hub.taken_by(foreign.node) is not None:
             continue  # unpinned from the hub: TA702
         name = reader.group(0)
         if _becomes_model(call, module) or _names_model(source, module):

@@ -18,7 +18,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.tree.all(cst.Call):
-        taken = module.hub.call(call) if not spreads(call) else None
+        taken = module.hub.taken_by(call) if not spreads(call) else None
         if taken is None or _trusts_code(call, module):
             continue
         if not module.hub.is_pinned(call, "revision", "commit_hash"):

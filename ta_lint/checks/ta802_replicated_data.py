@@ -11,12 +11,13 @@ from ta_lint.facts.tree import Node, is_name
 from ta_lint.facts.wrappers import Wrapper
 
 # A file that says how its data is split among ranks, or seeds them apart, is none of ours.
-_SPLITS = r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
+_SPLITS = re.compile(
+    r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
+)
 NEEDS = (
     "DistributedDataParallel",
     "DataLoader",
     r"\bDataLoader\s*\(",
-    rf"\A(?![\s\S]*(?:{_SPLITS}))",
     r"\b(?:backward|step)\s*\(",
 )
 
@@ -26,6 +27,8 @@ _RANK = re.compile(r"rank|world|shard|node|replica|process_index", re.IGNORECASE
 def check(module: Module) -> Iterator[Suspicion]:
     wrapped = [found for found in module.wrappers.all if found.wrapper is Wrapper.REPLICATED]
     if not wrapped or module.is_test or module.loaders.replaced or module.loops.framework is not None:
+        return
+    if _SPLITS.search(module.source.text):
         return
     for loader in module.loaders.all:
         if _gives_all(loader, module) and not module.ranks.only_main(loader.call):

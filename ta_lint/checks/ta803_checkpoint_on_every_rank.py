@@ -9,7 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import Node, argument, dotted, spreads
 from ta_lint.facts.wrappers import Wrapper
 
-NEEDS = ("save", r"\bsave\(", "init_process_group|DistributedDataParallel")
+NEEDS = ("init_process_group|DistributedDataParallel", r"\bsave\b", r"\bsave\(")
 
 # What makes a path another one on each rank, and what is no file that ranks share.
 _OWN = re.compile(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
@@ -31,8 +31,8 @@ _TOGETHER = re.compile(
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.is_test or _TOGETHER.search(module.source.text):
-        return
+    if module.is_test or module.source.notebook is not None or _TOGETHER.search(module.source.text):
+        return  # the kernel of a notebook is one process
     starts = _starts(module)
     if starts is None:
         return

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops import Region, names_training
+from ta_lint.facts.scripts import header
 from ta_lint.facts.tree import LOOPS, Node, dotted
 from ta_lint.facts.wrappers import Wrapping
 
 NEEDS = (
     "DistributedDataParallel|FullyShardedDataParallel|fully_shard",
     r"^[ \t].*\b(?:DDP|FSDP|DistributedDataParallel|FullyShardedDataParallel|fully_shard)\w*\(",
-    r"\b(?:step|forward|backward)\(|def \w*_step\b",
+    r"\b(?:step|forward|backward)\(|def \w*_step\b|\b_?(?i:train|fit|finetune|run_epoch|optimi[sz]e)(?:_\w*)?\(",
 )
 
 _STEP = re.compile(r"forward|(training|train|validation|test)_step")
@@ -30,15 +32,15 @@ def check(module: Module) -> Iterator[Suspicion]:
         if isinstance(region, cst.FunctionDef):
             yield Suspicion(wrapping.call, f"{what} in each call of `{region.name.value}`")
         else:
-            related = ((_header(region), "this loop wraps it again and again"),)
+            related = ((header(region), "this loop wraps it again and again"),)
             yield Suspicion(wrapping.call, f"{what} in each pass of a training loop", related=related)
 
 
-def _repeats(wrapping: Wrapping, module: Module) -> Node | None:
+def _repeats(wrapping: Wrapping, module: Module) -> Region | None:
     """The training loop, or the function that does one step, that wraps the same model each time it runs."""
     tree, call = module.tree, wrapping.call
     for loop in tree.loops(call):
-        if _is_always_the_same(wrapping, loop, module) and module.loops.trains(loop.body):
+        if _is_always_the_same(wrapping, loop, module) and _trains(loop.body, wrapping, module):
             return loop if not _is_chosen(call, loop, module) else None
     step = tree.home(call)
     if (
@@ -51,6 +53,17 @@ def _repeats(wrapping: Wrapping, module: Module) -> Node | None:
     ):
         return step
     return None
+
+
+def _trains(region: Node, wrapping: Wrapping, module: Module) -> bool:
+    """Whether a region trains, itself or in a function of another file that says so and is given the model."""
+    model = dotted(wrapping.model)
+    return module.loops.trains(region) or any(
+        names_training(call)
+        and module.calls.callee(call) is None
+        and any(dotted(arg.value) == model for arg in call.args)
+        for call in module.tree.within(region, cst.Call)
+    )
 
 
 def _is_always_the_same(wrapping: Wrapping, region: Node, module: Module) -> bool:
@@ -98,7 +111,3 @@ def _is_about_passes(test: Node, region: Node, module: Module) -> bool:
     attributes = isinstance(region, cst.FunctionDef) and "self." in module.code(test)
     loop = isinstance(region, LOOPS) and module.loops.changes(test, region)
     return asks_for_wrapper or attributes or loop
-
-
-def _header(loop: Node) -> Node:
-    return loop.iter if isinstance(loop, cst.For) else loop.test if isinstance(loop, cst.While) else loop

@@ -1,20 +1,17 @@
 """TA805: a model that is moved or converted inside `DistributedDataParallel` is not the one whose gradients it reduces."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
-from ta_lint.facts.loops import is_backward
+from ta_lint.facts.loops import is_backward, names_training
 from ta_lint.facts.tree import dotted
 from ta_lint.facts.wrappers import Wrapper, Wrapping
 
 _MOVES = frozenset({"to", "cuda", "cpu", "xpu", "half", "bfloat16", "double"})
-_TO_DEVICE = frozenset({"to", "cuda", "xpu"})
-
-_TRAINS = re.compile(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
+_DTYPES = frozenset("torch." + name for name in "bfloat16 double float float16 float32 float64 half".split())
 
 NEEDS = ("DistributedDataParallel", r"\.(?:to|cuda|cpu|xpu|half|bfloat16|double)\(")
 
@@ -45,6 +42,13 @@ def _keeps_place(call: cst.Call) -> bool:
     )
 
 
+def _names_device(call: cst.Call, module: Module) -> bool:
+    """Whether a call moves to a device and does not convert: `cuda()`, `to(device)`."""
+    if called_name(call) in ("cuda", "xpu"):
+        return True
+    return called_name(call) == "to" and not any(module.qualified(arg.value) in _DTYPES for arg in call.args)
+
+
 def _runs_before(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
     """Whether a method moves what another one wraps, maybe later: only what `__init__` has wrapped is certain."""
     tree = module.tree
@@ -56,11 +60,11 @@ def _runs_before(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
 
 def _was_moved_so(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
     """Whether the model was moved to a device before it was wrapped, most likely to this one: nothing moves then."""
-    if called_name(call) not in _TO_DEVICE:
+    if not _names_device(call, module):
         return False
     tree, names = module.tree, {dotted(wrapping.model), _receiver(call)} - {None}
     for other in tree.own(tree.home(wrapping.call), cst.Call):
-        if other is call or called_name(other) not in _TO_DEVICE or not isinstance(other.func, cst.Attribute):
+        if other is call or not _names_device(other, module) or not isinstance(other.func, cst.Attribute):
             continue
         statement = tree.statement(other)
         made = [item.target for item in statement.targets] if isinstance(statement, cst.Assign) else []
@@ -88,7 +92,7 @@ def _trains_afterwards(call: cst.Call, module: Module) -> bool:
         handed = any(dotted(arg.value) == name for arg in later.args) or (name or "").startswith("self.")
         if handed and callee is not None and module.loops.trains(callee.body):
             return True
-        if handed and callee is None and _TRAINS.match(called_name(later) or ""):
+        if handed and callee is None and names_training(later):
             return True
     return False
 

@@ -8,7 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import argument
 
-NEEDS = ("distributed", r"\bisend\b|\birecv\b|\bbatch_isend_irecv\b|\basync_op\s*=\s*(?!False)\w")
+NEEDS = ("distributed", (r"\b(?:isend|irecv|batch_isend_irecv)\b", r"async_op\s*=\s*(?!False)\w"))
 
 _ALWAYS_ASYNCHRONOUS = (
     "torch.distributed.isend",

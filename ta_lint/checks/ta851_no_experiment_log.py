@@ -10,12 +10,13 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.scripts import header
 
 # Trackers, loggers and files for numbers, by whatever name.
-_TRACKERS = (
+_TRACKERS = re.compile(
     "wandb|tensorboard|SummaryWriter|mlflow|neptune|comet_ml|clearml|swanlab|visdom|trackio|dvclive|sacred|aimstack|"
-    "livelossplot|add_scalar|logger|logging|log_metric|init_trackers|writerow|to_csv|dllogger"
+    "livelossplot|add_scalar|logger|logging|log_metric|init_trackers|writerow|to_csv|dllogger",
+    re.IGNORECASE,
 )
 
-NEEDS = (r"backward\(", r"\.step\(", r"parameters\(", rf"(?i)\A(?![\s\S]*(?:{_TRACKERS}))")
+NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters")
 
 # Functions and methods that keep what they are given: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
 _RECORDS = re.compile(
@@ -28,7 +29,9 @@ _MATHEMATICS = re.compile(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
 
 def check(module: Module) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
-    if entry is None or module.is_test or any(_records(module, call) for call in module.tree.all(cst.Call)):
+    if entry is None or module.is_test or _TRACKERS.search(module.source.text):
+        return
+    if any(_records(module, call) for call in module.tree.all(cst.Call)):
         return
     yield Suspicion(
         header(entry), "this script trains and logs to no tracker: its losses are gone when it ends"

@@ -9,7 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.scripts import header
 
-NEEDS = (r"backward\(", r"\.step\(", r"parameters\(")
+NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters")
 
 # What keeps a model, or may: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
 _KEEPS = re.compile(

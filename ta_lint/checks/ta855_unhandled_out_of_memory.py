@@ -8,9 +8,12 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.scripts import header
 
-_HANDLERS = r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
+_HANDLERS = re.compile(
+    r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
+)
+_ACCELERATED = r"\.cuda\b|['\"]cuda"
 
-NEEDS = (r"backward\(", r"\.step\(", r"parameters\(", r"\.cuda\b|['\"]cuda", rf"\A(?![\s\S]*(?:{_HANDLERS}))")
+NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters", _ACCELERATED)
 
 # Errors that an exhausted memory raises, or their bases.
 _CAUGHT = re.compile(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
@@ -18,7 +21,9 @@ _CAUGHT = re.compile(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)
 
 def check(module: Module) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
-    if entry is None or module.is_test:
+    if entry is None or module.is_test or _HANDLERS.search(module.source.text):
+        return
+    if not re.search(_ACCELERATED, module.source.text):
         return
     steps = [step.call for training in module.scripts.training for step in training.steps]
     if not any(_is_caught(module, node) for node in [entry, *steps]):

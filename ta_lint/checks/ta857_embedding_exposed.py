@@ -11,12 +11,12 @@ from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
     r"flask|fastapi|starlette|sanic|litestar|bottle",
-    r"\.(?:route|get|post|put|api_route)\(",
+    r"[.@](?:route|get|post|put|api_route)\(",
     r"tolist\(",
     r"(?i)encode|embed|hidden_state|pooler_output|_features",
 )
 
-_ROUTE = frozenset({"api_route", "get", "post", "put", "route", "websocket"})
+_ROUTE = frozenset({"api_route", "get", "post", "put", "route"})
 _FRAMEWORK = re.compile(r"(flask|fastapi|starlette|sanic|litestar|bottle)(\.|$)")
 
 # What makes an embedding, and what it is kept as.
@@ -54,7 +54,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     if not any(_FRAMEWORK.match(name) for name in module.names.imported):
         return
     for function in module.tree.all(cst.FunctionDef):
-        if not any(_is_route(item.decorator) for item in function.decorators):
+        if not any(_is_route(item.decorator, module) for item in function.decorators):
             continue
         for answer in module.tree.own(function, cst.Return):
             found = _exposed(module, answer)
@@ -63,12 +63,12 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(answer, message, related=((function.name, "the route is answered here"),))
 
 
-def _is_route(decorator: Node) -> bool:
-    return (
-        isinstance(decorator, cst.Call)
-        and isinstance(decorator.func, cst.Attribute)
-        and decorator.func.attr.value in _ROUTE
-    )
+def _is_route(decorator: Node, module: Module) -> bool:
+    """Whether a decorator makes a route: a method of an application, or a function of Litestar, as it has them."""
+    if not isinstance(decorator, cst.Call) or called_name(decorator) not in _ROUTE:
+        return False
+    called = module.qualified(decorator.func) or ""
+    return isinstance(decorator.func, cst.Attribute) or called.startswith("litestar.")
 
 
 def _exposed(module: Module, answer: cst.Return) -> Node | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.api import needs, release
 
-NEEDS = (needs("removed"),)
+NEEDS = needs("removed")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -13,7 +13,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         row = use.row
         if not row.removed or module.targets_before(*release(row.removed)):
             continue
-        instead = f", in favor of {row.said}" if row.said else ""
+        instead = f", in favor of {use.instead}" if use.instead else ""
         yield Suspicion(
             use.node,
             f"`{use.name}` was removed in torch {row.removed}{instead}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.api import needs, release
 
-NEEDS = (needs("deprecated"),)
+NEEDS = needs("deprecated")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -17,7 +17,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue  # TA900
         if row.replacement_since and module.targets_before(*release(row.replacement_since)):
             continue  # the code must run where there is nothing else yet
-        instead = f", in favor of {row.said}" if row.said else ""
+        instead = f", in favor of {use.instead}" if use.instead else ""
         yield Suspicion(
             use.node,
             f"`{use.name}` is deprecated since torch {row.deprecated}{instead}",

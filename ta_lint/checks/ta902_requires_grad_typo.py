@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import Node
+from ta_lint.facts.tree import Node, literal_text
 
 _TYPO, _NAME = "require_grad", "requires_grad"
 
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(arg, message, fix=_respelled(arg.keyword, _NAME))
         if module.qualified(call.func) == "builtins.setattr" and len(call.args) == 3:
             named = call.args[1].value
-            if isinstance(named, cst.SimpleString) and named.evaluated_value == _TYPO:
+            if literal_text(named) == _TYPO:
                 message = f"`{_TYPO}` is nothing to autograd, which reads `{_NAME}`"
                 yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.api import needs, release
 
-NEEDS = (needs("private"),)
+NEEDS = needs("private")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -13,8 +13,10 @@ def check(module: Module) -> Iterator[Suspicion]:
         row = use.row
         if not row.private or module.targets_before(*release(row.replacement_since)):
             continue
+        if module.fallbacks.knows_before(release(row.replacement_since)):
+            continue
         yield Suspicion(
             use.node,
-            f"`{use.name}` is private; {row.said} is the public name, since torch {row.replacement_since}",
+            f"`{use.name}` is private; {use.instead} is the public name, since torch {row.replacement_since}",
             fix=module.renaming.fix(use),
         )

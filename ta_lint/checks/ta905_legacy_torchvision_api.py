@@ -9,15 +9,24 @@ from ta_lint.facts.edits import Edit, Fix, replace
 from ta_lint.facts.torchvision import GONE, RENAMED, Builder, builder, successor
 from ta_lint.facts.tree import dotted, is_name
 
+# What `torchvision.ops.misc` once held.
+_MISCELLANEOUS = "interpolate|Conv2d|ConvTranspose2d|BatchNorm2d"
+
 NEEDS = (
     "torchvision",
     (
-        r"\bpretrained(?:_backbone)?\s*=[^=]",
-        r"[a-z0-9_]\(\s*(?:True|False|[\w.]*pretrained)\b",
-        r"\bv2\b[\s\S]*\bToTensor\b",
-        r"\b(?:range|resample|fillcolor)\s*=[^=]",
-        r"functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop",
-        r"\bScale\b|misc\.(?:interpolate|Conv|BatchNorm)|ops\.misc",
+        (
+            r"\bmodels\b",
+            (r"pretrained(?:_backbone)?\s*=[^=]", r"[a-z0-9_]\(\s*(?:True|False|[\w.]*pretrained)\b"),
+        ),
+        (r"\bv2\b", r"\bToTensor\b"),
+        (r"\b(?:make_grid|save_image)\b", r"range\s*=[^=]"),
+        (r"\b(?:RandomRotation|RandomAffine|rotate|affine)\b", r"\b(?:resample|fillcolor)\b"),
+        r"\b(?:functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop|Scale)\b",
+        (
+            r"\bmisc\b",
+            (rf"misc\.(?:{_MISCELLANEOUS})", rf"misc\s+(?:as|import)\b[^F]*?\b(?:{_MISCELLANEOUS})\b"),
+        ),
     ),
 )
 

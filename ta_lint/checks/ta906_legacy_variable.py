@@ -12,6 +12,7 @@ from ta_lint.facts.tree import Node, argument, is_name, spreads
 NEEDS = (r"autograd", r"\bVariable\b")
 
 _REQUIRES_GRAD, _VOLATILE = 1, 2  # Variable(data, requires_grad=False, volatile=False)
+_PARAMETERS = ("requires_grad", "volatile")
 
 # What makes a tensor of numbers, which has no graph unless it is asked for one.
 _FRESH = re.compile(
@@ -25,6 +26,12 @@ _KEEPS = frozenset(
     "clone contiguous cpu cuda double expand fill_ flatten float half index_select int long normal_ permute random_ "
     "repeat reshape round sign squeeze t to transpose type uniform_ unsqueeze view zero_".split()
 )
+
+# Methods that return the tensor itself where there is nothing to do.
+_MAY_RETURN_SELF = frozenset("contiguous cpu cuda double flatten float half int long reshape to type".split())
+
+# What one of two tensors with the same numbers may have, and the other not.
+_OF_ONE_TENSOR = frozenset("data grad register_hook requires_grad".split())
 _DEPTH = 8
 
 
@@ -50,11 +57,15 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
     requires_grad = argument(call, "requires_grad", _REQUIRES_GRAD)
     if data.keyword is not None or _asks(argument(call, "volatile", _VOLATILE)):
         return None
+    if any(arg.keyword is not None and arg.keyword.value not in _PARAMETERS for arg in call.args[1:]):
+        return None
     if _asks(requires_grad) and not is_name(requires_grad, "True"):
         return None
-    suffix = "" if _has_no_graph(data.value, module) else ".detach()"
-    if _asks(requires_grad):  # of a name this would change the tensor that is wrapped
-        suffix = (suffix if isinstance(data.value, cst.Call) else ".detach()") + ".requires_grad_()"
+    held = _held(data.value)
+    is_bare = _has_no_graph(data.value, module) and not _is_shared(call, held, module)
+    suffix = "" if is_bare else ".detach()"
+    if _asks(requires_grad):  # of one that something else holds this would change that
+        suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
     title = f"write `{suffix}` instead" if suffix else "drop it"
     if not suffix:
         return Fix(title, unwrap(call, data.value))
@@ -66,6 +77,67 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
             Replacement(Anchor(data.value, Side.END), Anchor(call, Side.END), after),
         ),
     )
+
+
+def _is_shared(call: cst.Call, held: Node | None, module: Module) -> bool:
+    """Whether the result must be another object than the tensor that is wrapped, as what is asked of one is not of both.
+
+    Under its own name there is no other, and two that nothing is asked of are alike.
+    """
+    if not isinstance(held, cst.Name):
+        return held is not None
+    if _becomes(call, held, module):
+        return False
+    above = module.tree.parent[call]
+    if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name):
+        return _is_asked(held, module) or _is_asked(target, module)
+    return not isinstance(above, (cst.Arg, cst.BinaryOperation, cst.Subscript)) or _is_asked(held, module)
+
+
+def _becomes(call: cst.Call, name: cst.Name, module: Module) -> bool:
+    """Whether a call is assigned to a name, alone or as one of several: `x, y = Variable(x), Variable(y)`."""
+    above = module.tree.parent[call]
+    if isinstance(above, cst.Assign):
+        return all(is_name(target.target, name.value) for target in above.targets)
+    values = module.tree.parent[above]
+    assign = module.tree.parent[values]
+    if not isinstance(values, cst.Tuple) or not isinstance(assign, cst.Assign) or len(assign.targets) > 1:
+        return False
+    targets = assign.targets[0].target
+    return isinstance(targets, cst.Tuple) and any(
+        value is above and is_name(target.value, name.value)
+        for value, target in zip(values.elements, targets.elements, strict=False)
+    )
+
+
+def _is_asked(name: cst.Name, module: Module) -> bool:
+    """Whether a variable is asked for a gradient or changed in place somewhere in the file."""
+    for mention in module.names.mentions(name):
+        above = module.tree.parent[mention]
+        while isinstance(above, cst.Subscript):
+            above = module.tree.parent[above]
+        if isinstance(above, cst.Attribute) and (
+            above.attr.value.endswith("_") or above.attr.value in _OF_ONE_TENSOR
+        ):
+            return True
+    return False
+
+
+def _held(node: Node) -> Node | None:
+    """The variable whose very tensor an expression may be: `x` of `x.type(t)`; None where it is a new one."""
+    while True:
+        if isinstance(node, cst.Subscript):  # of a batch that is a dictionary
+            node = node.value
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            method = node.func.attr.value
+            if method not in _MAY_RETURN_SELF and not method.endswith("_"):
+                return None
+            node = node.func.value
+        else:
+            break
+    if isinstance(node, cst.Attribute):
+        return None if node.attr.value == "data" else node
+    return node if isinstance(node, cst.Name) else None
 
 
 def _holds_together(node: Node, module: Module) -> bool:

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, replace, wrap
 
-NEEDS = ("torch", r"(?<!\w)(?:Float)?Tensor\(")
+NEEDS = (r"\b(?:Tensor|FloatTensor)\b", r"Tensor\((?:(?<!\wTensor\()|(?<=\bFloatTensor\())")
 
 _FLOATS = ("torch.Tensor", "torch.FloatTensor")
 

@@ -23,8 +23,12 @@ _DEFINES_UNSEEN = re.compile(
     r"sys\.modules\[__name__\]|\bbuiltins\.\w+ *=[^=]|\bsetattr\(\s*builtins\b"
     r"|\b_init_api\("  # TVM and DGL: functions of a C library become names of the module
     r"|\brun_cell_magic\(|magic\(\s*u?['\"](?:run|pylab|store)\b"  # an exported notebook
-    r"|# IPython_*: *%(?:run|pylab|store|macro|%capture)\b"  # and one as it is (`core.notebook`)
+    # and one as it is (`core.notebook`)
+    r"|# IPython_*: *%(?:(?:run|pylab|store|macro|%capture)\b|%?(?:prun|time|timeit)\b.*=)"
 )
+
+# What imports nothing is a piece of a program, and what runs the piece has the names: `%run -i`, `%load`, `exec`.
+_IMPORTS = re.compile(r"\b(?:import|__import__)\b")
 
 _AUGMENTS = r"[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)="  # to the symbol table, `count += 1` reads nothing
 
@@ -39,6 +43,10 @@ _Above = dict[ast.AST, ast.AST]
 def check_source(source: Source) -> Iterator[Report]:
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
+        return
+    if source.notebook is not None and source.notebook.has_unread:
+        return
+    if source.notebook is None and not _IMPORTS.search(source.text):
         return
     unbound, hiding = _candidates(symbols, source.text)
     if not (unbound or hiding) or unbound & _DEFINERS or _DEFINES_UNSEEN.search(source.text):

@@ -19,6 +19,9 @@ _ALWAYS = ("TA000", "TA001")
 
 PAGES_URL = "https://github.com/ta-lint/ta-lint/blob/main/rules"
 
+# The beginning of another tool's ids, such as `TOR1`. Of ids with one letter many tools have some, and `W5` is any of them.
+_FOREIGN_PREFIX = re.compile(r"[A-Z]{2,}\d*")
+
 _TITLE = re.compile(r"# (?P<id>TA\d{3}): (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\n")
 _METADATA = re.compile(r"```toml\n(?P<toml>.*?)```\n", re.DOTALL)
 
@@ -133,6 +136,8 @@ def specificity(selector: str, rule: Rule) -> int:
         return 3
     if re.fullmatch(r"TA\d{0,2}", upper) and rule.id.startswith(upper):
         return 2
+    if _FOREIGN_PREFIX.fullmatch(upper) and any(name.startswith(upper) for name in rule.also):
+        return 2
     return 1 if upper == "ALL" or lower in rule.tags else 0
 
 
@@ -194,14 +199,14 @@ def selectors() -> Iterator[str]:
         yield from (rule.id, rule.name, *rule.tags, *rule.also)
 
 
-def find(selector: str) -> Rule:
-    """The one rule with this id, name or alias.
+def find(selector: str) -> list[Rule]:
+    """The rule with this id or name, or those with this alias: another tool's rule may be several here.
 
     Raises:
         UsageError: there is none.
     """
-    for rule in catalogue().values():
-        if specificity(selector, rule) == 3:
-            return rule
+    found = [rule for rule in catalogue().values() if specificity(selector, rule) == 3]
+    if found:
+        return found
     check_selector(selector, "rule")
     raise UsageError(f"rule: {selector!r} names several rules; give one id or name, such as TA600")

@@ -9,6 +9,7 @@ import ast
 import io
 import json
 import re
+import sys
 import tokenize
 import warnings
 from collections.abc import Iterator
@@ -18,19 +19,41 @@ from functools import cached_property
 from typing import Any
 
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
-from ta_lint.core.source import Source, Unreadable
+from ta_lint.core.source import Source, Unreadable, refused
 
 _BOM = "\ufeff"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # to a notebook nothing else ends a line
 
 # Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
-_PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit)\b")
+_PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")
+
+# Magics after which no cell can leave a name behind that a later one knows.
+_NAMELESS_MAGICS = re.compile(
+    r"%%(?:bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|shell|svg|writefile)\b"
+    r"(?!.*--(?:out|err|proc)\b)",
+    re.IGNORECASE,
+)
+
+# On Databricks, one percent sign makes the whole cell another language.
+_DATABRICKS = re.compile(r"%(?:fs|md|md-sandbox|r|scala|sh|sql)\b(?P<more>.*)")
+
+# The kernels whose name is all that some notebooks say.
+_OTHER_KERNELS = re.compile(r"(ir|julia|scala|spylon)\b", re.IGNORECASE)
+_PYTHON = ("python", "ipython", "python3", "pyspark")
+
+# What IPython takes for a magic without its percent sign, in a cell of one line.
+_AUTOMAGIC = re.compile(
+    r"(?:cat|cd|conda|cp|env|less|ll|load|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|reload_ext|rm|rmdir|run"
+    r"|time|timeit|uv|who|whos)[ \t].*"
+)
 
 # `%matplotlib`, `!pip`, `?help`, `help?`, and the marks of automatic calls; `files = !ls`.
 _MAGIC = re.compile(r"(?P<indent>\s*)(?:[%!?/,;].*|%{0,2}[^\W\d][\w.*\[\]'\"]*\?{1,2}\s*)")
 _ASSIGNED_MAGIC = re.compile(r"(?P<indent>\s*)(?P<target>[^\W\d][\w., \[\]'\"]*?)\s*=\s*[%!].*")
 
 _JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]', re.DOTALL)
+_PROMPT = re.compile(r">>> |In \[\d+\]: ")
+_CLOSING = re.compile(r"[\"')\]}]")
 _ESCAPED_LINE = re.compile(r"(?:[^\\]|\\[^n])*?(?:\\n|$)", re.DOTALL)
 
 _Span = tuple[int, int]
@@ -55,6 +78,10 @@ class Notebook:
     separator: str
     mark: str
     """Precedes, in a comment, the line that IPython alone understands."""
+    has_unread: bool = False
+    """Whether a cell was passed over that may define names for the others."""
+    refusals: tuple[Unreadable, ...] = ()
+    """Where in the joined source cells stand that are no Python, and why; there they are comments."""
 
     def lines_of(self, number: int) -> list[str]:
         """The lines of a cell, as they are in the notebook."""
@@ -90,8 +117,19 @@ class Notebook:
         for (start, end), text in pieces:
             done += text.count("\n")
             if done >= line or (start, end) == pieces[-1][0]:
-                return self.file_text.count("\n", 0, start) + 1
+                return self._file_lines[start]
         return 1
+
+    @cached_property
+    def _file_lines(self) -> dict[int, int]:
+        """The line of the file on which each of `_pieces` stands, by its start."""
+        found: dict[int, int] = {}
+        line, done = 1, 0
+        for start in sorted(start for pieces in self._pieces.values() for (start, _), _ in pieces):
+            line += self.file_text.count("\n", done, start)
+            found[start] = line
+            done = start
+        return found
 
     @cached_property
     def _pieces(self) -> dict[int, list[tuple[_Span, str]]]:
@@ -184,21 +222,45 @@ def read_notebook(name: str, data: bytes) -> Source:
         raise Unreadable("the notebook is nested too deep") from error
     if not isinstance(content, dict) or not isinstance(content.get("cells", content.get("worksheets")), list):
         raise Unreadable("not a notebook: it has no list of cells")
-    sources = list(_code(content)) if _language(content) == "python" else []
-    everything = "\n".join(source for _, source in sources)
+    sources = list(_code(content)) if _language(content) in _PYTHON else []
+    everything = "\n".join(source for _, source, _ in sources)
     separator, mark = _unused("# next cell", everything) + "\n\n", _unused("  # IPython", everything) + ": "
     cells: list[_CodeCell] = []
     texts: list[str] = []
     line = 1
-    for number, source in sources:
-        text = _as_python(source, mark)
+    has_unread = False
+    for number, source, is_python in sources:
+        text = _as_python(source, mark) if is_python else None
         if text is None:
+            has_unread = has_unread or _NAMELESS_MAGICS.match(source.lstrip()) is None
             continue
         cells.append(_CodeCell(number, source, line))
         texts.append(text + "\n")
         line += text.count("\n") + 1 + separator.count("\n")
-    notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark)
+    notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark, has_unread)
+    if not _is_of_newer_python(content) and _refusal(notebook.text) is not None:
+        notebook = _without_broken_cells(notebook, texts)
     return Source(name, notebook.text, notebook)
+
+
+def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
+    """The notebook with comments in the place of cells that Python refuses, so that the others can be read."""
+    kept: list[str] = []
+    refusals: list[Unreadable] = []
+    for cell, text in zip(notebook.cells, texts, strict=True):
+        error = _refusal(text)
+        if error is None:
+            kept.append(text)
+            continue
+        refusals.append(refused(error, above=cell.line - 1))
+        lines = cell.text.split("\n")
+        kept.append("".join(f"{notebook.mark}{line}\n" for line in lines))
+    return replace(
+        notebook,
+        text=notebook.separator.join(kept),
+        has_unread=notebook.has_unread or bool(refusals),
+        refusals=tuple(refusals),
+    )
 
 
 def write_notebook(text: str, like: bytes) -> bytes:
@@ -212,8 +274,11 @@ def write_notebook(text: str, like: bytes) -> bytes:
     return notebook.rewritten(text).encode("utf-8")
 
 
-def _code(content: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """The number and the source of each code cell; before version 4 of the format they lie in a worksheet."""
+def _code(content: dict[str, Any]) -> Iterator[tuple[int, str, bool]]:
+    """The number and the source of each code cell, and whether it is in Python as far as the notebook says.
+
+    Before version 4 of the format they lie in a worksheet.
+    """
     sheet = content if "cells" in content else next(iter(content["worksheets"]), None)
     cells = sheet.get("cells") if isinstance(sheet, dict) else None
     for number, cell in enumerate(cells if isinstance(cells, list) else (), start=1):
@@ -222,17 +287,34 @@ def _code(content: dict[str, Any]) -> Iterator[tuple[int, str]]:
         source = cell.get("source", cell.get("input", ""))
         source = "".join(map(str, source)) if isinstance(source, list) else str(source)
         if source.strip():
-            yield number, source
+            language = _text(cell, "metadata", "vscode", "languageId")  # VS Code lets each cell have its own
+            yield number, source, language is None or language in _PYTHON
 
 
 def _language(content: dict[str, Any]) -> str:
-    metadata = content.get("metadata")
-    found: list[Any] = []
-    for key, name in (("language_info", "name"), ("kernelspec", "language")):
-        table = metadata.get(key) if isinstance(metadata, dict) else None
-        found.append(table.get(name) if isinstance(table, dict) else None)
-    language = next((name for name in found if isinstance(name, str)), "python")
-    return "python" if language.lower() in ("python", "ipython", "python3") else language.lower()
+    said = (
+        _text(content, "metadata", "language_info", "name"),
+        _text(content, "metadata", "kernelspec", "language"),
+        _text(content, "metadata", "application/vnd.databricks.v1+notebook", "language"),
+    )
+    language = next((name for name in said if name is not None), None)
+    if language is None:
+        other = _OTHER_KERNELS.match(_text(content, "metadata", "kernelspec", "name") or "")
+        language = other[0] if other is not None else "python"
+    return language.lower()
+
+
+def _is_of_newer_python(content: dict[str, Any]) -> bool:
+    """Whether a notebook was run by a Python that may know more syntax than this one."""
+    version = re.match(r"(\d+)\.(\d+)", _text(content, "metadata", "language_info", "version") or "")
+    return version is not None and (int(version[1]), int(version[2])) > sys.version_info[:2]
+
+
+def _text(table: Any, *keys: str) -> str | None:
+    """What stands in nested tables under these keys, if it is text."""
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, str) else None
 
 
 def _unused(word: str, text: str) -> str:
@@ -245,54 +327,78 @@ def _unused(word: str, text: str) -> str:
 def _as_python(source: str, mark: str) -> str | None:
     """A cell in Python, line for line; None where a magic makes it something else."""
     lines = source.split("\n")
-    first = next(line for line in lines if line.strip())
-    if first[0].isspace():  # IPython takes the indentation off
+    filled = [line for line in lines if line.strip()]
+    code = [line for line in filled if not line.lstrip().startswith("#")]  # Colab: a title above the magic
+    if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # which IPython takes off
         return None
-    if first.startswith("%%") and not _PYTHON_MAGICS.match(first):
+    body_is_python = code and _PYTHON_MAGICS.match(code[0]) and not (code[1:] and code[1][0].isspace())
+    if code and code[0].startswith("%%") and not body_is_python:
         return None
-    if not any(_MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line) for line in lines) or _parses(
-        source
-    ):
+    if code and _is_of_databricks(code):
+        return None
+    if len(filled) == 1 and _AUTOMAGIC.fullmatch(filled[0]) and _refusal(source) is not None:
+        return "\n".join(f"pass{mark}{line}" if line.strip() else line for line in lines)
+    if not any(map(_magic, lines)) or _refusal(source) is None:
         return source
     done: list[str] = []
+    begin = seen = 0  # lines done: before the statement that is being read, and when it was last looked at
+    is_open = False
     indent: str | None = None  # of a magic that goes on in the next line
     for line in lines:
-        magic = None
-        if indent is None and _starts_statement("\n".join(done)):
-            magic = _MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line)
+        magic = _magic(line) if indent is None and not "".join(done[-1:]).endswith("\\") else None
+        if magic is not None:
+            if not is_open or any(map(_CLOSING.search, done[seen:])):
+                is_open = _is_open(done[begin:])
+            seen = len(done)
+            begin = begin if is_open else seen
+            magic = None if is_open else magic
             indent = magic["indent"] if magic is not None else None
         if indent is None:
             done.append(line)
             continue
         target = magic.groupdict().get("target") if magic is not None else None
-        code = f"{target} = get_ipython()" if target is not None else "pass"
-        done.append(f"{indent}{code}{mark}{line}")
-        if not line.endswith("\\"):
+        statement = f"{target} = get_ipython()" if target is not None else "pass"
+        done.append(f"{indent}{statement}{mark}{line}")
+        if not line.rstrip("\r").endswith("\\"):
             indent = None
     return "\n".join(done)
 
 
-def _parses(source: str) -> bool:
+def _magic(line: str) -> re.Match[str] | None:
+    return _MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line)
+
+
+def _is_of_databricks(code: list[str]) -> bool:
+    """Whether the magic above the lines of a cell makes them another language."""
+    found = _DATABRICKS.fullmatch(code[0].rstrip())
+    if found is None or not code[1:]:
+        return False
+    return not found["more"] or _refusal("\n".join(code[1:])) is not None
+
+
+def _refusal(text: str) -> SyntaxError | None:
+    """Why Python cannot parse a text; None also where it is too much for the parser, which the engine says."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+            ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None
 
 
-def _starts_statement(before: str) -> bool:
-    """Whether what follows begins a statement: nothing is open, no bracket, no string, no continued line."""
-    if before.endswith("\\"):
-        return False
+def _is_open(lines: list[str]) -> bool:
+    """Whether a bracket or a string goes on after these lines."""
+    text = "\n".join(map(str.lstrip, lines))  # indentation opens nothing, and may fit nothing
     try:
-        for _ in tokenize.generate_tokens(io.StringIO(before + "\n").readline):
+        for _ in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
             pass
     except tokenize.TokenError:
-        return False
-    except SyntaxError:  # an indentation that fits nothing
         return True
-    return True
+    except SyntaxError:
+        return False
+    return False
 
 
 def _source_strings(text: str) -> Iterator[tuple[int, _Span, bool]]:

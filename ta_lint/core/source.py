@@ -40,6 +40,12 @@ class Unreadable(Exception):
         self.column = column
 
 
+def refused(error: SyntaxError, above: int = 0) -> Unreadable:
+    """What Python refuses, in a part of a file that this many lines stand above."""
+    reason = f"invalid syntax: {error.msg.splitlines()[0]}"
+    return Unreadable(reason, (error.lineno or 1) + above, max(error.offset or 1, 1))
+
+
 class Statement(NamedTuple):
     """A logical line: a simple statement, or the header of a compound one. Lines count from 1, both included."""
 

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 import libcst as cst
 import msgspec
 
+from ta_lint.facts.calls import called_name
+from ta_lint.facts.fallbacks import Fallbacks
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree
@@ -17,35 +19,31 @@ from ta_lint.facts.tree import Node, Tree
 _RECEIVERS = {"Tensor": (Kind.TENSOR, Kind.PARAMETER), "Module": (Kind.MODULE, Kind.CRITERION)}
 _PLACES = {"Tensor": "torch", "Module": "torch.nn"}
 
-# What somebody asks who has thought of several versions of torch.
-_ASKS_FOR_VERSION = re.compile(
-    r"(?i)version|hasattr|getattr|callable\(|find_spec|TORCH_\w*\d|\b(?:has|is|use|using|with)_?torch|_(?:ge|gt|lt|le)_\d"
-    r"|(?<!is)_available\b|\bin dir\("
-)
-_EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError"})
-
 # Calls that are given a class to compare with, not to use.
 _COMPARES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "id", "register"})
 
 
-class Rewrite(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Rewrite(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=True):
     """How a call of the old name becomes one of the new: by another name, and what else is said here.
 
     `first` and `last` are arguments put before and after the others. `takes` are the parameters that a call may give,
-    in order, the first `positional` of them by position (all, if that is not said); any other call is left alone. With
-    `named`, arguments by position become keywords. `keywords` are parameters that have another name, `numbers` those
+    in order, the first `positional` of them by position (all, if that is not said), an empty one by position alone; any
+    other call is left alone, and so is one with fewer arguments than `least`. With `named`, arguments by position become keywords. `keywords` are parameters that have another name, `numbers` those
     that must be given a number, `drops` those that must be given this very value, and go. With `listed` all arguments
-    become one list. `decorates`: a decorator without a call gets one. `suffix` comes after a name that is no call.
+    become one list. If `equal-with` names parameters, a call computes the same only if it gives one of them, and that
+    the value that stands there, if one does. `decorates`: a decorator without a call gets one. `suffix` comes after a name that is no call.
     """
 
     first: str = ""
     last: str = ""
     takes: list[str] | None = None
     positional: int | None = None
+    least: int = 0
     named: bool = False
     keywords: dict[str, str] = {}
     numbers: list[str] = []
     drops: dict[str, str] = {}
+    equal_with: dict[str, str] = {}
     listed: bool = False
     decorates: bool = False
     suffix: str = ""
@@ -77,6 +75,18 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=Tru
         return self.symbol.rpartition(".")[2]
 
     @property
+    def around(self) -> tuple[str, ...]:
+        """What a file holds one of that uses it, besides its last name; as in `NEEDS`."""
+        texts = tuple(re.sub(r"([.()])", r"\\\1", text) for text in self.needs)
+        package = self.symbol.rpartition(".")[0]
+        if not texts:
+            return ("torch",)
+        if package != "torch":
+            return *texts, package.replace(".", r"\.") + " import"
+        imported = rf"from\s+torch\s+import\s+(?:\([^)]*?|[^(\n]*?)\b{self.last}\b"
+        return *texts, imported, r"import\s+torch\s+as\b"
+
+    @property
     def said(self) -> str:
         """What the message says takes its place; empty where nothing does."""
         return self.replacement or (f"`{self.new}`" if self.new else "")
@@ -88,6 +98,12 @@ class Use(NamedTuple):
     node: Node
     row: Row
     name: str
+
+    @property
+    def instead(self) -> str:
+        """What the message says takes its place: of a name in a module that moved, that name in the new one."""
+        last = self.name.rpartition(".")[2]
+        return f"`{self.row.new}.{last}`" if last in self.row.names else self.row.said
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,26 +123,23 @@ def release(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def needs(status: Literal["removed", "deprecated", "private"]) -> tuple[str, str]:
-    """What a file that uses a symbol of this status holds: plain words, and an import straight from `torch`."""
+def needs(
+    status: Literal["removed", "deprecated", "private"],
+) -> tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]:
+    """What a file holds that uses a symbol of this status, as `NEEDS`: a last name, and what stands around it."""
     wanted = [row for row in rows().values() if getattr(row, status)]
-    words = sorted({word for row in wanted for word in row.needs or [row.last]}, key=len)
-    shortest: list[str] = []
-    for word in words:
-        if not any(other in word for other in shortest):
-            shortest.append(word)
-    plain = "|".join(re.sub(r"([.()])", r"\\\1", word) for word in shortest)
-    at_top = [row.last for row in wanted if row.symbol.count(".") == 1 and row.kind == "call" and row.needs]
-    return plain, rf"from torch import [^\n]*\b(?:{'|'.join(at_top) or 'torch'})\b"
+    names = "|".join(sorted({row.last for row in wanted}))
+    return rf"\b(?:{names})\b", tuple((rf"\b{row.last}\b", row.around) for row in wanted)
 
 
 class Api:
     """Where a file uses the symbols of the data, deliberate fallbacks for other versions of torch aside."""
 
-    def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
+    def __init__(self, tree: Tree, names: Names, kinds: Kinds, fallbacks: Fallbacks) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
+        self._fallbacks = fallbacks
 
     @cached_property
     def uses(self) -> list[Use]:
@@ -213,7 +226,7 @@ class Api:
         if isinstance(above, cst.Arg):
             call = self._tree.parent[above]
             return isinstance(call, cst.ClassDef) or (
-                isinstance(call, cst.Call) and _last_name(call.func) not in _COMPARES
+                isinstance(call, cst.Call) and called_name(call) not in _COMPARES
             )
         return isinstance(above, (cst.Decorator, cst.Assign, cst.NamedExpr, cst.Param, cst.Return)) or (
             isinstance(above, cst.AnnAssign) and above.value is node
@@ -228,9 +241,9 @@ class Api:
         }
 
     def _is_deliberate(self, node: Node) -> bool:
-        """Whether the code around a node, or before it, asks which torch this is, or expects a name to be missing."""
-        return self._is_fallback(node) or any(
-            self._is_fallback(binding.node)
+        """Whether the code here has another way, or another binding of what a node is called by is one."""
+        return self._fallbacks.around(node) or any(
+            self._fallbacks.around(binding.node)
             for name in self._bound_to(node)
             for binding in self._names.bindings(name)
             if not self._tree.contains(binding.node, node)
@@ -245,48 +258,3 @@ class Api:
         elif isinstance(above, cst.Assign):
             named = [target.target for target in above.targets]
         return [name for name in named if isinstance(name, cst.Name)]
-
-    def _is_fallback(self, node: Node) -> bool:
-        importing = isinstance(node, (cst.ImportAlias, cst.ImportFrom))
-        for above in self._tree.ancestors(node):
-            if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
-                return True
-            if isinstance(above, (cst.Try, cst.TryStar)) and any(
-                importing or self._expects(handler) for handler in above.handlers
-            ):
-                return True
-            if isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test):
-                return True
-        return any(self._ends_otherwise(statement) for statement in self._tree.preceding(node))
-
-    def _ends_otherwise(self, statement: Node) -> bool:
-        """Whether what follows a statement runs on some versions alone: an early return, or an assertion."""
-        if isinstance(statement, cst.Assert):
-            return self._asks_for_version(statement.test)
-        return (
-            isinstance(statement, cst.If)
-            and bool(self._tree.own(statement.body, cst.Return, cst.Raise))
-            and self._asks_for_version(statement.test)
-        )
-
-    def _expects(self, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
-        if handler.type is None:
-            return False
-        return any(name.value in _EXPECTED for name in self._tree.within(handler.type, cst.Name))
-
-    def _asks_for_version(self, test: Node) -> bool:
-        """A test that names a version or looks for a name, itself or behind the names in it."""
-        code = self._tree.root.code_for_node
-        if _ASKS_FOR_VERSION.search(code(test)):
-            return True
-        origins = (self._kinds.origin(name) for name in self._tree.within(test, cst.Name))
-        return any(
-            isinstance(origin, (cst.Call, cst.Comparison)) and _ASKS_FOR_VERSION.search(code(origin))
-            for origin in origins
-        )
-
-
-def _last_name(node: Node) -> str | None:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else None

@@ -82,14 +82,14 @@ class Calls:
     def meant(self, attribute: cst.Attribute) -> list[cst.FunctionDef]:
         """The methods of this file that an attribute may stand for: by name, as far as its object says no more.
 
-        An instance of a class of another file has none of them.
+        An imported module, and an instance of a class of another file, have none of them.
         """
         named = [
             function
             for function in self.functions(attribute.attr.value)
             if isinstance(self._tree.home(function), cst.ClassDef)
         ]
-        if not named:
+        if not named or self._names.qualified(attribute.value) is not None:
             return []
         receiver = attribute.value
         if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):

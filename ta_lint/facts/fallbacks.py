@@ -1,33 +1,79 @@
-"""Code that has another way at hand: an API that is tried, or taken under a condition on a version."""
+"""Code that has another way at hand: what it does for one release of a library, it does otherwise for another."""
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
-from ta_lint.facts.tree import FUNCTIONS, Node, Tree
+from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.tree import Node, Tree
 
-_ASKS = re.compile(r"version|\bhasattr\b|_AVAILABLE\b|_available\b|\bTORCH_\w*\d", re.IGNORECASE)
+# What somebody asks who has thought of several releases.
+_ASKS_FOR_VERSION = re.compile(
+    r"(?i)version|hasattr|getattr\((?!self\b)|callable\(|find_spec|TORCH_\w*\d|\b(?:has|is|use|using|with)_?torch|_(?:ge|gt|lt|le)_\d"
+    r"|(?<!is)_available\b|\bin dir\("
+)
+# A release of torch that is asked for: `_TORCH_GREATER_EQUAL_2_4`, `Version(torch.__version__) >= Version("2.4")`.
+_RELEASE = re.compile(
+    r"(?i)torch\w*?_([12])_(\d+)(?![\d_])|torch\.__version__\)*\s*[<>]=?\s*[\w.]*\(?\s*[\"'](\d+)\.(\d+)"
+)
+# What a name or a parameter raises that a release does not have.
+_EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError"})
 
 
 class Fallbacks:
-    """Queries about code that knows which releases it runs on."""
+    """Queries about code that knows of several releases."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, kinds: Kinds) -> None:
         self._tree = tree
+        self._kinds = kinds
 
     def around(self, node: Node) -> bool:
-        """Whether a node stands in a `try` that catches, or under a test of a version or of what is there."""
-        child: Node = node
+        """Whether the code around a node, or before it, asks for the release, or expects something to be missing."""
+        importing = isinstance(node, (cst.ImportAlias, cst.ImportFrom))
         for above in self._tree.ancestors(node):
-            if isinstance(above, (cst.Try, cst.TryStar)) and above.handlers and child is not above.finalbody:
+            if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
                 return True
-            if (
-                isinstance(above, (cst.If, cst.IfExp))
-                and child is not above.test
-                and _ASKS.search(self._tree.root.code_for_node(above.test))
+            if isinstance(above, (cst.Try, cst.TryStar)) and any(
+                importing or self._expects(handler) for handler in above.handlers
             ):
                 return True
-            if isinstance(above, FUNCTIONS):
-                return False
-            child = above
-        return False
+            if isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test):
+                return True
+        return any(self._ends_otherwise(statement) for statement in self._tree.preceding(node))
+
+    def knows_before(self, release: tuple[int, int]) -> bool:
+        """Whether a file runs on a torch older than a release: it asks for such a one, which is of use only there."""
+        return any(asked < release for asked in self._asked)
+
+    @cached_property
+    def _asked(self) -> list[tuple[int, int]]:
+        """The releases of torch that the file asks for anywhere."""
+        found = (match.groups() for match in _RELEASE.finditer(self._tree.root.code))
+        return [(int(name or number), int(minor or rest)) for name, minor, number, rest in found]
+
+    def _ends_otherwise(self, statement: Node) -> bool:
+        """Whether what follows a statement runs on some releases alone: an early return, or an assertion."""
+        if isinstance(statement, cst.Assert):
+            return self._asks_for_version(statement.test)
+        return (
+            isinstance(statement, cst.If)
+            and bool(self._tree.own(statement.body, cst.Return, cst.Raise))
+            and self._asks_for_version(statement.test)
+        )
+
+    def _expects(self, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+        if handler.type is None:
+            return False
+        return any(name.value in _EXPECTED for name in self._tree.within(handler.type, cst.Name))
+
+    def _asks_for_version(self, test: Node) -> bool:
+        """Whether a test names a version or looks for a name, itself or behind the names in it."""
+        code = self._tree.root.code_for_node
+        if _ASKS_FOR_VERSION.search(code(test)):
+            return True
+        origins = (self._kinds.origin(name) for name in self._tree.within(test, cst.Name))
+        return any(
+            isinstance(origin, (cst.Call, cst.Comparison)) and _ASKS_FOR_VERSION.search(code(origin))
+            for origin in origins
+        )

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.graphs import Graphs, summands
 from ta_lint.facts.kinds import Kind, Kinds
@@ -477,7 +478,7 @@ class _Walk:
         value = binding.value
         if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(targets.elements):
             return self.of(value.elements[places[0]].value)
-        if isinstance(value, cst.Call) and places[0] == 1 and _last_name(value.func) in _INDEXED:
+        if isinstance(value, cst.Call) and places[0] == 1 and called_name(value) in _INDEXED:
             return self._cut(value, self.of(value), steps=True)
         returned = self._kinds.calls.returned(value) if isinstance(value, cst.Call) else None
         if isinstance(returned, cst.Tuple) and len(returned.elements) == len(targets.elements):
@@ -485,7 +486,7 @@ class _Walk:
         return _doubted(self.of(value))
 
     def _entered(self, context: Node) -> Gradient:
-        scales = isinstance(context, cst.Call) and _last_name(context.func) == "scale_loss" and context.args
+        scales = isinstance(context, cst.Call) and called_name(context) == "scale_loss" and context.args
         return self.of(context.args[0].value) if isinstance(context, cst.Call) and scales else _MAYBE
 
     # -- expressions ------------------------------------------------------------------------------------------
@@ -501,7 +502,7 @@ class _Walk:
         base = self.of(node.value)
         if name == "data" and base.flow is not Flow.NO:
             return self._cut(node, base)
-        if name == "indices" and isinstance(node.value, cst.Call) and _last_name(node.value.func) in _INDEXED:
+        if name == "indices" and isinstance(node.value, cst.Call) and called_name(node.value) in _INDEXED:
             return self._cut(node, base, steps=True)
         return base
 
@@ -550,7 +551,7 @@ class _Walk:
         index = node.slice[0].slice
         if (
             isinstance(node.value, cst.Call)
-            and _last_name(node.value.func) in _INDEXED
+            and called_name(node.value) in _INDEXED
             and len(node.value.args) > 0
             and len(node.slice) == 1
             and isinstance(index, cst.Index)
@@ -620,10 +621,10 @@ class _Walk:
         arguments = _operands(call)
         made = self._kinds.construction(call.func)
         kind = self._kinds.kind(call.func)
-        maker = _last_name(made.func) if made is not None else ""
+        maker = called_name(made) if made is not None else None
         if kind is Kind.CRITERION:
             return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(arguments)
-        named = maker or _last_name(call.func)
+        named = maker or called_name(call) or ""
         if _CRITERION.search(named) and not _ADVERSARIAL.search(named) and self._is_foreign(call, made):
             found = self._together(arguments)
             cut_first = bool(arguments) and self.of(arguments[0]).cut is not None
@@ -675,10 +676,3 @@ def _forced(value: Gradient) -> Gradient:
 def _operands(call: cst.Call) -> list[cst.BaseExpression]:
     """The arguments that a call computes from, as far as their names tell."""
     return [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value not in _ASIDE]
-
-
-def _last_name(node: Node) -> str:
-    """`step` for `optimizer.step`, whatever the optimizer is."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""

@@ -242,11 +242,9 @@ def _start(call: cst.Call) -> cst.BaseExpression:
 
 
 def _has_gradient(call: cst.Call) -> bool:
-    """Whether a backward of a tensor is given the gradient to start with: `outputs.backward(gradient)`."""
+    """Whether a backward is given more than a loss: `outputs.backward(gradient)`, a hand-written `backward(x, y)`."""
     keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-    return bool(keywords & {"gradient", "grad_tensors"}) or (
-        bool(_positional(call)) and not _is_of_engine(call)
-    )
+    return bool(keywords & {"gradient", "grad_tensors"}) or len(_positional(call)) > _is_of_engine(call)
 
 
 def _positional(call: cst.Call) -> list[cst.BaseExpression]:

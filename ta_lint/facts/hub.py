@@ -69,7 +69,7 @@ class Hub:
         self._names = names
         self._kinds = kinds
 
-    def call(self, call: Node) -> HubCall | None:
+    def taken_by(self, call: Node) -> HubCall | None:
         """What a call takes from the hub; None where it names none, or may name a path."""
         if not isinstance(call, cst.Call):
             return None
@@ -82,10 +82,6 @@ class Hub:
         ):
             place = _ANY_FROM_PRETRAINED if argument(call, "trust_remote_code") is not None else None
         named = argument(call, *place) if place is not None else None
-        if place == ("model", 1) and named is None:
-            return None
-        if place is not None and named is None:
-            named = _first(call)
         repository = self._kinds.string(named) if named is not None else None
         if repository is None or not _REPOSITORY.fullmatch(repository) or self._is_folder(repository):
             return None
@@ -118,10 +114,3 @@ class Hub:
             return False
         revision = self._kinds.string(value)
         return revision is None or is_commit(revision)
-
-
-def _first(call: cst.Call) -> cst.BaseExpression | None:
-    """The first argument, if it is given by position."""
-    return (
-        call.args[0].value if call.args and call.args[0].keyword is None and not call.args[0].star else None
-    )

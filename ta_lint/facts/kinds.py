@@ -360,6 +360,13 @@ class Kinds:
             return None
         return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
 
+    def boolean(self, node: Node) -> bool | None:
+        """`True` or `False` behind an expression, literal or through names; None for anything else."""
+        literal = self.origin(node)
+        if isinstance(literal, cst.Name) and literal.value in ("True", "False"):
+            return literal.value == "True"
+        return None
+
     def string(self, node: Node) -> str | None:
         """The string behind an expression: a literal, or names that lead to one."""
         literal = self.origin(node)

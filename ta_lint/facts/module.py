@@ -13,8 +13,10 @@ from ta_lint.facts.activations import Activation, Activations
 from ta_lint.facts.api import Api
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.chains import Chains
+from ta_lint.facts.checkpoints import Checkpoints
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.clearing import Clearings
+from ta_lint.facts.collectives import Collectives
 from ta_lint.facts.containers import Containers
 from ta_lint.facts.edits import Fix
 from ta_lint.facts.evaluations import Evaluations
@@ -85,7 +87,7 @@ class Module:
 
     @cached_property
     def api(self) -> Api:
-        return Api(self.tree, self.names, self.kinds)
+        return Api(self.tree, self.names, self.kinds, self.fallbacks)
 
     @cached_property
     def renaming(self) -> Renaming:
@@ -119,9 +121,13 @@ class Module:
     def ranks(self) -> Ranks:
         return Ranks(self.tree, self.names, self.kinds, self.calls)
 
-    @property
+    @cached_property
+    def collectives(self) -> Collectives:
+        return Collectives(self.tree, self.names, self.kinds, self.calls, self.ranks)
+
+    @cached_property
     def fallbacks(self) -> Fallbacks:
-        return Fallbacks(self.tree)
+        return Fallbacks(self.tree, self.kinds)
 
     @cached_property
     def recording(self) -> Recording:
@@ -174,7 +180,7 @@ class Module:
 
     @cached_property
     def provenance(self) -> Provenance:
-        return Provenance(self.tree, self.names, self.kinds)
+        return Provenance(self.tree, self.names, self.kinds, self.hub)
 
     @cached_property
     def hub(self) -> Hub:
@@ -182,7 +188,11 @@ class Module:
 
     @cached_property
     def unpickling(self) -> Unpickling:
-        return Unpickling(self.tree, self.names, self.kinds, self.provenance, self._target_torch)
+        return Unpickling(self.tree, self.names, self.kinds, self.provenance, self.targets_before)
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.tree, self.names, self.kinds)
 
     @cached_property
     def wrappers(self) -> Wrappers:
@@ -269,10 +279,7 @@ class Module:
 
     def boolean(self, node: Node) -> bool | None:
         """`True` or `False` behind an expression, literal or through names; None for anything else."""
-        literal = self.kinds.origin(node)
-        if isinstance(literal, cst.Name) and literal.value in ("True", "False"):
-            return literal.value == "True"
-        return None
+        return self.kinds.boolean(node)
 
     def targets_before(self, major: int, minor: int) -> bool:
         """Whether the code must also run on a torch older than this release."""

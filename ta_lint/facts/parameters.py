@@ -95,11 +95,11 @@ class Parameters:
             if not isinstance(item, cst.DictElement):
                 return None
             if isinstance(item.key, cst.SimpleString) and item.key.evaluated_value == "weight_decay":
-                return self._number(item.value)
+                return self._kinds.number(item.value)
         called = (self._names.qualified(optimizer.call.func) or "").removeprefix("torch.optim.")
         given = argument(optimizer.call, "weight_decay", _DECAY_POSITION.get(called))
         if given is not None:
-            return self._number(given)
+            return self._kinds.number(given)
         return (
             None
             if spreads(optimizer.call) or called not in _DECAY_POSITION
@@ -109,10 +109,6 @@ class Parameters:
     def is_decoupled(self, optimizer: Optimizer) -> bool:
         """Whether the decay of an optimizer of torch is a shrinking of the weights, and no part of the gradient."""
         return self._names.qualified(optimizer.call.func) == "torch.optim.AdamW"
-
-    def _number(self, node: Node) -> float | None:
-        literal = self._kinds.origin(node)
-        return float(literal.evaluated_value) if isinstance(literal, (cst.Float, cst.Integer)) else None
 
     def sources(self, node: Node, depth: int = _DEPTH) -> list[Source] | None:
         """Whose parameters an expression stands for; None where a part of that is not certain."""

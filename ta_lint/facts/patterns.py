@@ -13,13 +13,12 @@ SOME_ARGUMENTS = rf"{_THRICE}*?"
 # name of its own.
 _OTHERS = ("json", "pickle", "yaml", "np", "numpy", "jit", "joblib", "toml", "OmegaConf")
 _CALL = r"\.load\b" + "".join(rf"(?<!{name}\.load)" for name in _OTHERS)
-_IMPORT = r"\bimport\b[^\n]*\bload\b|^\s*load\s*(?:,|\bas\b|\))"
+_IMPORT = (r"import\b[^\n]*\bload\b", r"\n[ \t]*load\s*(?:,|\bas\b|\))")
 
 # What a file holds that may unpickle what torch saved.
 UNPICKLES = (
-    "load|weights_only",
-    ("weights_only", r"load\b(?<!\wload)"),
-    ("weights_only", rf"{_CALL}|{_IMPORT}"),
+    r"\b(?:load|weights_only)\b",
+    (r"\bweights_only\b", _CALL, *_IMPORT),
 )
 
 # What a file holds that takes something from outside.

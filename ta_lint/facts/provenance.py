@@ -6,10 +6,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from ta_lint.facts.hub import is_commit
+from ta_lint.facts.hub import Hub
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
+from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, spreads
 
 _DEPTH = 12
 
@@ -33,8 +33,8 @@ _DESTINATIONS = {
     "wget.download": ("out", 1),
 }
 
-# Arguments of downloads that pin what may come.
-_PINS = ("revision", "commit_hash", "hash_prefix", "known_hash", "hash", "check_hash")
+# Arguments of downloads that hold what comes against a digest.
+_DIGESTS = ("hash_prefix", "known_hash", "hash", "check_hash")
 
 _TYPED = re.compile(
     r"builtins\.(raw_)?input|streamlit\.(sidebar\.)?(file_uploader|text_input)|getpass\.getpass|click\.prompt"
@@ -76,10 +76,11 @@ class Foreign:
 class Provenance:
     """Where expressions get their value from: through names bound once, paths, open files and responses."""
 
-    def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
+    def __init__(self, tree: Tree, names: Names, kinds: Kinds, hub: Hub) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
+        self._hub = hub
 
     def foreign(self, node: Node) -> Foreign | None:
         """Where a value, or the file that it names, comes from outside; None where not, or not certain.
@@ -147,7 +148,7 @@ class Provenance:
 
     def _downloaded(self, call: cst.Call) -> Foreign | None:
         what = f"what `{dotted(call.func)}` downloads"
-        return Foreign(call, what) if not _is_pinned(call, self._kinds) else None
+        return Foreign(call, what) if not self._is_pinned(call) else None
 
     def _of_param(self, param: cst.Param, depth: int) -> Foreign | None:
         function = self._tree.parent[self._tree.parent[param]]
@@ -199,19 +200,12 @@ class Provenance:
                 return True
         return False
 
-
-def _is_pinned(call: cst.Call, kinds: Kinds) -> bool:
-    """Whether a download says which contents it accepts, or may say so."""
-    if spreads(call):
-        return True
-    for keyword in _PINS:
-        given = argument(call, keyword)
-        if given is None:
-            continue
-        value = kinds.origin(given)
-        if isinstance(value, cst.Name) and value.value in ("None", "False"):
-            continue
-        revision = kinds.string(value)
-        if keyword != "revision" or revision is None or is_commit(revision):
+    def _is_pinned(self, call: cst.Call) -> bool:
+        """Whether a download says which contents it accepts, or may say so."""
+        if spreads(call) or self._hub.is_pinned(call, "revision", "commit_hash"):
             return True
-    return False
+        given = (argument(call, keyword) for keyword in _DIGESTS)
+        return any(
+            value is not None and not is_name(value, "None") and self._kinds.boolean(value) is not False
+            for value in given
+        )

@@ -9,7 +9,7 @@ import libcst as cst
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import BLOCKS, FUNCTIONS, Node, Tree, dotted
+from ta_lint.facts.tree import BLOCKS, FUNCTIONS, Node, Tree, argument, dotted, literal_key, literal_text
 
 _CALLERS_DEEP = 2
 
@@ -35,7 +35,7 @@ _ONLY_MAIN = re.compile(
     r"(run|only)_on_(main|master|rank_?(zero|0))(_process)?)"
 )
 _IS_DISTRIBUTED = re.compile(
-    r"distribut|is_initialized|is_available|world_size|ddp|n_?gpu|num_gpu|nprocs|_dist\b|dist_"
+    r"distribut|is_initialized|is_available|world_size|ddp|n_?gpu|num_gpu|multi_?gpu|nprocs|_dist\b|dist_"
 )
 
 
@@ -116,20 +116,21 @@ class Ranks:
 
     def _of_test(self, test: Node, *, truth: bool) -> Iterator[Guard]:
         for main in (True, False):
-            if self.implies(test, truth=truth, main=main):
+            if self._implies(test, truth=truth, main=main):
                 yield Guard(test, main)
 
-    def implies(self, test: Node, *, truth: bool, main: bool) -> bool:
+    def _implies(self, test: Node, *, truth: bool, main: bool) -> bool:
         """Whether a test that comes out so says that this is the main process of a distributed run, or is not."""
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self.implies(test.expression, truth=not truth, main=main)
+            return self._implies(test.expression, truth=not truth, main=main)
         if isinstance(test, cst.BooleanOperation):
             parts = [test.left, test.right]
-            implied = [self.implies(part, truth=truth, main=main) for part in parts]
+            implied = [self._implies(part, truth=truth, main=main) for part in parts]
             if isinstance(test.operator, cst.And) is truth:  # all parts come out so
                 return any(implied)
             return any(implied) and all(
-                yes or self._asks_if_distributed(part) for yes, part in zip(implied, parts, strict=True)
+                yes or self.asks_if_distributed(part) or self._compares_rank(part)
+                for yes, part in zip(implied, parts, strict=True)
             )
         says_main = self._says_main(test)
         return says_main is not None and (says_main is truth) is main
@@ -138,7 +139,7 @@ class Ranks:
         """True for what holds on one rank alone, False for what holds on all others, None for another question."""
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             return self._compared(test.left, test.comparisons[0])
-        if self.is_rank(test):  # as a condition: any but the first
+        if self._is_rank(test):  # as a condition: any but the first
             return False
         name = dotted(test.func if isinstance(test, cst.Call) else test)
         if name is not None and _MAIN.fullmatch(name.rpartition(".")[2]):
@@ -149,13 +150,15 @@ class Ranks:
     def _compared(self, left: Node, compared: cst.ComparisonTarget) -> bool | None:
         if isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Modulo):
             left = left.left  # rank % gpus_per_node == 0: one on each machine
-        if not self.is_rank(left):
+        if not self._is_rank(left):
             return None
         operator, right = compared.operator, compared.comparator
         if isinstance(operator, (cst.In, cst.NotIn)):
             numbers = {self._kinds.number(item) for item in self._kinds.elements(right)}
             return isinstance(operator, cst.In) if 0 in numbers and numbers <= {-1, 0} else None
-        number = self._kinds.number(right)
+        number = (
+            0 if self._kinds.string(right) == "0" else self._kinds.number(right)
+        )  # os.environ holds texts
         if number is None or number < 0:  # -1: nothing is distributed
             return None
         if isinstance(operator, (cst.Equal, cst.NotEqual)):
@@ -167,33 +170,31 @@ class Ranks:
             return True
         return False if isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual)) else None
 
-    def is_rank(self, node: Node) -> bool:
+    def _is_rank(self, node: Node) -> bool:
         """Whether an expression is the number of this process: `rank`, `dist.get_rank()`, `os.environ["RANK"]`."""
         if isinstance(node, cst.Call):
             if self._names.qualified(node.func) == "builtins.int" and len(node.args) == 1:
-                return self.is_rank(node.args[0].value)
+                return self._is_rank(node.args[0].value)
             name = (dotted(node.func) or "").rpartition(".")[2]
             if _RANK_FUNCTION.fullmatch(name):
                 return not node.args  # of a group it is another number
-            return self._names.qualified(node.func) in ("os.environ.get", "os.getenv") and self._is_variable(
-                node.args
-            )
+            asks = self._names.qualified(node.func) in ("os.environ.get", "os.getenv")
+            return asks and _is_rank_variable(literal_text(argument(node, "key", 0)))
         if isinstance(node, cst.Subscript):
-            return self._names.qualified(node.value) == "os.environ" and self._is_variable(node.slice)
+            return self._names.qualified(node.value) == "os.environ" and _is_rank_variable(literal_key(node))
         name = (dotted(node) or "").rpartition(".")[2]
         return _RANK.fullmatch(name) is not None
 
-    def _is_variable(self, given: Node | object) -> bool:
-        """Whether the first of the arguments, or the key, is the name of an environment variable with the rank."""
-        first = next(iter(given), None) if isinstance(given, (list, tuple)) else None
-        if isinstance(first, cst.SubscriptElement):
-            first = first.slice
-        value = first.value if isinstance(first, (cst.Arg, cst.Index)) else None
-        text = value.evaluated_value if isinstance(value, cst.SimpleString) else None
-        return isinstance(text, str) and _RANK_VARIABLE.fullmatch(text) is not None
-
-    def _asks_if_distributed(self, test: Node) -> bool:
-        if isinstance(test, cst.Comparison) and self.is_rank(test.left):  # -1 where it is not
-            return True
+    def asks_if_distributed(self, test: Node) -> bool:
+        """Whether a condition asks whether this run has several ranks at all."""
         names = self._tree.within(test, cst.Name)
         return any(_IS_DISTRIBUTED.search(name.value.lower()) for name in names)
+
+    def _compares_rank(self, test: Node) -> bool:
+        """`rank == -1`, which asks the same: a rank below 0 says that nothing is distributed."""
+        return isinstance(test, cst.Comparison) and self._is_rank(test.left)
+
+
+def _is_rank_variable(name: str | None) -> bool:
+    """Whether an environment variable holds the rank."""
+    return name is not None and _RANK_VARIABLE.fullmatch(name) is not None

@@ -26,11 +26,12 @@ Spelled = Callable[[str, Node], tuple[str, tuple[str, ...]] | None]
 
 
 class _Move(NamedTuple):
-    """An import that names something else: from where, what, and the edits of the places that use it."""
+    """An import that names something else: from where, what, the edits of the places that use it, and if these are equal."""
 
     module: str
     name: str
     edits: list[Edit]
+    equal: bool
 
 
 class Renaming:
@@ -45,6 +46,8 @@ class Renaming:
     def fix(self, use: Use) -> Fix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
         row = use.row
+        if self._is_named_elsewhere(row):
+            return None
         if isinstance(use.node, cst.ImportFrom):
             return self._of_import(use.node, tuple(_aliases(use.node)), row)
         if isinstance(use.node, cst.ImportAlias):
@@ -68,29 +71,53 @@ class Renaming:
             return None
         code, imports = spelling
         above = self._tree.parent[name]
+        equal = row.equal
         if isinstance(above, cst.Call) and above.func is name:
             edits = self._of_call(above, code, rewrite)
+            equal = equal and self._is_equal(above, rewrite)
         elif isinstance(above, cst.Decorator) and rewrite.decorates:
             edits = [replace(name, f"{code}({rewrite.last})")]
         elif rewrite.renames_only or rewrite.suffix:
             edits = [replace(name, code + rewrite.suffix)]
         else:
             edits = None
-        return _fix(row, edits, imports)
+        return _fix(row, edits, imports, equal)
 
     def _of_method_call(self, call: cst.Call, row: Row, rewrite: Rewrite) -> Fix | None:
         """Another method of the same object, or a function of it where the call gives nothing else."""
         assert isinstance(call.func, cst.Attribute)
         method = row.new.removeprefix("torch.Tensor.")
         if method != row.new:
-            return _fix(row, [replace(call.func.attr, method)], ())
+            return _fix(row, [replace(call.func.attr, method)], (), row.equal)
         spelling = self._spelling(row.new, call)
         if spelling is None or call.args:
             return None
         receiver = call.func.value
         opening = Replacement(Anchor(call, Side.START), Anchor(receiver, Side.START), f"{spelling[0]}(")
         closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), ")")
-        return _fix(row, [opening, closing], spelling[1])
+        return _fix(row, [opening, closing], spelling[1], row.equal)
+
+    def _is_named_elsewhere(self, row: Row) -> bool:
+        """Whether the file knows a symbol in a way that no fix follows: by a string, as in a patch, or to compare with."""
+        if any(string.evaluated_value == row.symbol for string in self._tree.all(cst.SimpleString)):
+            return True
+        return row.kind == "call" and any(
+            attribute.attr.value == row.last
+            and row.symbol in (self._names.written(attribute), self._names.qualified(attribute))
+            and self._is_compared(attribute)
+            for attribute in self._tree.all(cst.Attribute)
+        )
+
+    def _is_compared(self, node: Node) -> bool:
+        """Whether a class stands in a comparison or a call of `isinstance`, alone or as one of several."""
+        above = self._tree.parent[node]
+        while isinstance(
+            above, (cst.Arg, cst.Element, cst.Tuple, cst.List, cst.BinaryOperation, cst.ComparisonTarget)
+        ):
+            above = self._tree.parent[above]
+        if isinstance(above, cst.Call):
+            return self._names.qualified(above.func) in ("builtins.isinstance", "builtins.issubclass")
+        return isinstance(above, cst.Comparison)
 
     def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
         """A call of the old function as one of the new, by the name `code`."""
@@ -99,8 +126,10 @@ class Renaming:
         if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args):
             return None
         parameters = _parameters(call, rewrite)
-        if parameters is None or not self._are_as_said(
-            dict(zip(parameters, call.args, strict=True)), rewrite
+        if (
+            parameters is None
+            or len(call.args) < rewrite.least
+            or not self._are_as_said(dict(zip(parameters, call.args, strict=True)), rewrite)
         ):
             return None
         kept = [
@@ -140,6 +169,17 @@ class Renaming:
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
         return numbers and all(
             name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
+        )
+
+    def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
+        """Whether a call gives what makes the new one compute the same; of a row that says that it then does."""
+        parameters = _parameters(call, rewrite)
+        if not rewrite.equal_with or parameters is None:
+            return not rewrite.equal_with
+        code = self._tree.root.code_for_node
+        return any(
+            name in rewrite.equal_with and rewrite.equal_with[name] in ("", code(arg.value))
+            for name, arg in zip(parameters, call.args, strict=True)
         )
 
     def _is_number(self, node: Node) -> bool:
@@ -183,7 +223,7 @@ class Renaming:
                 if move is not None:
                     named = replace(alias.name, move.name)
                     edits += [*([named] if alias.name.value != move.name else []), *move.edits]
-            return _fix(row, edits, ())
+            return _fix(row, edits, (), all(move is not None and move.equal for move in moves.values()))
         if (
             len(wanted) > 1
             or len(moves) == 1
@@ -195,7 +235,7 @@ class Renaming:
             return None
         asname = self._tree.root.code_for_node(wanted[0].asname) if wanted[0].asname is not None else ""
         code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
-        return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,))
+        return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
         """What an import of a symbol becomes, if every use of it in the file can follow."""
@@ -205,14 +245,18 @@ class Renaming:
             row = rows().get(package)
             if row is None or old not in row.names:
                 return None
-            return _Move(row.new, old, [])
+            return _Move(row.new, old, [], row.equal)
         module, _, new = row.new.rpartition(".")
         local = alias.asname.name if alias.asname is not None else alias.name
         if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
             return None
         code = new if alias.asname is None else local.value
         edits = self._of_mentions(local, code, row.fix)
-        return _Move(module, new, edits) if edits is not None else None
+        if edits is None:
+            return None
+        calls = (self._tree.parent[mention] for mention in self._names.mentions(local))
+        equal = all(self._is_equal(call, row.fix) for call in calls if isinstance(call, cst.Call))
+        return _Move(module, new, edits, row.equal and equal)
 
     def _of_mentions(self, local: cst.Name, code: str, rewrite: Rewrite) -> list[Edit] | None:
         """The edits of all that uses an imported name; None where one of them cannot follow."""
@@ -271,8 +315,8 @@ def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
     return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
 
 
-def _fix(row: Row, edits: list[Edit] | None, imports: tuple[str, ...]) -> Fix | None:
+def _fix(row: Row, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool) -> Fix | None:
     """A rewriting is safe where the new code computes the very same thing."""
     if edits is None:
         return None
-    return Fix(f"use {row.said}", tuple(edits), imports, unsafe=not row.equal)
+    return Fix(f"use {row.said}", tuple(edits), imports, unsafe=not equal)

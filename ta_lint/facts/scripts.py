@@ -4,6 +4,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.loaders import Loaders
 from ta_lint.facts.loops import Loop, Loops, TrainingLoop
@@ -47,9 +48,12 @@ class Scripts:
     def own_entry(self) -> Loop | None:
         """The `entry` of a script that does all by itself.
 
-        None too where a framework may do some of it unseen, and where the loop is a method of a model that comes with
-        its own training, as libraries have them: what runs here is a demonstration.
+        None too where a framework may do some of it unseen, where no model is asked for its parameters (an image is
+        optimized), and where the loop is a method of a model that comes with its own training, as libraries have them:
+        what runs here is a demonstration.
         """
+        if not any((called_name(call) or "").endswith("parameters") for call in self._tree.all(cst.Call)):
+            return None
         is_method = self.training and any(
             self._tree.contains(klass, self.training[0].region) for klass in self._classes.modules()
         )

@@ -265,6 +265,18 @@ def is_name(node: Node | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
+def literal_text(node: Node | None) -> str | None:
+    """The text of a string literal; None for anything else, bytes among it."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None
+
+
+def literal_key(node: Node | None) -> str | None:
+    """`x` for `d["x"]`, None for anything else."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    return literal_text(index.value) if isinstance(index, cst.Index) else None
+
+
 def attribute_of_self(node: Node | None) -> str | None:
     """`x` for `self.x`, None for anything else."""
     return node.attr.value if isinstance(node, cst.Attribute) and is_name(node.value, "self") else None

@@ -1,6 +1,7 @@
 """Calls that read files of torch by unpickling them, which runs whatever code they hold."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,7 +54,7 @@ class Unpickled:
 
 
 class Unpickling:
-    """The calls of a file that unpickle what torch saved."""
+    """The calls of a file that unpickle what torch saved. `targets_before` says which releases the code must run on."""
 
     def __init__(
         self,
@@ -61,13 +62,13 @@ class Unpickling:
         names: Names,
         kinds: Kinds,
         provenance: Provenance,
-        target_torch: tuple[int, int] | None,
+        targets_before: Callable[[int, int], bool],
     ) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
         self._provenance = provenance
-        self._target = target_torch
+        self._targets_before = targets_before
 
     @cached_property
     def calls(self) -> list[Unpickled]:
@@ -94,7 +95,7 @@ class Unpickling:
             return self._by_torch(call)
         place = self._place(call, name, called)
         weights_only = argument(call, "weights_only") if place is not None else None
-        if place is None or weights_only is None or not self._is_false(weights_only):
+        if place is None or weights_only is None or self._kinds.boolean(weights_only) is not False:
             return None
         why = f"`{name}` with `weights_only=False` runs whatever code the file holds"
         source = argument(call, *place)
@@ -130,7 +131,7 @@ class Unpickling:
         if weights_only is not None:
             return (
                 "`weights_only=False` runs whatever code the file holds"
-                if self._is_false(weights_only)
+                if self._kinds.boolean(weights_only) is False
                 else None
             )
         if pickle_module is not None:  # it turns the default of weights_only back to False
@@ -143,12 +144,6 @@ class Unpickling:
         if self._targets_before(2, 6):
             return "`torch.load` without `weights_only` runs whatever code the file holds, before torch 2.6"
         return None
-
-    def _is_false(self, node: Node) -> bool:
-        return is_name(self._kinds.origin(node), "False")
-
-    def _targets_before(self, major: int, minor: int) -> bool:
-        return self._target is not None and self._target < (major, minor)
 
     def _was_just_saved(self, read: Unpickled) -> bool:
         """Whether the same function has just written what it reads, which is no threat."""

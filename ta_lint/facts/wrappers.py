@@ -78,7 +78,8 @@ class Wrappers:
     def around(self, node: Node, depth: int = _DEPTH) -> Wrapping | None:
         """The call that returned the wrapped model which an expression is, always or in one branch of the code.
 
-        In another function than that call it may run before it. None where the model may have been taken out of its wrapper again, and where that is not in sight.
+        In another function than that call it may run before it. None where the model may have been taken out of its
+        wrapper again, and where that is not in sight.
         """
         if depth == 0:
             return None

@@ -1,0 +1,17 @@
+"""The facts about a piece of code, for tests that ask them without a rule."""
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+from ta_lint.engine import parse
+from ta_lint.facts import Module
+
+
+def module_of(text: str) -> Module:
+    source = Source("example.py", text)
+    return Module(source, parse(source))
+
+
+def call_in(module: Module, code: str) -> cst.Call:
+    """The first call that is written like this."""
+    return next(call for call in module.tree.all(cst.Call) if module.code(call) == code)
