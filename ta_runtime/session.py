@@ -457,7 +457,7 @@ def peak_memory(machine: Machine) -> float | None:
 
     Read from the allocator's own counters: the device is not asked.
     """
-    if machine.capability is None:
+    if machine.capability is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     total: int = torch.cuda.get_device_properties().total_memory
     return torch.cuda.max_memory_allocated() / total

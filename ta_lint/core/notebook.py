@@ -5,13 +5,9 @@ line, by Python that does nothing and says in a comment what stood there. On the
 written; every other byte of the file stays.
 """
 
-import ast
-import io
 import json
 import re
 import sys
-import tokenize
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -19,41 +15,17 @@ from functools import cached_property
 from typing import Any
 
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
+from ta_lint.core.ipython import as_python, leaves_no_names, refusal
 from ta_lint.core.source import Source, Unreadable, refused
 
 _BOM = "\ufeff"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # to a notebook nothing else ends a line
 
-# Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
-_PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")
-
-# Magics after which no cell can leave a name behind that a later one knows.
-_NAMELESS_MAGICS = re.compile(
-    r"%%(?:bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|shell|svg|writefile)\b"
-    r"(?!.*--(?:out|err|proc)\b)",
-    re.IGNORECASE,
-)
-
-# On Databricks, one percent sign makes the whole cell another language.
-_DATABRICKS = re.compile(r"%(?:fs|md|md-sandbox|r|scala|sh|sql)\b(?P<more>.*)")
-
 # The kernels whose name is all that some notebooks say.
 _OTHER_KERNELS = re.compile(r"(ir|julia|scala|spylon)\b", re.IGNORECASE)
 _PYTHON = ("python", "ipython", "python3", "pyspark")
 
-# What IPython takes for a magic without its percent sign, in a cell of one line.
-_AUTOMAGIC = re.compile(
-    r"(?:cat|cd|conda|cp|env|less|ll|load|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|reload_ext|rm|rmdir|run"
-    r"|time|timeit|uv|who|whos)[ \t].*"
-)
-
-# `%matplotlib`, `!pip`, `?help`, `help?`, and the marks of automatic calls; `files = !ls`.
-_MAGIC = re.compile(r"(?P<indent>\s*)(?:[%!?/,;].*|%{0,2}[^\W\d][\w.*\[\]'\"]*\?{1,2}\s*)")
-_ASSIGNED_MAGIC = re.compile(r"(?P<indent>\s*)(?P<target>[^\W\d][\w., \[\]'\"]*?)\s*=\s*[%!].*")
-
 _JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]', re.DOTALL)
-_PROMPT = re.compile(r">>> |In \[\d+\]: ")
-_CLOSING = re.compile(r"[\"')\]}]")
 _ESCAPED_LINE = re.compile(r"(?:[^\\]|\\[^n])*?(?:\\n|$)", re.DOTALL)
 
 _Span = tuple[int, int]
@@ -230,15 +202,15 @@ def read_notebook(name: str, data: bytes) -> Source:
     line = 1
     has_unread = False
     for number, source, is_python in sources:
-        text = _as_python(source, mark) if is_python else None
+        text = as_python(source, mark) if is_python else None
         if text is None:
-            has_unread = has_unread or _NAMELESS_MAGICS.match(source.lstrip()) is None
+            has_unread = has_unread or not leaves_no_names(source)
             continue
         cells.append(_CodeCell(number, source, line))
         texts.append(text + "\n")
         line += text.count("\n") + 1 + separator.count("\n")
     notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark, has_unread)
-    if not _is_of_newer_python(content) and _refusal(notebook.text) is not None:
+    if not _is_of_newer_python(content) and refusal(notebook.text) is not None:
         notebook = _without_broken_cells(notebook, texts)
     return Source(name, notebook.text, notebook)
 
@@ -248,7 +220,7 @@ def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
     kept: list[str] = []
     refusals: list[Unreadable] = []
     for cell, text in zip(notebook.cells, texts, strict=True):
-        error = _refusal(text)
+        error = refusal(text)
         if error is None:
             kept.append(text)
             continue
@@ -322,83 +294,6 @@ def _unused(word: str, text: str) -> str:
     while word in text:
         word += "_"
     return word
-
-
-def _as_python(source: str, mark: str) -> str | None:
-    """A cell in Python, line for line; None where a magic makes it something else."""
-    lines = source.split("\n")
-    filled = [line for line in lines if line.strip()]
-    code = [line for line in filled if not line.lstrip().startswith("#")]  # Colab: a title above the magic
-    if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # which IPython takes off
-        return None
-    body_is_python = code and _PYTHON_MAGICS.match(code[0]) and not (code[1:] and code[1][0].isspace())
-    if code and code[0].startswith("%%") and not body_is_python:
-        return None
-    if code and _is_of_databricks(code):
-        return None
-    if len(filled) == 1 and _AUTOMAGIC.fullmatch(filled[0]) and _refusal(source) is not None:
-        return "\n".join(f"pass{mark}{line}" if line.strip() else line for line in lines)
-    if not any(map(_magic, lines)) or _refusal(source) is None:
-        return source
-    done: list[str] = []
-    begin = seen = 0  # lines done: before the statement that is being read, and when it was last looked at
-    is_open = False
-    indent: str | None = None  # of a magic that goes on in the next line
-    for line in lines:
-        magic = _magic(line) if indent is None and not "".join(done[-1:]).endswith("\\") else None
-        if magic is not None:
-            if not is_open or any(map(_CLOSING.search, done[seen:])):
-                is_open = _is_open(done[begin:])
-            seen = len(done)
-            begin = begin if is_open else seen
-            magic = None if is_open else magic
-            indent = magic["indent"] if magic is not None else None
-        if indent is None:
-            done.append(line)
-            continue
-        target = magic.groupdict().get("target") if magic is not None else None
-        statement = f"{target} = get_ipython()" if target is not None else "pass"
-        done.append(f"{indent}{statement}{mark}{line}")
-        if not line.rstrip("\r").endswith("\\"):
-            indent = None
-    return "\n".join(done)
-
-
-def _magic(line: str) -> re.Match[str] | None:
-    return _MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line)
-
-
-def _is_of_databricks(code: list[str]) -> bool:
-    """Whether the magic above the lines of a cell makes them another language."""
-    found = _DATABRICKS.fullmatch(code[0].rstrip())
-    if found is None or not code[1:]:
-        return False
-    return not found["more"] or _refusal("\n".join(code[1:])) is not None
-
-
-def _refusal(text: str) -> SyntaxError | None:
-    """Why Python cannot parse a text; None also where it is too much for the parser, which the engine says."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(text)
-    except SyntaxError as error:
-        return error
-    except (ValueError, RecursionError, MemoryError):
-        return None
-    return None
-
-
-def _is_open(lines: list[str]) -> bool:
-    """Whether a bracket or a string goes on after these lines."""
-    text = "\n".join(map(str.lstrip, lines))  # indentation opens nothing, and may fit nothing
-    try:
-        for _ in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
-            pass
-    except tokenize.TokenError:
-        return True
-    except SyntaxError:
-        return False
-    return False
 
 
 def _source_strings(text: str) -> Iterator[tuple[int, _Span, bool]]:

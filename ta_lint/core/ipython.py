@@ -1,0 +1,121 @@
+"""What IPython makes of a cell of a notebook: the Python in it, line for line, and where it is none.
+
+IPython's own transformer is heavy and does not keep lines; tests compare with it.
+"""
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+
+# Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
+_PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")
+
+# Magics after which no cell can leave a name behind that a later one knows.
+_NAMELESS_MAGICS = re.compile(
+    r"%%(?:bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|shell|svg|writefile)\b"
+    r"(?!.*--(?:out|err|proc)\b)",
+    re.IGNORECASE,
+)
+
+# On Databricks, one percent sign makes the whole cell another language.
+_DATABRICKS = re.compile(r"%(?:fs|md|md-sandbox|r|scala|sh|sql)\b(?P<more>.*)")
+
+# What IPython takes for a magic without its percent sign, in a cell of one line.
+_AUTOMAGIC = re.compile(
+    r"(?:cat|cd|conda|cp|env|less|ll|load|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|reload_ext|rm|rmdir|run"
+    r"|time|timeit|uv|who|whos)[ \t].*"
+)
+
+# `%matplotlib`, `!pip`, `?help`, `help?`, and the marks of automatic calls; `files = !ls`.
+_MAGIC = re.compile(r"(?P<indent>\s*)(?:[%!?/,;].*|%{0,2}[^\W\d][\w.*\[\]'\"]*\?{1,2}\s*)")
+_ASSIGNED_MAGIC = re.compile(r"(?P<indent>\s*)(?P<target>[^\W\d][\w., \[\]'\"]*?)\s*=\s*[%!].*")
+
+_PROMPT = re.compile(r">>> |In \[\d+\]: ")  # of a session that was pasted
+_CLOSING = re.compile(r"[\"')\]}]")
+
+
+def as_python(source: str, mark: str) -> str | None:
+    """A cell in Python, line for line; None where a magic makes it something else.
+
+    `mark` is what stands, in a comment, before a line that IPython alone understands.
+    """
+    lines = source.split("\n")
+    filled = [line for line in lines if line.strip()]
+    code = [line for line in filled if not line.lstrip().startswith("#")]  # Colab: a title above the magic
+    if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # which IPython takes off
+        return None
+    body_is_python = code and _PYTHON_MAGICS.match(code[0]) and not (code[1:] and code[1][0].isspace())
+    if code and code[0].startswith("%%") and not body_is_python:
+        return None
+    if code and _is_of_databricks(code):
+        return None
+    if len(filled) == 1 and _AUTOMAGIC.fullmatch(filled[0]) and refusal(source) is not None:
+        return "\n".join(f"pass{mark}{line}" if line.strip() else line for line in lines)
+    if not any(map(_magic, lines)) or refusal(source) is None:
+        return source
+    done: list[str] = []
+    begin = seen = 0  # lines done: before the statement that is being read, and when it was last looked at
+    is_open = False
+    indent: str | None = None  # of a magic that goes on in the next line
+    for line in lines:
+        magic = _magic(line) if indent is None and not "".join(done[-1:]).endswith("\\") else None
+        if magic is not None:
+            if not is_open or any(map(_CLOSING.search, done[seen:])):
+                is_open = _is_open(done[begin:])
+            seen = len(done)
+            begin = begin if is_open else seen
+            magic = None if is_open else magic
+            indent = magic["indent"] if magic is not None else None
+        if indent is None:
+            done.append(line)
+            continue
+        target = magic.groupdict().get("target") if magic is not None else None
+        statement = f"{target} = get_ipython()" if target is not None else "pass"
+        done.append(f"{indent}{statement}{mark}{line}")
+        if not line.rstrip("\r").endswith("\\"):
+            indent = None
+    return "\n".join(done)
+
+
+def leaves_no_names(source: str) -> bool:
+    """Whether a cell that is not read surely defines nothing for the others."""
+    return _NAMELESS_MAGICS.match(source.lstrip()) is not None
+
+
+def _magic(line: str) -> re.Match[str] | None:
+    return _MAGIC.fullmatch(line) or _ASSIGNED_MAGIC.fullmatch(line)
+
+
+def _is_of_databricks(code: list[str]) -> bool:
+    """Whether the magic above the lines of a cell makes them another language."""
+    found = _DATABRICKS.fullmatch(code[0].rstrip())
+    if found is None or not code[1:]:
+        return False
+    return not found["more"] or refusal("\n".join(code[1:])) is not None
+
+
+def refusal(text: str) -> SyntaxError | None:
+    """Why Python cannot parse a text; None also where it is too much for the parser, which the engine says."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+def _is_open(lines: list[str]) -> bool:
+    """Whether a bracket or a string goes on after these lines."""
+    text = "\n".join(map(str.lstrip, lines))  # indentation opens nothing, and may fit nothing
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
+            pass
+    except tokenize.TokenError:
+        return True
+    except SyntaxError:
+        return False
+    return False
