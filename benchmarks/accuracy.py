@@ -154,7 +154,8 @@ def _recall(mutation: dict[str, Any]) -> Iterator[str]:
     yield "## Broken loops"
     yield ""
     yield "Each mutation makes one bug, by what users write and not by what the checks look for. A mutant counts as found if"
-    yield "its rule reports something that it does not report in the file as it is."
+    yield "its rule reports something that it does not report in the file as it is. Loops in tests are not broken: several"
+    yield "rules leave tests alone, as a seed that is set again and again is right there."
     yield ""
     rows: list[tuple[str, ...]] = [("rule", "loops", "mutants", "found", "recall")]
     tallies: dict[str, dict[str, Any]] = mutation["rules"]

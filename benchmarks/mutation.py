@@ -29,6 +29,7 @@ from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, Unreadable, decode
 from ta_lint.engine import File, lint, parse
 from ta_lint.facts import Clearing, Kind, Module, TrainingLoop
+from ta_lint.facts.module import is_test
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "mutation.json"
@@ -111,7 +112,7 @@ def run(folders: dict[str, Path], rules: list[str], jobs: int) -> dict[str, Outc
         (folder, path, tuple(rules))
         for folder in folders.values()
         for path in sources(folder)
-        if _may_train(path)
+        if _may_train(path) and not is_test(path.relative_to(folder).as_posix())
     ]
     outcomes = {folder.name: Outcome() for folder in folders.values()}
     with ProcessPoolExecutor(jobs) as executor:

@@ -306,11 +306,15 @@ class Module:
 
     @cached_property
     def is_test(self) -> bool:
-        """A test file by pytest's own naming, or by its folder."""
-        path = PurePosixPath(self.source.path)
-        return (
-            path.name.startswith("test_")
-            or path.stem.endswith("_test")
-            or path.name == "conftest.py"
-            or "tests" in path.parts[:-1]
-        )
+        return is_test(self.source.path)
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is that of a test: by pytest's own naming, or by its folder."""
+    name = PurePosixPath(path)
+    return (
+        name.name.startswith("test_")
+        or name.stem.endswith("_test")
+        or name.name == "conftest.py"
+        or "tests" in name.parts[:-1]
+    )
