@@ -16,7 +16,7 @@ class SAM(torch.optim.Optimizer):
         norms = [
             p.grad.norm(p=2) for group in self.param_groups for p in group["params"] if p.grad is not None
         ]
-        grad_norm = torch.norm(torch.stack(norms), p=2)
+        grad_norm = torch.norm(torch.stack(norms), p=2)  # noqa: TA901 - as the reference code has it
         for group in self.param_groups:
             scale = group["rho"] / (grad_norm + 1e-12)
             for p in group["params"]:
