@@ -352,7 +352,7 @@ def rendered(
 def documented() -> dict[str, list[int]]:
     """The figures of the table in `docs/from-torchfix.md`, by id of TorchFix: first what both find, then what only it does."""
     [made] = _MADE.findall(DOCUMENT.read_text(encoding="utf-8"))
-    rows = re.findall(r"^\| (TOR\d{3}) \|[^|]*\|(.*)\|$", made, re.MULTILINE)
+    rows = re.findall(r"^\| (TOR\d{3}) +\|[^|]*\|(.*)\|$", made, re.MULTILINE)
     return {code: [int(cell) for cell in cells.split("|") if cell.strip()] for code, cells in rows}
 
 

@@ -297,10 +297,17 @@ def test_ctrl_c_ends_the_run_without_a_traceback_or_a_report(tmp_path: Path) -> 
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a shell's background job ignores it
     )
-    time.sleep(2)
-    os.killpg(started.pid, signal.SIGINT)
-    out, err = started.communicate(timeout=30)
+    try:
+        time.sleep(2)
+        os.killpg(started.pid, signal.SIGINT)
+        out, err = started.communicate(timeout=30)
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
     assert started.returncode == 130
     assert err == "ta-lint: interrupted, nothing was written\n"
     assert out == ""

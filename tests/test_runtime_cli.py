@@ -307,7 +307,14 @@ def test_ctrl_c_ends_the_run_with_its_report(project: Path) -> None:
     (project / "train.py").write_text(ADAM + "import time\nprint('now', flush=True)\ntime.sleep(60)\n")
     command = [sys.executable, "-m", "ta_runtime", "run", "--output", "ta.json", "train.py"]
     with subprocess.Popen(
-        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a shell's background job ignores it
     ) as process:
         timer = threading.Timer(60, process.kill)
         timer.start()
