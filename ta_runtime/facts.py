@@ -80,6 +80,17 @@ class Machine:
         """Volta (7.0) and later have them: NVIDIA, CUDA C++ Programming Guide, compute capabilities."""
         return self.accelerator == "cuda" and self.capability is not None and self.capability >= (7, 0)
 
+    @property
+    def peak_memory(self) -> float | None:
+        """The largest share of the device's memory that tensors have taken so far in the run; None where it is not known.
+
+        Read when asked, from the allocator's own counters: the device is not waited for.
+        """
+        if self.capability is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            return None
+        total: int = torch.cuda.get_device_properties().total_memory
+        return torch.cuda.max_memory_allocated() / total
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -449,8 +460,6 @@ class Step:
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
     history: History = field(default_factory=History)
-    memory: float | None = None
-    """The largest share of the device's memory that tensors have taken so far in the run, where that is known."""
 
     @property
     def training_forwards(self) -> list[Forward]:

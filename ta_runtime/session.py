@@ -311,7 +311,6 @@ class Session:
         step = window.step
         if step is not None:
             step.machine = self.machine
-            step.memory = peak_memory(self.machine)
             step.gradients = window.gradients
             if window.gradients:
                 step.place = window.gradients[0].place
@@ -450,17 +449,6 @@ def machine() -> Machine:
         return Machine(None)
     in_use = accelerator.type == "cuda" and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return Machine(accelerator.type, torch.cuda.get_device_capability() if in_use else None)
-
-
-def peak_memory(machine: Machine) -> float | None:
-    """The largest share of the device's memory that tensors have taken so far; None where it is not known.
-
-    Read from the allocator's own counters: the device is not asked.
-    """
-    if machine.capability is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return None
-    total: int = torch.cuda.get_device_properties().total_memory
-    return torch.cuda.max_memory_allocated() / total
 
 
 def script() -> str:

@@ -297,46 +297,50 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
 # -- TA212 ----------------------------------------------------------------------------------------------------
 
 
-def full_step(*inputs: Value, memory: float | None = 0.9, backwards: int = 1) -> Step:
+def small_step(*inputs: Value, backwards: int = 1) -> Step:
     model = nn.Linear(4, 1)
     optimizer = Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), LINE, Names())
     gradients = Gradients(0, optimizer, LINE, [], [], True, History(), backwards=backwards)
     taken = step(*(forward(model, [given]) for given in inputs))
-    taken.gradients, taken.memory = [gradients], memory
+    taken.gradients = [gradients]
     return taken
 
 
 @pytest.mark.parametrize("given", [value((2, 3, 8, 8)), value((4, 10)), value((1,), torch.int64)])
-def test_few_samples_that_fill_the_memory_are_reported_at_the_step(given: Value) -> None:
-    [found] = ta212.check_step(full_step(given))
+def test_few_samples_that_fill_the_memory_are_reported_at_the_step(
+    given: Value, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Machine, "peak_memory", 0.9)
+    [found] = ta212.check_step(small_step(given))
     assert found.place == LINE
     assert found.evidence["memory share"] == 0.9
+
+
+@pytest.mark.parametrize("share", [0.5, None])
+def test_few_samples_where_there_is_room_are_a_choice(
+    share: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Machine, "peak_memory", share)
+    assert list(ta212.check_step(small_step(value((2, 3, 8, 8))))) == []
 
 
 @pytest.mark.parametrize(
     "taken",
     [
-        full_step(value((2, 3, 8, 8)), memory=0.5),
-        full_step(value((2, 3, 8, 8)), memory=None),
-        full_step(value((5, 3, 8, 8))),
-        full_step(value((1, 512), torch.int64)),
-        full_step(value((1, 512, 64))),
-        full_step(value((2, 8)), backwards=4),
-        full_step(value((2, 8)), value((2, 8))),
-        full_step(value(())),
-        full_step(),
+        small_step(value((5, 3, 8, 8))),
+        small_step(value((1, 512), torch.int64)),
+        small_step(value((1, 512, 64))),
+        small_step(value((2, 8)), backwards=4),
+        small_step(value((2, 8)), value((2, 8))),
+        small_step(value(())),
+        small_step(),
     ],
-    ids=[
-        "room",
-        "unknown",
-        "five images",
-        "tokens",
-        "features",
-        "accumulated",
-        "two passes",
-        "scalar",
-        "none",
-    ],
+    ids=["five images", "tokens", "features", "accumulated", "two passes", "scalar", "none"],
 )
-def test_other_batches_are_nobodys_business(taken: Step) -> None:
+def test_other_batches_are_nobodys_business(taken: Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Machine, "peak_memory", 0.9)
     assert list(ta212.check_step(taken)) == []
+
+
+def test_without_a_device_nothing_is_known_of_its_memory() -> None:
+    assert CPU.peak_memory is None

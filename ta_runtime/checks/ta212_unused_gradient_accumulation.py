@@ -15,16 +15,19 @@ FULL = 0.8
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    if step.memory is None or step.memory < FULL or not step.training_forwards:
+    if len(step.training_forwards) != 1:
         return
-    samples = max(map(_samples, step.training_forwards))
-    spread = any(forward.model.data_parallel for forward in step.training_forwards)
-    if not 0 < samples <= FEW or spread:
+    [forward] = step.training_forwards
+    samples = _samples(forward)
+    once = [gradients for gradients in step.gradients if gradients.backwards == 1]
+    if not once or not 0 < samples <= FEW or forward.model.data_parallel:
         return
-    for gradients in step.gradients:
-        if gradients.backwards == 1 and len(step.training_forwards) == 1:
-            message = "a step learns from very few samples, as the memory of the device is full"
-            yield Suspicion(gradients.place, message, {"samples": samples, "memory share": step.memory})
+    memory = step.machine.peak_memory
+    if memory is None or memory < FULL:
+        return
+    for gradients in once:
+        message = "a step learns from very few samples, as the memory of the device is full"
+        yield Suspicion(gradients.place, message, {"samples": samples, "memory share": memory})
 
 
 def _samples(forward: Forward) -> int:
