@@ -94,6 +94,12 @@ def test_a_notebook_is_one_process_and_its_checkpoints_are_written_once(tmp_path
     assert [found.rule for found in lint_file(file(tmp_path, code.encode(), "save.py"))] == ["TA803"]
 
 
+def test_the_keys_that_a_partial_load_leaves_out_are_shown_at_the_end_of_a_cell(tmp_path: Path) -> None:
+    load = 'model.load_state_dict(torch.load("a.pt"), strict=False)'
+    assert places(lint_file(written(tmp_path, notebook(MODEL, load)))) == []
+    assert places(lint_file(written(tmp_path, notebook(MODEL, f"{load}\nprint()")))) == ["2:1:1 TA705"]
+
+
 def test_a_finding_of_the_same_code_is_in_a_script(tmp_path: Path) -> None:
     code = f"{MODEL}\noptimizer.step\n"
     found = lint_file(file(tmp_path, code.encode(), "train.py"))
