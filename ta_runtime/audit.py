@@ -17,7 +17,7 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime import checks, ranks, reports
-from ta_runtime.finding import findings
+from ta_runtime.finding import findings, refutations
 from ta_runtime.incidents import Incident
 from ta_runtime.observers.patching import Patch
 from ta_runtime.reports import ReportFile
@@ -101,6 +101,14 @@ class Audit:
         return [finding for _, finding in self._found(incidents)]
 
     @property
+    def refutations(self) -> list[Finding]:
+        """Where the run looked and found nothing, as findings; on rank 0 of every rank. See `core.verdict`."""
+        refuted = self.session.incidents.refuted
+        if self._received:
+            refuted = ranks.merged_refuted(refuted, self._received)
+        return refutations(refuted, self.settings, self._place)
+
+    @property
     def not_seen(self) -> list[str]:
         """What the run hid, as the ends of sentences."""
         own = self._hidden
@@ -176,7 +184,7 @@ class Audit:
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
         digests = [loader.digests for loader in session.loaders.found]
         files = [str(file.written) for file in self.files if file.written is not None]
-        mine = ranks.Seen(list(session.incidents), digests, self._hidden, files)
+        mine = ranks.Seen(list(session.incidents), digests, self._hidden, files, session.incidents.refuted)
         received = ranks.exchange(mine, patience)
         if rank:
             if received is not None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from ta_lint.core import baseline
 from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
-from ta_lint.core.finding import Finding, Related, Site
+from ta_lint.core.finding import Finding, Related, Site, Verdict
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import Source, Unreadable, decode, read
 from ta_lint.core.suppress import suppressed
-from ta_runtime.incidents import Incident
+from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.places import Place
 from ta_runtime.settings import Settings
 
@@ -46,14 +46,43 @@ def findings(
     return result
 
 
+def refutations(refuted: Iterable[Refuted], settings: Settings, script: str) -> list[Finding]:
+    """Where the run looked and found nothing, as findings with the verdict `refuted`, in order of place.
+
+    They are evidence for `ta_lint.core.verdict.joined`, and are not reported by themselves.
+    """
+    by_path: dict[str, list[Finding]] = defaultdict(list)
+    for entry in refuted:
+        said = entry.refutation
+        evidence = {**said.evidence, "step": entry.last_step, "times": entry.times, **_ranks(entry.ranks)}
+        finding = Finding(
+            rule=entry.rule,
+            message="the run looked here and did not find it",
+            severity=catalogue()[entry.rule].severity,
+            site=_site(said.place, settings.root, script),
+            observer=OBSERVER,
+            related=tuple(Related(_site(place, settings.root, script), "") for place in said.related),
+            evidence=evidence,
+            verdict=Verdict.REFUTED,
+        )
+        by_path[finding.site.path].append(finding)
+    return [
+        finding
+        for path, found in sorted(by_path.items())
+        for finding in named(found, _source(path, settings.root))
+    ]
+
+
+def _ranks(ranks: set[int]) -> dict[str, str]:
+    return {"ranks": ",".join(map(str, sorted(ranks)))} if ranks else {}
+
+
 def _finding(incident: Incident, root: Path, script: str) -> Finding:
     suspicion = incident.suspicion
     evidence: dict[str, float | int | str] = dict(suspicion.evidence)
     if suspicion.subject:
         evidence.setdefault("subject", suspicion.subject)
-    evidence |= {"step": incident.first_step, "times": incident.times}
-    if incident.ranks:
-        evidence["ranks"] = ",".join(map(str, sorted(incident.ranks)))
+    evidence |= {"step": incident.first_step, "times": incident.times, **_ranks(incident.ranks)}
     related = [*suspicion.related, *incident.followers]
     return Finding(
         rule=incident.rule,

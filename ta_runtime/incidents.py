@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ta_runtime.facts import Suspicion
+from ta_runtime.facts import Refutation, Suspicion
 from ta_runtime.places import Place
 
 _FOLLOWERS = 3
+_MOST_REFUTED = 2000
+"""Places of which a refutation is kept: of more, the first."""
 
 
 @dataclass(slots=True)
@@ -31,12 +33,24 @@ class Incident:
             self.followers.append(entry)
 
 
+@dataclass(slots=True)
+class Refuted:
+    """A place where a check looked and did not find its pitfall, with what the last look measured."""
+
+    rule: str
+    refutation: Refutation
+    last_step: int
+    times: int = 0
+    ranks: set[int] = field(default_factory=set)
+
+
 class Incidents:
     """All incidents of a session, in the order they opened."""
 
     def __init__(self) -> None:
         self._incidents: dict[tuple[str, Place, str], Incident] = {}
         self._chains: dict[str, Incident] = {}
+        self._refuted: dict[tuple[str, Place], Refuted] = {}
 
     def __iter__(self) -> Iterator[Incident]:
         return iter(self._incidents.values())
@@ -44,9 +58,21 @@ class Incidents:
     def __len__(self) -> int:
         return len(self._incidents)
 
-    def add(self, suspicions: Iterable[tuple[str, Suspicion]], step: int) -> list[Incident]:
+    @property
+    def refuted(self) -> list[Refuted]:
+        """Where the checks looked and found nothing, then or at another time."""
+        found = {(incident.rule, incident.suspicion.place) for incident in self}
+        return [refuted for key, refuted in self._refuted.items() if key not in found]
+
+    def add(self, said: Iterable[tuple[str, Suspicion | Refutation]], step: int) -> list[Incident]:
         """Take what the checks said of one step; returns the incidents that are new."""
         opened = []
+        suspicions: list[tuple[str, Suspicion]] = []
+        for rule, saying in said:
+            if isinstance(saying, Suspicion):
+                suspicions.append((rule, saying))
+            else:
+                self._refute(rule, saying, step)
         for rule, suspicion in sorted(suspicions, key=lambda entry: entry[1].order):
             incident = self._chains.get(suspicion.cause)
             if incident is not None:
@@ -63,3 +89,13 @@ class Incidents:
                 incident.times += 1
                 incident.last_step = step
         return opened
+
+    def _refute(self, rule: str, refutation: Refutation, step: int) -> None:
+        key = (rule, refutation.place)
+        refuted = self._refuted.get(key)
+        if refuted is None:
+            if len(self._refuted) == _MOST_REFUTED:
+                return
+            refuted = self._refuted[key] = Refuted(rule, refutation, step)
+        refuted.refutation, refuted.last_step = refutation, step
+        refuted.times += 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from ta_runtime.incidents import Incident
+from ta_runtime.incidents import Incident, Refuted
 
 PATIENCE = timedelta(seconds=10)
 """How long rank 0 waits for the others in all: they end their last step at about the same time."""
@@ -30,6 +30,8 @@ class Seen:
     not_seen: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     """Its own reports, which rank 0's replaces."""
+    refuted: list[Refuted] = field(default_factory=list)
+    """Where it looked and found nothing."""
 
 
 def rank() -> int:
@@ -97,6 +99,17 @@ def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
         known.ranks.add(number)
         known.last_step = max(known.last_step, incident.last_step)
         known.times = max(known.times, incident.times)
+    return list(found.values())
+
+
+def merged_refuted(own: list[Refuted], received: dict[int, Seen]) -> list[Refuted]:
+    """One for each place, with the ranks that looked there."""
+    found: dict[object, Refuted] = {}
+    for number, entries in {0: own, **{other: seen.refuted for other, seen in received.items()}}.items():
+        for entry in entries:
+            key = (entry.rule, entry.refutation.place)
+            known = found.setdefault(key, replace(entry, ranks=set()))
+            known.ranks.add(number)
     return list(found.values())
 
 

@@ -17,15 +17,16 @@ from torch import nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks
-from ta_runtime.facts import Machine, Model, Run, Step, Suspicion
+from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion
 from ta_runtime.history import History
 from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.names import Names
-from ta_runtime.observers import construction
+from ta_runtime.observers import construction, observers
 from ta_runtime.observers.backwards import Backwards
 from ta_runtime.observers.compilers import Compilers, traced
 from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
+from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.places import BUILT, NOWHERE, Place, Register, of_class
 from ta_runtime.settings import Settings
@@ -91,6 +92,12 @@ class Session:
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
         self.loaders = Loaders(self)
+        self.observers = [observer(self) for observer in observers()]
+        self._listeners = {
+            event: [getattr(observer, event) for observer in self.observers if event in vars(type(observer))]
+            for event in vars(Observer)
+            if not event.startswith("_")
+        }
         self.wants_digests = "TA313" in settings.rules
         self.wants_filters = "TA405" in settings.rules
         self.window = self._next_window(settings.start_step)
@@ -109,6 +116,8 @@ class Session:
         self.optimizers.attach()
         self.backwards.attach()
         self.loaders.attach()
+        for observer in self.observers:
+            observer.attach()
         self._follow_window()
 
     def stop(self) -> None:
@@ -116,6 +125,8 @@ class Session:
         if self.started:
             self.started = False
             self.forwards.detach()
+            for observer in reversed(self.observers):
+                observer.detach()
             self.loaders.detach()
             self.backwards.detach()
             self.compilers.detach()
@@ -130,17 +141,10 @@ class Session:
 
     def conclude(self, rank: int = 0, peers: Mapping[int, list[list[str]]] | None = None) -> None:
         """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
-        found = self.loaders.found
-        run = Run(
-            self.step_count,
-            self.machine,
-            found,
-            self.history,
-            rank,
-            dict(peers or {}),
-            self._data_parallel,
-        )
-        self._open(list(self._asked("run", run)), max(self.window.index - 1, 0))
+        run = self._run(over=True)
+        run.rank, run.peers = rank, dict(peers or {})
+        step = max(self.window.index - 1, 0)
+        self._open([*self._asked("progress", run), *self._asked("run", run)], step)
 
     def flush(self) -> None:
         """Judge everything that was noted, waiting for its numbers; also of a step that did not end."""
@@ -221,9 +225,15 @@ class Session:
             self.window.take_over(over)
         return self.window
 
+    def tell(self, event: str, *args: object) -> None:
+        """Call the method named as the event of every observer that has its own."""
+        for method in self._listeners[event]:
+            self._tried(method, *args)
+
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped; with the last of those in use, the step of the run is over."""
         self.step_count += 1
+        self.tell("after_step", optimizer, self.window)
         self.loaders.stepped()
         stepped = self.window.stepped
         stepped[id(optimizer)] = weakref.ref(optimizer)
@@ -234,14 +244,23 @@ class Session:
         }
         if all(key in stepped or reference() is None for key, reference in expected.items()):
             self._close()
+        if self.step_count > 1 and self.step_count & (self.step_count - 1) == 0:
+            self._open(list(self._asked("progress", self._run(over=False))), self.window.index)
         self._fail()
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         """A GradScaler found an overflow and left the optimizer alone."""
         if self.watches(optimizer):
+            self.tell("skipped", optimizer)
             self.window.forget()
             self._close()
             self._fail()
+
+    def _run(self, *, over: bool) -> Run:
+        run = Run(self.step_count, self.machine, self.loaders.found, self.history, over=over)
+        run.data_parallel = self._data_parallel
+        self.tell("report", run)
+        return run
 
     # -- steps ------------------------------------------------------------------------------------------------
 
@@ -282,6 +301,8 @@ class Session:
         """Attach what an audited step needs, or let go of it."""
         eager = self.settings.compiled == "eager"
         over = not self.started  # a callback may have ended the session in the middle of a step
+        if not over:
+            self.tell("begin", self.window)
         if self.window.step is None or over:
             self.forwards.detach()
             self.compilers.lift()
@@ -305,7 +326,7 @@ class Session:
     def _judge(self, window: Window) -> None:
         """Ask the checks about a step, now that its numbers are here."""
         window.readings.deliver()
-        suspicions: list[tuple[str, Suspicion]] = []
+        suspicions: list[tuple[str, Suspicion | Refutation]] = []
         for gradients in window.gradients:
             suspicions += self._asked("gradients", gradients)
         step = window.step
@@ -365,19 +386,21 @@ class Session:
         if self.history.is_waiting:
             self._armed = max(self._armed, 1)
 
-    def _asked(self, fact: str, value: object, *, thorough: bool = True) -> Iterable[tuple[str, Suspicion]]:
+    def _asked(
+        self, fact: str, value: object, *, thorough: bool = True
+    ) -> Iterable[tuple[str, Suspicion | Refutation]]:
         for check in self._checks:
             if check.fact != fact or check.rule in self._off or (check.of_structure and not thorough):
                 continue
             try:
-                yield from [(check.rule, suspicion) for suspicion in check.function(value)]
+                yield from [(check.rule, said) for said in check.function(value)]
             except Exception as error:  # noqa: BLE001 - a check never stops the run
                 self._off.add(check.rule)
                 message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
                 yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
 
-    def _open(self, suspicions: list[tuple[str, Suspicion]], step: int) -> None:
-        opened = self.incidents.add(suspicions, step)
+    def _open(self, said: list[tuple[str, Suspicion | Refutation]], step: int) -> None:
+        opened = self.incidents.add(said, step)
         if not opened:
             return
         if self.settings.every_n_steps and any(incident.suspicion.cause for incident in opened):

@@ -6,10 +6,12 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```python(?P<info>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
-_MARK = re.compile(r"#\s*(?P<observer>static|runtime):(?P<rules>(?:\s+TA\d{3})+)")
+_MARK = re.compile(
+    r"#\s*(?P<observer>static|runtime|confirmed|refuted|unobserved):(?P<rules>(?:\s+TA\d{3})+)"
+)
 
 
-_MARKS = re.compile(r"[ \t]*#\s*(?:static|runtime):(?:\s+TA\d{3})+.*")
+_MARKS = re.compile(r"[ \t]*#\s*(?:static|runtime|confirmed|refuted|unobserved):(?:\s+TA\d{3})+.*")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Block:
     code: str
 
     def expected(self, observer: str) -> set[tuple[int, str]]:
-        """(line, rule) of every mark of an observer, static or runtime."""
+        """(line, rule) of every mark of an observer, static or runtime, or of a verdict: confirmed, refuted, unobserved."""
         return {
             (number, rule)
             for number, line in enumerate(self.code.split("\n"), 1)

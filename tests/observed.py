@@ -1,9 +1,13 @@
 """Code run under `ta_runtime`, for the tests of the run."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
+from ta_lint.core.verdict import joined
+from ta_lint.engine import File, lint
 from ta_runtime.audit import Audit
 from ta_runtime.settings import resolve
 
@@ -15,6 +19,24 @@ def observed(
 
     A script that raises has the findings up to there; what it raised is passed on only if it is an `AssertionError`.
     """
+    return _watched(code, folder, path=path, every_n_steps=every_n_steps, **options).findings
+
+
+def judged(
+    code: str, folder: Path, rules: Iterable[str], *, path: str = "example.py", every_n_steps: int = 1
+) -> list[Finding]:
+    """What the linter finds in a script and what a run of it does, joined: each suspicion of the source has its verdict.
+
+    `path` may lead through folders; every step is audited.
+    """
+    audit = _watched(code, folder, path=path, every_n_steps=every_n_steps, rules=rules)
+    config = Configs(Options(select=list(rules), isolated=True), folder).root_config
+    spotted = lint(File(folder / path, path, config), code.encode())
+    return joined(spotted, audit.findings, audit.refutations)
+
+
+def _watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: object) -> Audit:
+    """The audit of a run of the script, over."""
     script = folder / path
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(code, encoding="utf-8")
@@ -32,6 +54,6 @@ def observed(
             audit.raised = error  # type: ignore[attr-defined]
         finally:
             audit.stop()
-        return audit.findings
+        return audit
     finally:
         os.chdir(before)

@@ -60,12 +60,25 @@ class Suppression:
     justification: str
 
 
+class Verdict(StrEnum):
+    """What a run says of a suspicion: it measured the pitfall there, measured that it is not there, or saw nothing."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    UNOBSERVED = "unobserved"
+
+
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that explains a finding."""
+    """Another place that explains a finding.
+
+    `fingerprint` is what the finding's would begin with if it stood there: by it what two observers say of one pitfall at
+    different places of it is brought together.
+    """
 
     site: Site
     message: str
+    fingerprint: str = ""
 
 
 class Applicability(StrEnum):
@@ -105,6 +118,7 @@ class Fix:
 class Finding:
     """One pitfall at one place.
 
+    `observer` is `static`, `runtime`, or, of a suspicion that a run confirms or refutes, `both`.
     `message` is lower case, present tense, without a full stop. `evidence` holds numbers with their units, as the
     run measured them. `fingerprint` names the finding across edits (see `core.fingerprint`); suppression and
     baseline mark a finding and never drop it.
@@ -121,6 +135,8 @@ class Finding:
     fix: Fix | None = None
     suppression: Suppression | None = None
     baselined: bool = False
+    verdict: Verdict | None = None
+    """None until a run was asked."""
 
     @property
     def counts(self) -> bool:

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ta_lint.core.finding import Finding
-from ta_lint.core.source import Source
+from ta_lint.core.finding import Finding, Related
+from ta_lint.core.source import Source, Statement
 
 
 def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
@@ -21,9 +21,22 @@ def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
     result = []
     for finding in ordered:
         statement = source.statement_at(finding.site.line)
-        parts = (finding.rule, finding.site.path, statement.text, statement.scope)
-        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        digest = _digest(finding.rule, finding.site.path, statement)
         seen[digest] += 1
         site = replace(finding.site, name=finding.site.name or statement.scope)
-        result.append(replace(finding, site=site, fingerprint=f"{digest}:{seen[digest]}"))
+        related = tuple(_related(other, finding, source) for other in finding.related)
+        result.append(replace(finding, site=site, related=related, fingerprint=f"{digest}:{seen[digest]}"))
     return result
+
+
+def _related(other: Related, finding: Finding, source: Source) -> Related:
+    """With its fingerprint, if it is in the same file."""
+    if other.site.path != finding.site.path:
+        return other
+    statement = source.statement_at(other.site.line)
+    return replace(other, fingerprint=_digest(finding.rule, other.site.path, statement))
+
+
+def _digest(rule: str, path: str, statement: Statement) -> str:
+    parts = (rule, path, statement.text, statement.scope)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

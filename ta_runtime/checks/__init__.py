@@ -6,7 +6,11 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
 - `check_gradients(Gradients)`: at every optimizer step that is looked at;
 - `check_step(Step)`: at every audited step;
+- `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
+
+A suspicion is a `Suspicion`. Where a check looked and the pitfall is not there it may give a `Refutation`: a run so
+refutes what the source suspects. A check that could not look, or measured too little, says nothing.
 
 `OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
 asked on thorough steps alone (`facts.Step.thorough`).
@@ -22,9 +26,9 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from ta_runtime.facts import Suspicion
+from ta_runtime.facts import Refutation, Suspicion
 
-FACTS = ("model", "optimizer", "gradients", "step", "run")
+FACTS = ("model", "optimizer", "gradients", "step", "progress", "run")
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Check:
 
     rule: str
     fact: str
-    function: Callable[[Any], Iterator[Suspicion]]
+    function: Callable[[Any], Iterator[Suspicion | Refutation]]
     of_structure: bool = False
 
 
@@ -66,7 +70,5 @@ def load(rule: str) -> list[Check]:
         if (function := getattr(module, f"check_{fact}", None)) is not None
     ]
     if not found:
-        raise TypeError(
-            f"{module.__name__}: no check_model, check_optimizer, check_gradients, check_step or check_run"
-        )
+        raise TypeError(f"{module.__name__}: none of " + ", ".join(f"check_{fact}" for fact in FACTS))
     return found

@@ -47,18 +47,23 @@ class Backwards:
 
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         note = self._session.guarded(self._note_loss)
+        tell = self._session.guarded(self._session.tell)
 
         def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not self._patches or self.running:
                 return original(loss, *args, **kwargs)
             note(loss)
+            tell("before_backward", loss)
             outer, self.running = self.running, True
             try:
                 if overridden((loss,), {}):
-                    return as_overridden(original, (loss, *args), kwargs)
-                return original(loss, *args, **kwargs)
+                    result = as_overridden(original, (loss, *args), kwargs)
+                else:
+                    result = original(loss, *args, **kwargs)
             finally:
                 self.running = outer
+            tell("after_backward", loss)
+            return result
 
         return backward
 

@@ -95,6 +95,7 @@ class Optimizers:
             self._nested.pop(key, None)  # the step before raised
         self._running[key] = None
         window = session.window_for(optimizer)
+        session.tell("before_step", optimizer, window)
         if not session.looks_at(window):
             return
         if not _closure(args, kwargs):

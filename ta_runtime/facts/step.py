@@ -1,163 +1,19 @@
-"""What was seen of a run, as plain values: the vocabulary that checks are written in.
+"""What was seen of one step of a run: forward passes, losses, gradients, and what the step wrote."""
 
-Observers fill these while the run goes on; the numbers among them arrive from the device a step later, and a check
-is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.facts.loader import Batch, Loader
+from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.history import History
-from ta_runtime.places import of_class
 
 if TYPE_CHECKING:
     from ta_runtime.names import Names
     from ta_runtime.places import Place
-
-
-_DATA_PARALLEL = {
-    "DistributedDataParallel",
-    "FullyShardedDataParallel",
-    "FSDPModule",
-}  # by name: the import takes 0.1 s
-
-
-@dataclass(frozen=True, slots=True)
-class Suspicion:
-    """What a check says: a pitfall at a place.
-
-    `message` is lower case, present tense, without a full stop, and free of numbers that change from step to step:
-    those are `evidence`, each with its unit where it is not plain. One suspicion of a rule at one place and `subject`
-    (a layer's or parameter's name, when a place has several) is one incident, however often it comes back.
-    `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
-    step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
-    """
-
-    place: "Place"
-    message: str
-    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
-    subject: str = ""
-    cause: str = ""
-    order: int = 0
-    related: tuple[tuple["Place", str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A module by its path in the model (`encoder.0.fc`, empty for the model itself), and the line that made it."""
-
-    name: str
-    module: nn.Module
-    place: "Place"
-
-    def __str__(self) -> str:
-        return f"`{self.name}`" if self.name else "the model"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or buffer by its full name. `layer` holds it; None where no model that holds it was seen."""
-
-    name: str
-    tensor: Tensor
-    layer: Layer | None
-    place: "Place"
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The hardware: `accelerator` is its device type, such as `cuda`, None without one; `capability` as CUDA counts it."""
-
-    accelerator: str | None
-    capability: tuple[int, int] | None = None
-
-    @property
-    def has_tensor_cores(self) -> bool:
-        """Volta (7.0) and later have them: NVIDIA, CUDA C++ Programming Guide, compute capabilities."""
-        return self.accelerator == "cuda" and self.capability is not None and self.capability >= (7, 0)
-
-    @property
-    def peak_memory(self) -> float | None:
-        """The largest share of the device's memory that tensors have taken so far in the run; None where it is not known.
-
-        Read when asked, from the allocator's own counters: the device is not waited for.
-        """
-        if self.capability is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-            return None
-        total: int = torch.cuda.get_device_properties().total_memory
-        return torch.cuda.max_memory_allocated() / total
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model as it is built, before or beside any step. `place` is the line that made it, else the one that called it."""
-
-    module: nn.Module
-    place: "Place"
-    names: "Names"
-    machine: Machine
-
-    @property
-    def data_parallel(self) -> bool:
-        """Whether DDP or FSDP is around or in it, and no mesh of more dimensions: ranks of other parallelism share data."""
-        kinds = {kind.__name__ for module in self.module.modules() for kind in type(module).__mro__}
-        meshes = [
-            mesh for p in self.module.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None
-        ]
-        return not kinds.isdisjoint(_DATA_PARALLEL) and all(mesh.ndim == 1 for mesh in meshes)
-
-    @property
-    def layers(self) -> Iterator[Layer]:
-        """Every module, the model itself first; one that several names share comes once."""
-        for name, module in self.module.named_modules():
-            yield self.names.layer(self.module, name, module)
-
-    @property
-    def own_layers(self) -> Iterator[Layer]:
-        """The layers that the user's own code puts together, not those inside a model class of a library."""
-        own: dict[str, bool] = {}
-        for name, module in self.module.named_modules():
-            above = own[name.rpartition(".")[0]] if name else True
-            from_torch = type(module).__module__.startswith("torch.nn.")
-            own[name] = above if from_torch else of_class(type(module)) is not None
-            if own[name]:
-                yield self.names.layer(self.module, name, module)
-
-    @property
-    def parameters(self) -> Iterator[Parameter]:
-        """Every parameter, once. A lazy one has no shape yet: `nn.parameter.is_lazy`."""
-        for name, tensor in self.module.named_parameters():
-            yield self.names.parameter_of(self.module, name, tensor)
-
-    @property
-    def buffers(self) -> Iterator[Parameter]:
-        for name, tensor in self.module.named_buffers():
-            yield self.names.parameter_of(self.module, name, tensor)
-
-
-@dataclass(frozen=True, slots=True)
-class Optimizer:
-    """An optimizer, and the line that built it. Its groups hold live parameters; read no values from them."""
-
-    optimizer: torch.optim.Optimizer
-    place: "Place"
-    names: "Names"
-
-    @property
-    def kind(self) -> str:
-        return type(self.optimizer).__name__
-
-    @property
-    def groups(self) -> list[dict[str, Any]]:
-        return self.optimizer.param_groups
-
-    @property
-    def parameters(self) -> list[Tensor]:
-        return [parameter for group in self.groups for parameter in group["params"]]
 
 
 @dataclass(slots=True)
@@ -301,45 +157,6 @@ class Copy:
 
 
 @dataclass(slots=True)
-class Loader:
-    """A `DataLoader` that was iterated: `batches` in all, over `epochs` iterators."""
-
-    loader: Any
-    """A weak reference: call it for the `DataLoader`, or None when that is gone."""
-    place: "Place"
-    batches: int = 0
-    epochs: int = 0
-    trained: int = 0
-    """How many of its batches were followed by an optimizer step before the next batch."""
-    waited: float = 0.0
-    """Seconds spent in `next()` for those."""
-    stepping: float = 0.0
-    """Seconds from asking for each of those to asking for the one after it, waiting included."""
-    repeats: int = 0
-    """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes), of several
-    workers those that another worker had handed out. Batches with next to nothing in them, as of one value, never count.
-    """
-    once: bool = False
-    """Whether its sampler draws every sample once in an epoch, several to a batch; of a stream, whether workers share it."""
-    workers: int | None = None
-    """Its `num_workers`."""
-    asked: int = 0
-    """How often, when a batch came after a step, it was seen whether the device had finished that step."""
-    idle: int = 0
-    """How often of these it had: nothing was left for it to do while the batch was waited for. A CPU always has."""
-    digests: list[str] = field(default_factory=list)
-    """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
-
-
-@dataclass(slots=True)
-class Batch:
-    """What a loader handed out, before the training code touched it."""
-
-    loader: Loader
-    values: list[Value]
-
-
-@dataclass(slots=True)
 class Gradients:
     """The gradients that one optimizer step uses: accumulated, reduced, unscaled and clipped, as the step sees them.
 
@@ -464,18 +281,3 @@ class Step:
     @property
     def training_forwards(self) -> list[Forward]:
         return [forward for forward in self.forwards if forward.training and forward.grad_enabled]
-
-
-@dataclass(slots=True)
-class Run:
-    """The whole run, at its end."""
-
-    steps: int
-    machine: Machine
-    loaders: list[Loader]
-    history: "History"
-    rank: int = 0
-    peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
-    """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""
-    data_parallel: bool = False
-    """Whether a model was one that ranks share to see more data: then each should see its own."""

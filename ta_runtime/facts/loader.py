@@ -1,0 +1,47 @@
+"""What the loaders of a run did."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ta_runtime.facts.step import Value
+    from ta_runtime.places import Place
+
+
+@dataclass(slots=True)
+class Loader:
+    """A `DataLoader` that was iterated: `batches` in all, over `epochs` iterators."""
+
+    loader: Any
+    """A weak reference: call it for the `DataLoader`, or None when that is gone."""
+    place: "Place"
+    batches: int = 0
+    epochs: int = 0
+    trained: int = 0
+    """How many of its batches were followed by an optimizer step before the next batch."""
+    waited: float = 0.0
+    """Seconds spent in `next()` for those."""
+    stepping: float = 0.0
+    """Seconds from asking for each of those to asking for the one after it, waiting included."""
+    repeats: int = 0
+    """Batches whose whole content had come before in the same epoch (confirmed by a hash of all their bytes), of several
+    workers those that another worker had handed out. Batches with next to nothing in them, as of one value, never count.
+    """
+    once: bool = False
+    """Whether its sampler draws every sample once in an epoch, several to a batch; of a stream, whether workers share it."""
+    workers: int | None = None
+    """Its `num_workers`."""
+    asked: int = 0
+    """How often, when a batch came after a step, it was seen whether the device had finished that step."""
+    idle: int = 0
+    """How often of these it had: nothing was left for it to do while the batch was waited for. A CPU always has."""
+    digests: list[str] = field(default_factory=list)
+    """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a loader handed out, before the training code touched it."""
+
+    loader: Loader
+    values: "list[Value]"

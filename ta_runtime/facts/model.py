@@ -1,0 +1,135 @@
+"""What a run is made of: its hardware, models, layers, parameters and optimizers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from ta_runtime.places import of_class
+
+if TYPE_CHECKING:
+    from ta_runtime.names import Names
+    from ta_runtime.places import Place
+
+
+_DATA_PARALLEL = {
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "FSDPModule",
+}  # by name: the import takes 0.1 s
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module by its path in the model (`encoder.0.fc`, empty for the model itself), and the line that made it."""
+
+    name: str
+    module: nn.Module
+    place: "Place"
+
+    def __str__(self) -> str:
+        return f"`{self.name}`" if self.name else "the model"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or buffer by its full name. `layer` holds it; None where no model that holds it was seen."""
+
+    name: str
+    tensor: Tensor
+    layer: Layer | None
+    place: "Place"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hardware: `accelerator` is its device type, such as `cuda`, None without one; `capability` as CUDA counts it."""
+
+    accelerator: str | None
+    capability: tuple[int, int] | None = None
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Volta (7.0) and later have them: NVIDIA, CUDA C++ Programming Guide, compute capabilities."""
+        return self.accelerator == "cuda" and self.capability is not None and self.capability >= (7, 0)
+
+    @property
+    def peak_memory(self) -> float | None:
+        """The largest share of the device's memory that tensors have taken so far in the run; None where it is not known.
+
+        Read when asked, from the allocator's own counters: the device is not waited for.
+        """
+        if self.capability is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            return None
+        total: int = torch.cuda.get_device_properties().total_memory
+        return torch.cuda.max_memory_allocated() / total
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model as it is built, before or beside any step. `place` is the line that made it, else the one that called it."""
+
+    module: nn.Module
+    place: "Place"
+    names: "Names"
+    machine: Machine
+
+    @property
+    def data_parallel(self) -> bool:
+        """Whether DDP or FSDP is around or in it, and no mesh of more dimensions: ranks of other parallelism share data."""
+        kinds = {kind.__name__ for module in self.module.modules() for kind in type(module).__mro__}
+        meshes = [
+            mesh for p in self.module.parameters() if (mesh := getattr(p, "device_mesh", None)) is not None
+        ]
+        return not kinds.isdisjoint(_DATA_PARALLEL) and all(mesh.ndim == 1 for mesh in meshes)
+
+    @property
+    def layers(self) -> Iterator[Layer]:
+        """Every module, the model itself first; one that several names share comes once."""
+        for name, module in self.module.named_modules():
+            yield self.names.layer(self.module, name, module)
+
+    @property
+    def own_layers(self) -> Iterator[Layer]:
+        """The layers that the user's own code puts together, not those inside a model class of a library."""
+        own: dict[str, bool] = {}
+        for name, module in self.module.named_modules():
+            above = own[name.rpartition(".")[0]] if name else True
+            from_torch = type(module).__module__.startswith("torch.nn.")
+            own[name] = above if from_torch else of_class(type(module)) is not None
+            if own[name]:
+                yield self.names.layer(self.module, name, module)
+
+    @property
+    def parameters(self) -> Iterator[Parameter]:
+        """Every parameter, once. A lazy one has no shape yet: `nn.parameter.is_lazy`."""
+        for name, tensor in self.module.named_parameters():
+            yield self.names.parameter_of(self.module, name, tensor)
+
+    @property
+    def buffers(self) -> Iterator[Parameter]:
+        for name, tensor in self.module.named_buffers():
+            yield self.names.parameter_of(self.module, name, tensor)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An optimizer, and the line that built it. Its groups hold live parameters; read no values from them."""
+
+    optimizer: torch.optim.Optimizer
+    place: "Place"
+    names: "Names"
+
+    @property
+    def kind(self) -> str:
+        return type(self.optimizer).__name__
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return self.optimizer.param_groups
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        return [parameter for group in self.groups for parameter in group["params"]]

@@ -1,0 +1,42 @@
+"""What a check says of a place: a pitfall, or that it looked there and found none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ta_runtime.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What a check says: a pitfall at a place.
+
+    `message` is lower case, present tense, without a full stop, and free of numbers that change from step to step:
+    those are `evidence`, each with its unit where it is not plain. One suspicion of a rule at one place and `subject`
+    (a layer's or parameter's name, when a place has several) is one incident, however often it comes back.
+    `cause` names a chain, such as `non-finite`, in which only the first cause is a finding: the one of the earliest
+    step, and in a step the one with the least `order` (0 input, 1 activation, 2 loss, 3 gradient, 4 parameter).
+    """
+
+    place: "Place"
+    message: str
+    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
+    subject: str = ""
+    cause: str = ""
+    order: int = 0
+    related: tuple[tuple["Place", str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """What a check says where it looked closely and the pitfall is not there: what the source suspects here is refuted.
+
+    `evidence` are the numbers that say so, as in a `Suspicion`; those of the last look are kept. A suspicion at the same
+    place, before or after, outweighs it. `related` are further places that a reader of the source may have suspected
+    for the same thing. Say it only of what was measured: where nothing could be, a check stays silent.
+    """
+
+    place: "Place"
+    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
+    related: tuple["Place", ...] = ()

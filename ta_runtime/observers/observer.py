@@ -1,0 +1,53 @@
+"""What an observer of a session may be told of, besides what it wraps itself."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from ta_runtime.facts import Run
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+
+class Observer:
+    """Watches one part of torch from the start of a session to its end. The session guards each of these methods.
+
+    What an observer wraps itself it wraps with `session.guarded(...)`, and puts what takes it off again into `undo`.
+    """
+
+    def __init__(self, session: "Session") -> None:
+        self.session = session
+        self.undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        """The session starts."""
+
+    def detach(self) -> None:
+        """The session ends."""
+        while self.undo:
+            self.undo.pop()()
+
+    def begin(self, window: "Window") -> None:
+        """A new window begins; it is audited if it has a `step`. What the audited step needs can be attached here."""
+
+    def before_backward(self, loss: Tensor) -> None:
+        """`loss.backward()` was called and has not run yet."""
+
+    def after_backward(self, loss: Tensor) -> None:
+        """`loss.backward()` ran, and did not raise."""
+
+    def before_step(self, optimizer: "torch.optim.Optimizer", window: "Window") -> None:
+        """`optimizer.step()` was called and has not changed anything yet."""
+
+    def after_step(self, optimizer: "torch.optim.Optimizer", window: "Window") -> None:
+        """`optimizer.step()` has run."""
+
+    def skipped(self, optimizer: "torch.optim.Optimizer") -> None:
+        """A GradScaler found an overflow, and left out the step."""
+
+    def report(self, run: "Run") -> None:
+        """Put what was seen so far into the facts of the run."""

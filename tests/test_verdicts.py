@@ -1,0 +1,52 @@
+"""A suspicion of the source ends as confirmed, refuted or unobserved by a run, for each rule that both observers see.
+
+The blocks with the word `verdict` in `tests/cases/` are linted and run; the marks are what each suspicion comes to.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+from marked import Block, blocks
+from observed import judged
+
+from ta_lint.core.catalogue import catalogue
+from ta_lint.core.finding import Verdict
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = [
+    block
+    for page in sorted((ROOT / "tests" / "cases").glob("TA*.md"))
+    for block in blocks(page)
+    if "verdict" in block.words
+]
+BOTH = sorted(rule.id for rule in catalogue().values() if {"static", "runtime"} <= set(rule.observers))
+
+NO_LOOK_ALIKE: dict[str, str] = {}
+"""Rules whose suspicion a run cannot refute, and why."""
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_each_suspicion_of_a_case_has_the_verdict_it_is_marked_with(block: Block, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    every = int(block.settings.get("every", 1))
+    found = judged(block.code, tmp_path, [block.page[:5]], every_n_steps=every)
+    for verdict in Verdict:
+        of_rule = {
+            (finding.site.line, finding.rule)
+            for finding in found
+            if finding.verdict is verdict and finding.observer != "runtime"
+        }
+        assert of_rule == block.expected(verdict), verdict
+
+
+@pytest.mark.parametrize("rule", [rule for rule in BOTH if rule != "TA000"])
+def test_a_rule_of_both_observers_shows_every_verdict_that_is_possible(rule: str) -> None:
+    shown = {
+        verdict
+        for verdict in Verdict
+        for block in BLOCKS
+        if block.page[:5] == rule and block.expected(verdict)
+    }
+    possible = set(Verdict) - ({Verdict.REFUTED} if rule in NO_LOOK_ALIKE else set())
+    assert shown == possible
