@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ta_lint.core.finding import Finding
     from ta_lint.engine import File
     from ta_lint.fixing import Fixed
+    from ta_lint.merging import Merged
     from ta_lint.runner import Result
 
     Fixes = Callable[[Finding], bool]
@@ -35,11 +36,30 @@ examples:
   ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
   ta-lint check --format sarif --output ta.sarif  a file for code scanning
   ta-lint check - --stdin-filename train.py       what an editor holds; with --fix it gets it back, fixed
+  ta-lint merge lint.sarif run.sarif              what a run says of what the linter suspects
   ta-lint rule TA600                              what a rule means, with examples
   ta-lint rules                                   every rule
 
 exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
              2 wrong usage or a file that could not be written, 130 interrupted
+"""
+
+_MERGE = """\
+Joins the SARIF of a lint with that of runs: each suspicion of the source ends as
+confirmed, refuted or unobserved, with what was measured. What only a run found
+stays. A refuted finding is suppressed, with the numbers as its justification.
+Files may have been edited in between: places are matched by fingerprint, not by
+line. One run or rank that confirms outweighs all that refute.
+"""
+
+_MERGE_EPILOG = """\
+examples:
+  ta-lint merge lint.sarif run.sarif -o ta.sarif      one log for code scanning
+  ta-lint merge lint.sarif nightly/*.sarif            of many runs: the verdicts as a table
+  ta-lint merge ta.sarif new-run.sarif -o ta.sarif    what was merged may be merged again
+
+exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
+             2 wrong usage, or a file that cannot be read or written
 """
 
 _SELECTOR = (
@@ -166,6 +186,25 @@ def _parser() -> argparse.ArgumentParser:
     rule = commands.add_parser("rule", help="explain a rule")
     rule.set_defaults(run=_rule)
     rule.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
+
+    merge = commands.add_parser(
+        "merge",
+        help="join what the linter suspects and what runs measured",
+        description=_MERGE,
+        epilog=_MERGE_EPILOG,
+        formatter_class=raw,
+    )
+    merge.set_defaults(run=_merge)
+    merge.add_argument(
+        "logs", nargs="+", type=_path, metavar="SARIF", help="logs of ta-lint and ta-runtime, in any order"
+    )
+    merge.add_argument("--output", "-o", type=Path, metavar="FILE", help="write the merged log, as SARIF")
+    merge.add_argument("--format", choices=("table", "text", "concise", "json", "sarif", "github"), default="table",
+                       help="how to report on standard output (default: table)")  # fmt: skip
+    merge.add_argument("--quiet", "-q", action="store_true", help="print nothing beside --output")
+    merge.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
+                       help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+    merge.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
 
     listing = commands.add_parser("rules", help="list the rules, who sees them, and which have a fix")
     listing.set_defaults(run=_rules)
@@ -536,6 +575,47 @@ def _settings(config: "Config") -> str:
         for pattern, rules in config.per_file_ignores
     ]
     return encodable("\n".join(lines) + "\n")
+
+
+# -- merge ----------------------------------------------------------------------------------------------------
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from ta_lint.core.errors import UsageError
+    from ta_lint.core.files import write_atomically
+    from ta_lint.core.finding import Severity
+    from ta_lint.merging import merged
+
+    if any(path is _STDIN for path in arguments.logs):
+        raise UsageError("-: name the files of the logs; standard input is not read")
+    result = merged(arguments.logs)
+    if arguments.output is not None:
+        write_atomically(arguments.output, result.sarif)
+    if not (arguments.quiet and arguments.output is not None):
+        sys.stdout.write(_merged_report(arguments.format, result))
+    level = Severity(arguments.fail_level).rank
+    failing = any(finding.counts and finding.severity.rank >= level for finding in result.findings)
+    return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def _merged_report(form: str, result: "Merged") -> str:
+    from ta_lint.core import report
+    from ta_lint.core.catalogue import catalogue
+
+    color = sys.stdout.isatty() and _colors()
+    if form == "sarif":
+        return result.sarif
+    if form == "table":
+        return result.table(color=color)
+    if form == "json":
+        return report.as_json(result.findings, catalogue())
+    if form == "github":
+        return report.github(result.findings, catalogue())
+    if form == "concise":
+        return report.concise(result.findings, display=str, color=color)
+    return report.text(
+        result.findings, read_lines=lambda path, cell: [], display=str, color=color
+    ) + report.summary(result.findings)
 
 
 # -- rule, rules ----------------------------------------------------------------------------------------------

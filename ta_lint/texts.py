@@ -3,18 +3,26 @@
 from functools import cache
 from pathlib import Path
 
+from ta_lint import runner
 from ta_lint.core.config import Configs, Options, project_root
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import encode
-from ta_lint.discovery import named
-from ta_lint.runner import lint_files
+from ta_lint.discovery import discover, named
 
 
 def lint_text(text: str, path: Path) -> list[Finding]:
     """What `ta_lint.lint_text` promises."""
     cwd = Path.cwd()
     files = named(path, _bytes(text), _configs(cwd), project_root(cwd))
-    return [finding for _, findings in lint_files(files, jobs=1) for finding in findings]
+    return [finding for _, findings in runner.lint_files(files, jobs=1) for finding in findings]
+
+
+def lint_files(paths: list[Path], configs: Configs | None) -> list[Finding]:
+    """What `ta_lint.lint_files` promises."""
+    cwd = Path.cwd()
+    files = discover(paths, configs or _configs(cwd), project_root(cwd))
+    linted = {file.name: findings for file, findings in runner.lint_files(files, jobs=1)}
+    return [finding for file in files for finding in linted[file.name]]
 
 
 @cache

@@ -12,6 +12,9 @@ from ta_runtime import reports
 from ta_runtime.audit import Audit
 from ta_runtime.settings import OnFinding, resolve
 
+REPORT = "ta-runtime.sarif"
+"""Where the report goes unless the user says otherwise."""
+
 _audit: Audit | None = None
 _command = False
 """Whether `ta-runtime run` watches: it began before the script, and ends after it."""
@@ -23,12 +26,13 @@ def enable(
     gradients_every_n_steps: int = 1,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
-    output: str | Path | None = "ta-runtime.sarif",
+    output: str | Path | None = REPORT,
     fail_level: str | None = None,
     on_finding: OnFinding | None = None,
     baseline: str | Path | None = None,
     compiled: Literal["skip", "eager"] = "skip",
     live: bool = True,
+    lint: bool = False,
 ) -> None:
     """Watch every training step of this process from here on; call it before the model is built.
 
@@ -47,6 +51,8 @@ def enable(
         compiled: models under `torch.compile` hide their layers. `skip` says so in the report; `eager` runs audited
             steps uncompiled, which differs in rounding and in the random numbers of dropout.
         live: print a line to standard error for each new finding, and a table at the end.
+        lint: lint the script now, with the modules of the project that it imports, and say of each suspicion whether
+            the run confirms or refutes it; the report is then of both observers.
 
     Raises:
         UsageError: an argument or the project's `[tool.ta]` is wrong, or the report cannot be written there.
@@ -55,7 +61,7 @@ def enable(
     if _command:
         reports.error_line("`ta-runtime run` watches already; the arguments of `enable()` are not used")
         return
-    if _audit is not None and _audit.mine:
+    if running() is not None:
         raise RuntimeError("ta_runtime is enabled already; call ta_runtime.disable() first")
     settings = resolve(
         every_n_steps=every_n_steps,
@@ -68,8 +74,11 @@ def enable(
         baseline=baseline,
         compiled=compiled,
         live=live,
+        lint=lint,
     )
-    begin(Audit(settings))
+    audit = Audit(settings)
+    audit.lint()
+    begin(audit)
 
 
 def disable() -> list[Finding]:
@@ -77,16 +86,21 @@ def disable() -> list[Finding]:
 
     At the end of the script it happens by itself, also after an exception.
     """
-    if _audit is None or not _audit.mine:
+    audit = running()
+    if audit is None:
         return []
-    if _command:
-        return _audit.findings
-    return end()
+    return audit.findings if _command else end()
 
 
 def findings() -> list[Finding]:
     """The findings so far, in order of place; none if it is not enabled."""
-    return _audit.findings if _audit is not None and _audit.mine else []
+    audit = running()
+    return audit.findings if audit is not None else []
+
+
+def running() -> Audit | None:
+    """The audit of this process, None if there is none; one that a parent began is not of this process."""
+    return _audit if _audit is not None and _audit.mine else None
 
 
 def begin(audit: Audit, *, command: bool = False) -> None:
@@ -116,6 +130,6 @@ def end(error: BaseException | None = None) -> list[Finding]:
 
 def _at_exit(last: BaseException | None) -> None:
     """The script is over. Python keeps an exception that ended it; `last` is one of before."""
-    if _audit is not None and _audit.mine:
+    if running() is not None:
         error = getattr(sys, "last_value", None)
         end(error if error is not last and not hasattr(sys, "ps1") else None)

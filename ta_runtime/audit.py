@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,7 @@ from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Severity
+from ta_lint.core.verdict import joined
 from ta_runtime import checks, ranks, reports
 from ta_runtime.finding import findings, refutations
 from ta_runtime.incidents import Incident
@@ -23,6 +25,9 @@ from ta_runtime.observers.patching import Patch
 from ta_runtime.reports import ReportFile
 from ta_runtime.session import AuditFailed, Session, script
 from ta_runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from ta_runtime.linting import Linting
 
 _HURRY = timedelta(milliseconds=100)
 """How long rank 0 waits for the others after an exception of its own: they wait for it in a collective."""
@@ -77,6 +82,7 @@ class Audit:
         self._gathered_at: int | None = None
         self._handed_over: int | None = None
         self._before_destruction: Patch | None = None
+        self._linting: Linting | None = None
         self.session = Session(settings, models=models, optimizers=optimizers, on_incidents=self._opened)
 
     @property
@@ -98,7 +104,17 @@ class Audit:
         incidents = list(self.session.incidents)
         if self._received:
             incidents = ranks.merged(incidents, self._received)
-        return [finding for _, finding in self._found(incidents)]
+        found = [finding for _, finding in self._found(incidents)]
+        if self._linting is None:
+            return found
+        suspected, _ = baseline.marked(self._linting.findings, self.accepted)
+        judged = joined(suspected, found, self.refutations)
+        return sorted(judged, key=lambda one: (one.site.path, one.site.line, one.site.column, one.rule))
+
+    @property
+    def linted(self) -> bool:
+        """Whether the findings are those of the linter as well."""
+        return self._linting is not None
 
     @property
     def refutations(self) -> list[Finding]:
@@ -140,6 +156,20 @@ class Audit:
 
     # -- from the start to the end ----------------------------------------------------------------------------
 
+    def lint(self) -> None:
+        """Read the script, and what it imports of the project, before it runs; rank 0 does so for all ranks."""
+        if not self.settings.lint or ranks.rank() or self._child:
+            return
+        from ta_runtime.linting import Linting
+
+        self._linting = linting = Linting(self.settings.configs, self.settings.root)
+        if Path(self._place).is_file():
+            self._attempt(lambda: linting.script(Path(self._place)), "the script could not be linted")
+        if self.settings.live:
+            files, count = len(linting.files), sum(finding.counts for finding in linting.findings)
+            found = "1 suspicion" if count == 1 else f"{count} suspicions"
+            reports.error_line(f"linted {'1 file' if files == 1 else f'{files} files'}: {found}")
+
     def start(self) -> None:
         self._ended = False
         self.session.start()
@@ -161,6 +191,8 @@ class Audit:
             self._raised = f"anything after step {self.session.window.index}, in which the run {kind}"
         self._attempt(self.session.stop, "the last step could not be judged")
         self._ended = True
+        if self._linting is not None:
+            self._attempt(self._linting.loaded, "the modules of the project could not be linted")
         self.gather(_HURRY if self._raised is not None else ranks.PATIENCE)
         self.save()
 
@@ -232,6 +264,8 @@ class Audit:
             self.settings.root,
             not_seen=self.not_seen,
             baseline=self.settings.baseline is not None,
+            refuted=self.refutations,
+            linted=self.linted,
             color=color,
             brief=brief,
         )
@@ -239,7 +273,7 @@ class Audit:
     def summarise(self) -> None:
         """Print the table that ends a run; rank 0 speaks for all ranks."""
         if self.speaks and ranks.rank() == 0:
-            reports.summary(self.findings, self.settings.root, self.files, self.not_seen)
+            reports.summary(self.findings, self.settings.root, self.files, self.not_seen, linted=self.linted)
 
     # -- findings ---------------------------------------------------------------------------------------------
 

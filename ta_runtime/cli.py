@@ -28,6 +28,7 @@ CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = """\
 examples:
   ta-runtime run train.py --lr 3e-4                  watch a script; what follows its name is its own
+  ta-runtime run --lint train.py                     lint it first, and say what of that is true
   ta-runtime run --every 100 -m mypackage.train      a module, every 100th step audited in full
   ta-runtime run --output ta.sarif train.py          a file for code scanning
   torchrun --nproc-per-node 2 -m ta_runtime run train.py
@@ -50,6 +51,7 @@ follows it is the script's own.
 _RUN_EPILOG = """\
 examples:
   ta-runtime run train.py --lr 3e-4
+  ta-runtime run --lint train.py                    what of the linter's suspicions is true
   ta-runtime run --every 100 --output ta.sarif -m mypackage.train
   ta-runtime run --fail-level error train.py        fail a CI job on an error
 
@@ -152,6 +154,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE [ARGS ...]",
                      help="run a module instead, as `python -m` does")  # fmt: skip
+    run.add_argument(
+        "--lint",
+        action="store_true",
+        help="lint the script first, with the modules of the project that it imports, and end with a verdict"
+        " on each suspicion: confirmed, refuted or unobserved",
+    )
     steps = run.add_argument_group("steps")
     steps.add_argument("--every", type=_steps, default=1000, metavar="N",
                        help="audit the first step and each N-th in full; 0: none (default: 1000)")  # fmt: skip
@@ -250,10 +258,12 @@ def _run(arguments: argparse.Namespace) -> int:
         every_n_steps=arguments.every,
         gradients_every_n_steps=arguments.gradients_every,
         compiled=arguments.compiled,
+        lint=arguments.lint,
         live=not arguments.quiet and _form(arguments) in ("text", *DOCUMENTS),
     )
     with _own_stdout(arguments) as stdout:
         audit = _made(arguments, settings, program.path)
+        audit.lint()
         api.begin(audit, command=True)
         status, error = _finished(program)
         api.end(error)

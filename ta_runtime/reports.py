@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,8 @@ from ta_lint.core.source import Source, Unreadable, decode, read
 from ta_runtime import ranks
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
-CATEGORY = "ta-runtime/"
+CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
+"""Of a log in code scanning: that of a run alone, and one with the linter's findings."""
 NO_TRAINING = "any training, as no optimizer stepped in this process"
 """What was not seen of a run without a step."""
 _NO_STEP = "No training step was seen: no optimizer stepped in this process."
@@ -40,12 +42,16 @@ def rendered(
     *,
     not_seen: Sequence[str] = (),
     baseline: bool = False,
+    refuted: Sequence[Finding] = (),
+    linted: bool = False,
     color: bool = False,
     brief: bool = False,
 ) -> str:
     """The report in one of `FORMATS`.
 
-    `not_seen` are the ends of sentences on what the run hid, for text and SARIF; `brief` leaves them and the count of
+    `not_seen` are the ends of sentences on what the run hid, for text and SARIF; `refuted` the places where it looked
+    and found nothing, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
+    of the linter's. `brief` leaves them and the count of
     findings out of text.
     """
     rules = catalogue()
@@ -54,12 +60,13 @@ def rendered(
 
         return sarif_log(
             findings,
-            {rule.id: rule for rule in rules.values() if "runtime" in rule.observers},
+            {rule.id: rule for rule in rules.values() if linted or "runtime" in rule.observers},
             version=__version__,
             root=root,
-            category=CATEGORY,
+            category=LINTED if linted else CATEGORY,
             baseline=baseline,
             notes=[f"Not seen: {what}." for what in not_seen],
+            refuted=refuted,
         )
     if form == "json":
         return report.as_json(findings, rules)
@@ -209,18 +216,35 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
 
 
 def summary(
-    findings: Sequence[Finding], root: Path, files: Iterable[ReportFile], not_seen: Sequence[str]
+    findings: Sequence[Finding],
+    root: Path,
+    files: Iterable[ReportFile],
+    not_seen: Sequence[str],
+    *,
+    linted: bool = False,
 ) -> None:
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is."""
     stream = sys.stderr
     with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
-        table(findings, root, stream)
+        if linted:
+            _verdicts(findings, root, stream)
+        else:
+            table(findings, root, stream)
     text, *hidden = _told(findings, not_seen)
     where = [display(file.written) for file in files if file.written is not None]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
     _print(f"ta-runtime: {text}{report_at}", stream)
     for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)
+
+
+def _verdicts(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
+    """Each suspicion of the source with its verdict, what only the run found, and how many there are of each."""
+    width = shutil.get_terminal_size().columns if stream.isatty() else 120
+    color = wants_color(stream)
+    grid = report.verdicts(findings, display=lambda path: display(root / path), width=width, color=color)
+    for line in [*grid.splitlines(), report.judgement(findings).rstrip("\n")]:
+        _print(line, stream)
 
 
 def _told(findings: Sequence[Finding], not_seen: Sequence[str]) -> list[str]:

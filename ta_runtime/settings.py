@@ -33,6 +33,10 @@ class Settings:
     baseline: Path | None
     compiled: Literal["skip", "eager"]
     live: bool
+    lint: bool
+    """Whether the linter reads the code that runs, and the run judges what it suspects."""
+    configs: Configs
+    """The settings of every folder, for the linter."""
 
 
 def resolve(
@@ -48,6 +52,7 @@ def resolve(
     baseline: str | Path | None = None,
     compiled: Literal["skip", "eager"] = "skip",
     live: bool = True,
+    lint: bool = False,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -78,7 +83,8 @@ def resolve(
         config=config_file,
         isolated=isolated,
     )
-    config = Configs(options, cwd).root_config
+    configs = Configs(options, cwd)
+    config = configs.root_config
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
         raise UsageError(f"{keys[0]}: a run sees none of these rules; `ta-lint rules` says which it sees")
@@ -95,6 +101,8 @@ def resolve(
         baseline=config.baseline.absolute() if config.baseline is not None else None,
         compiled=compiled,
         live=live,
+        lint=lint,
+        configs=configs,
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from ta_lint.core.catalogue import Rule, catalogue
 from ta_lint.core.files import encodable
-from ta_lint.core.finding import Applicability, Finding, Fix, Severity, Site
+from ta_lint.core.finding import Applicability, Finding, Fix, Severity, Site, Verdict
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
@@ -30,6 +30,13 @@ _SECRET = "CWE-798"  # hard-coded credentials
 _FIXABLE = "bold green"
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _JOINERS = "\u200c\u200d"
+
+_VERDICTS = {
+    Verdict.CONFIRMED: "confirmed by a run",
+    Verdict.REFUTED: "refuted by a run",
+    Verdict.UNOBSERVED: "unobserved: no run came there, or measured it",
+}
+_VERDICT_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.REFUTED: "green", Verdict.UNOBSERVED: "yellow"}
 
 _Paint = Callable[[str, str], str]
 
@@ -96,7 +103,9 @@ class Item(msgspec.Struct, frozen=True):
     scope: str
     """The enclosing qualified name, empty at module level."""
     observer: str
-    """static or runtime."""
+    """static, runtime, or both where a run confirms or refutes what the source suggests."""
+    verdict: str | None
+    """What runs say of it: confirmed, refuted or unobserved; null where none was asked."""
     evidence: dict[str, float | int | str]
     """What was measured; a number that is not finite is the string nan, inf or -inf."""
     related: list[Place]
@@ -337,12 +346,68 @@ def _block(
     for related in finding.related:
         remark = f"{_place(related.site, display)}: {_harmless(related.message)}"
         yield f"{margin} {paint('=', _FRAME)} note: {remark}"
+    if finding.verdict is not None:
+        yield f"{margin} {paint('=', _FRAME)} verdict: {_VERDICTS[finding.verdict]}"
     if finding.evidence:
         yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
     if finding.fix is not None:
         unsafe = " (unsafe)" if finding.fix.applicability is Applicability.UNSAFE else ""
         yield f"{margin} {paint('=', _FRAME)} fix: {_harmless(finding.fix.title)}{unsafe}"
     yield f"{margin} {paint('=', _FRAME)} help: ta-lint rule {finding.rule}"
+
+
+def verdicts(findings: Iterable[Finding], *, display: Callable[[str], str], width: int, color: bool) -> str:
+    """A table of what a run says of each suspicion: rule, line, verdict, evidence; the worst first.
+
+    Findings that the file or a setting suppresses are left out, refuted ones stay. `width` is that of the page, in
+    terminal cells.
+    """
+    shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
+    if not shown:
+        return ""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("rule", "line", "verdict"):
+        grid.add_column(heading, no_wrap=heading != "line", overflow="fold")
+    grid.add_column("evidence", overflow="fold")
+    order = [Verdict.CONFIRMED, Verdict.UNOBSERVED, None, Verdict.REFUTED]
+    for finding in sorted(shown, key=lambda one: (order.index(one.verdict), -one.severity.rank, one.rule)):
+        evidence = _harmless(finding.message)
+        if finding.verdict is Verdict.REFUTED or finding.verdict is Verdict.CONFIRMED:
+            measured = _measured(finding.evidence)
+            evidence = f"{evidence} ({measured})" if finding.verdict is Verdict.CONFIRMED else measured
+        grid.add_row(
+            Text(finding.rule, _STYLES[finding.severity] if finding.counts else ""),
+            Text(_place(finding.site, display).rpartition(":")[0]),
+            Text(finding.verdict or "source only", _VERDICT_STYLES.get(finding.verdict, "")),  # type: ignore[arg-type]
+            Text(evidence),
+        )
+    console = Console(
+        width=width, highlight=False, force_terminal=color, color_system="auto" if color else None
+    )
+    with console.capture() as captured:
+        console.print(grid)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def judgement(findings: Iterable[Finding]) -> str:
+    """One line: how many suspicions of the source were confirmed, refuted and unobserved, and what only a run found."""
+    shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
+    suspected = Counter(finding.verdict for finding in shown if finding.observer != "runtime")
+    alone = sum(finding.observer == "runtime" for finding in shown)
+    parts = [f"{suspected[verdict]} {verdict}" for verdict in Verdict if suspected[verdict]]
+    if suspected[None]:
+        parts.append(f"{suspected[None]} that only the source shows")
+    told = (
+        f"{_number(sum(suspected.values()), 'suspicion')} of the source"
+        if suspected
+        else "No suspicions of the source"
+    )
+    tail = f"; {_number(alone, 'finding')} of the run alone" if alone else ""
+    return f"{told}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"
 
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:
@@ -476,6 +541,7 @@ def _item(finding: Finding, rule: Rule) -> Item:
         end_column=site.end_column,
         scope=site.name,
         observer=finding.observer,
+        verdict=finding.verdict,
         evidence=finite_evidence(finding),
         related=[_related(other.site, other.message) for other in finding.related],
         fix=_remedy(finding.fix) if finding.fix is not None else None,

@@ -28,6 +28,9 @@ MAX_RESULTS = 25_000
 MAX_TAGS = 20
 MAX_DESCRIPTION = 1024
 
+FINGERPRINT = "taLint/v1"
+REFUTED = "refuted"
+
 _ROOT = "%SRCROOT%"
 _MARKDOWN_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
@@ -42,13 +45,16 @@ def sarif_log(
     category: str = "ta-lint/",
     baseline: bool = False,
     notes: Sequence[str] = (),
+    refuted: Iterable[Finding] = (),
 ) -> str:
     """The findings as the JSON text of a log with one run; the same input gives the same bytes.
 
     `rules` are all that the tool knows, by id, and must hold the rule of every finding. `root` is the folder that
     relative paths start from; without it the log names no place on this machine. `category` keeps uploads of one
     commit apart and ends in `/`. `baseline` says that findings were compared with one, so that each result
-    is marked new or unchanged. `notes` are sentences on what could not be looked at. Of more than 25,000 findings the
+    is marked new or unchanged. `notes` are sentences on what could not be looked at, and `refuted` the places where a run
+    looked and found nothing, for `ta-lint merge`: they stand in the run's properties, as code scanning might take results
+    of the kind `pass` for alerts. Of more than 25,000 findings the
     worst stay, and a notification says how many went.
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
@@ -61,6 +67,7 @@ def sarif_log(
         column_kind="unicodeCodePoints",
         original_uri_base_ids={_ROOT: _root_location(root)},
         results=[_result(finding, index[finding.rule], baseline) for finding in kept],
+        properties=_run_properties(list(refuted)),
     )
     # readers sniff at the start of a file for what it is
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_plain(run)]}
@@ -146,7 +153,9 @@ def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
     site, fix = finding.site, finding.fix
     if site.cell is not None:
         fix = None  # its edits are of a cell; those of the file would have to speak JSON
-    related = [_location(other.site, _sentence(other.message)) for other in finding.related]
+    related = [
+        _location(other.site, _sentence(other.message), other.fingerprint) for other in finding.related
+    ]
     return om.Result(
         rule_id=finding.rule,
         rule_index=rule_index,
@@ -155,7 +164,7 @@ def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
         locations=[_location(site)],
         related_locations=related or None,
         fixes=[_fix(fix, site.path)] if fix is not None else None,
-        partial_fingerprints={"taLint/v1": finding.fingerprint} if finding.fingerprint else None,
+        partial_fingerprints={FINGERPRINT: finding.fingerprint} if finding.fingerprint else None,
         suppressions=[_suppression(finding.suppression)] if finding.suppression is not None else None,
         baseline_state=("unchanged" if finding.baselined else "new") if baseline else None,
         properties=_result_properties(finding),
@@ -192,7 +201,27 @@ def _sentence(message: str) -> str:
     return message if message.endswith((".", "?", "!")) else message + "."
 
 
-def _location(site: Site, message: str | None = None) -> Any:
+def _run_properties(refuted: list[Finding]) -> dict[str, Any] | None:
+    """Where a run looked and found nothing: of each the rule, the place and what was measured."""
+    if not refuted:
+        return None
+    return {
+        REFUTED: [
+            {
+                "ruleId": finding.rule,
+                "locations": [_location(finding.site)],
+                "relatedLocations": [
+                    _location(other.site, None, other.fingerprint) for other in finding.related
+                ],
+                "fingerprint": finding.fingerprint,
+                "evidence": finite_evidence(finding),
+            }
+            for finding in refuted
+        ]
+    }
+
+
+def _location(site: Site, message: str | None = None, fingerprint: str = "") -> Any:
     name = site.name
     return om.Location(
         physical_location=om.PhysicalLocation(
@@ -203,6 +232,7 @@ def _location(site: Site, message: str | None = None) -> Any:
         if name
         else None,
         message=om.Message(text=message) if message is not None else None,
+        properties={"fingerprint": fingerprint} if fingerprint else None,
     )
 
 
@@ -232,6 +262,8 @@ def _suppression(suppression: Suppression) -> Any:
 
 def _result_properties(finding: Finding) -> dict[str, Any]:
     properties: dict[str, Any] = {"observer": finding.observer}
+    if finding.verdict is not None:
+        properties["verdict"] = finding.verdict.value
     if finding.evidence:
         properties["evidence"] = finite_evidence(finding)
     return properties

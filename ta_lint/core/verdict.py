@@ -6,14 +6,16 @@ where `.item()` stands and measured where `backward()` runs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.finding import Finding, Related, Suppression, Verdict
 
 BOTH = "both"
 _SEEN = "the run measures it here"
+_BY_A_RUN = "refuted by a run"
 
 
 def joined(
@@ -22,18 +24,22 @@ def joined(
     """One list of findings: each suspicion of the source with its verdict, then what only a run has found.
 
     `measured` are the findings of one or more runs, `refuted` the places where a run looked and found nothing, as
-    findings too. One run that confirms outweighs all that refute. A refuted finding is suppressed, with the numbers as
+    findings too. One run that confirms outweighs all that refute, and a verdict from before stays where these say nothing. A refuted finding is suppressed, with the numbers as
     justification; one of a rule that no run sees has no verdict. The order is that of `suspected`, then of `measured`.
     """
     suspicions = list(suspected)
     found, cleared = list(measured), list(refuted)
     rules = catalogue()
     confirming = _pairs(suspicions, found)
+    confirming |= _alone_in_scope(suspicions, found, confirming)
     refuting = _pairs(suspicions, cleared)
     result = []
     used: set[int] = set()
     for index, suspicion in enumerate(suspicions):
         if "runtime" not in rules[suspicion.rule].observers:
+            result.append(suspicion)
+        elif suspicion.verdict is Verdict.CONFIRMED:  # by a run that was merged before
+            used.update(id(finding) for finding in confirming.get(index, ()))
             result.append(suspicion)
         elif index in confirming:
             evidence = confirming[index]
@@ -42,7 +48,7 @@ def joined(
         elif index in refuting:
             result.append(_refuted(suspicion, refuting[index][0]))
         else:
-            result.append(replace(suspicion, verdict=Verdict.UNOBSERVED))
+            result.append(replace(suspicion, verdict=suspicion.verdict or Verdict.UNOBSERVED))
     alone = [finding for finding in found if id(finding) not in used]
     return result + [replace(finding, verdict=Verdict.CONFIRMED) for finding in _one_per_fingerprint(alone)]
 
@@ -55,15 +61,46 @@ def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, 
     found: dict[int, list[Finding]] = defaultdict(list)
     for saying in said:
         meeting = [index for index in by_rule[saying.rule] if _meet(suspicions[index], saying)]
-        if meeting:
-            nearest = min(abs(suspicions[index].site.line - saying.site.line) for index in meeting)
-            for index in meeting:
-                # equal statements of one function have one fingerprint: the line tells them apart
-                if abs(suspicions[index].site.line - saying.site.line) == nearest:
-                    found[index].append(saying)
+        nearest = min((_distance(suspicions[index], saying) for index in meeting), default=None)
+        for index in meeting:
+            if _distance(suspicions[index], saying) == nearest:
+                found[index].append(saying)
     for index, sayings in found.items():
-        sayings.sort(key=lambda saying: abs(saying.site.line - suspicions[index].site.line))
+        sayings.sort(key=partial(_distance, suspicions[index]))
     return found
+
+
+def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
+    """By it equal statements of one function, which have one fingerprint but for its number, are told apart."""
+    lines = abs(suspicion.site.line - saying.site.line)
+    return lines > 0, suspicion.fingerprint != saying.fingerprint, lines
+
+
+def _alone_in_scope(
+    suspicions: Sequence[Finding], found: Sequence[Finding], paired: Mapping[int, list[Finding]]
+) -> dict[int, list[Finding]]:
+    """What a run found in a function, and the one suspicion of its rule there, are one pitfall.
+
+    Only of what confirms: that the run looked elsewhere in the function and found nothing does not refute.
+    """
+    taken = {id(finding) for findings in paired.values() for finding in findings}
+    left: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for index, suspicion in enumerate(suspicions):
+        if index not in paired:
+            left[_scope(suspicion)].append(index)
+    seen: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
+    for finding in found:
+        if id(finding) not in taken:
+            seen[_scope(finding)].append(finding)
+    return {
+        indices[0]: seen[scope]
+        for scope, indices in left.items()
+        if len(indices) == 1 and len({finding.fingerprint for finding in seen[scope]}) == 1
+    }
+
+
+def _scope(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.site.path, finding.site.name
 
 
 def _meet(suspicion: Finding, saying: Finding) -> bool:
@@ -85,19 +122,22 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     places = [
         Related(other.site, f"{_SEEN}: {other.message}", _statement(other))
         for other in evidence
-        if other.site.line != suspicion.site.line or other.site.path != suspicion.site.path
+        if _statement(other) != _statement(suspicion)
     ]
+    mark = suspicion.suppression
+    refuted_before = mark is not None and mark.justification.startswith(_BY_A_RUN)
     return replace(
         suspicion,
         observer=BOTH,
         verdict=Verdict.CONFIRMED,
+        suppression=None if refuted_before else mark,
         evidence=first.evidence,
         related=(*suspicion.related, *places, *first.related),
     )
 
 
 def _refuted(suspicion: Finding, saying: Finding) -> Finding:
-    why = Suppression(in_source=False, justification=f"refuted by a run: {measured(saying)}")
+    why = Suppression(in_source=False, justification=f"{_BY_A_RUN}: {measured(saying)}")
     return replace(
         suspicion,
         observer=BOTH,
@@ -109,7 +149,8 @@ def _refuted(suspicion: Finding, saying: Finding) -> Finding:
 
 def measured(finding: Finding) -> str:
     """Its evidence in words: `share of step 0.02, ms per batch 0.4`."""
-    return ", ".join(f"{name} {value}" for name, value in finding.evidence.items())
+    values = (f"{value:.4g}" if isinstance(value, float) else value for value in finding.evidence.values())
+    return ", ".join(f"{name} {value}" for name, value in zip(finding.evidence, values, strict=True))
 
 
 def _one_per_fingerprint(findings: Iterable[Finding]) -> list[Finding]:
