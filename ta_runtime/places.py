@@ -5,13 +5,14 @@ and costs microseconds, so the observers ask only when something is built, or on
 """
 
 import ast
+import dis
 import inspect
 import linecache
 import os
 import sys
 import sysconfig
 import weakref
-from collections.abc import KeysView
+from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -23,6 +24,7 @@ from torch import nn
 
 _V = TypeVar("_V")
 
+_OWN = str(Path(__file__).parent) + os.sep
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
     f"{root}{os.sep}"
@@ -89,6 +91,25 @@ def _is_method_of(instance: object, frame: FrameType) -> bool:
     return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is instance
 
 
+def caller(past: str = "") -> FrameType | None:
+    """The frame that called a wrapped function, whatever has wrapped it; a function that runs other code is in file `past`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and ((name := frame.f_code.co_filename).startswith(_OWN) or name == past):
+        frame = frame.f_back
+    return frame
+
+
+def discards(frame: FrameType) -> bool:
+    """Whether the code of a frame throws away what the call returns in which it is: the call is a statement."""
+    return _pops(frame.f_code, frame.f_lasti)
+
+
+@lru_cache(maxsize=256)
+def _pops(code: CodeType, call: int) -> bool:
+    following = (one.opname for one in dis.get_instructions(code) if one.offset > call)
+    return next(following, "") == "POP_TOP"
+
+
 @lru_cache(maxsize=4096)
 def _place(filename: str, code: CodeType, instruction: int) -> Place:
     """The file is named beside the code object, as equal code of two files is equal."""
@@ -117,6 +138,12 @@ class Register(Generic[_V]):
     def ids(self) -> KeysView[int]:
         """Of the objects that still live."""
         return self._entries.keys()
+
+    def instances(self) -> Iterator[Any]:
+        """Those that still live, in the order in which they came."""
+        for reference, _ in list(self._entries.values()):
+            if (instance := reference()) is not None:
+                yield instance
 
     def get(self, instance: object) -> _V | None:
         entry = self._entries.get(id(instance))
@@ -164,6 +191,48 @@ def of_attribute(kind: type, attribute: str) -> Place | None:
     return None
 
 
+def assigned_to(place: Place) -> str:
+    """The variable or attribute that the statement at a place assigns, such as `self.head`; empty if it assigns none."""
+    around = [
+        node
+        for node in ast.walk(_tree(place.path))
+        if isinstance(node, ast.Assign) and node.lineno <= place.line <= (node.end_lineno or node.lineno)
+    ]
+    return ast.unparse(around[-1].targets[0]) if around else ""
+
+
+def settings_of(attribute: str, owner: str, path: str) -> list[Place]:
+    """Where a file sets an attribute of `owner`, such as `self.encoder` or `model`, or of each of a model's modules.
+
+    An owner `self.encoder` is also what another object's attribute of that name is.
+    """
+    tree = _tree(path)
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and _gives_modules(node.iter)]
+    each = {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        target = node.targets[0]
+        if not isinstance(target, ast.Attribute) or target.attr != attribute:
+            continue
+        receiver = ast.unparse(target.value)
+        same_end = "." in receiver and "." in owner and receiver.split(".")[-1] == owner.split(".")[-1]
+        if receiver == owner or same_end or receiver in each:
+            found.append(Place(path, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset))
+    return found
+
+
+def _gives_modules(iterated: ast.expr) -> bool:
+    called = iterated.func if isinstance(iterated, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in (
+        "children",
+        "modules",
+        "named_children",
+        "named_modules",
+    )
+
+
 def _file_of(kind: type) -> str | None:
     """The file that defines a class. Its methods know it even where its module does not: under `exec`, in a cell."""
     for name, value in vars(kind).items():
@@ -189,7 +258,16 @@ def _classes(filename: str) -> dict[str, ast.ClassDef]:
                 collect(node.body, f"{prefix}{node.name}.<locals>.")
 
     try:
-        collect(ast.parse("".join(linecache.getlines(filename))).body, "")
-    except (SyntaxError, ValueError, RecursionError):
+        collect(_tree(filename).body, "")
+    except RecursionError:
         return {}
     return found
+
+
+@lru_cache(maxsize=64)
+def _tree(filename: str) -> ast.Module:
+    """A file's syntax; empty if it cannot be read or parsed."""
+    try:
+        return ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])

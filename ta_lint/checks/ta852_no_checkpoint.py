@@ -28,7 +28,8 @@ def check(module: Module) -> Iterator[Suspicion]:
     if entry is None or module.is_test or _MEASURES.search(module.source.path):
         return
     if not any(_keeps(call) for call in module.tree.all(cst.Call)):
-        yield Suspicion(header(entry), "this script trains a model and never saves it")
+        steps = tuple((step.call, "it is trained here") for step in module.loops.steps)
+        yield Suspicion(header(entry), "this script trains a model and never saves it", related=steps[:1])
 
 
 def _keeps(call: cst.Call) -> bool:

@@ -4,31 +4,96 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_runtime.facts.attribute import Attribute
+from ta_runtime.facts.content import Content
+from ta_runtime.facts.initialisation import Initialisation
+from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.loader import Batch, Loader
+from ta_runtime.facts.loading import Loading
+from ta_runtime.facts.membership import Membership
+from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
+from ta_runtime.facts.mode import Dropping, Inference, Modes, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
+from ta_runtime.facts.peers import (
+    Collective,
+    Divergence,
+    Drawn,
+    Mismatch,
+    Read,
+    Replica,
+    Saved,
+    Snapshot,
+    Told,
+    Wrapper,
+)
 from ta_runtime.facts.run import Run
+from ta_runtime.facts.sampling import Pass, Samples, Seeding, Seeds, Stream
+from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.step import Call, Copy, Filters, Forward, Gradients, Loss, State, Step, Update, Value
 from ta_runtime.facts.suspicion import Refutation, Suspicion
+from ta_runtime.facts.sync import Sync
 
 __all__ = [
+    "Action",
+    "Attribute",
     "Batch",
     "Call",
+    "Checkpoints",
+    "Collective",
+    "Condition",
+    "Content",
     "Copy",
+    "Divergence",
+    "Drawn",
+    "Event",
+    "Dropping",
     "Filters",
     "Forward",
     "Gradients",
+    "Initialisation",
+    "Kept",
+    "Inference",
     "Layer",
+    "Loaded",
     "Loader",
+    "Loading",
+    "Loop",
     "Loss",
     "Machine",
+    "Membership",
+    "Mismatch",
     "Model",
+    "Modes",
     "Optimizer",
+    "Padding",
     "Parameter",
+    "PartialLoad",
+    "Pass",
+    "Reach",
+    "Read",
     "Refutation",
+    "Replica",
+    "Rounds",
     "Run",
+    "Samples",
+    "Saved",
+    "SavedState",
+    "Schedule",
+    "Scores",
+    "Seeding",
+    "Seeds",
+    "Snapshot",
+    "Scores",
     "State",
     "Step",
+    "Stream",
     "Suspicion",
+    "Switch",
+    "Sync",
+    "Told",
     "Update",
     "Value",
+    "Way",
+    "Wrapper",
 ]

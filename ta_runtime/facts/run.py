@@ -4,8 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ta_runtime.facts.attribute import Attribute
+from ta_runtime.facts.content import Content
+from ta_runtime.facts.initialisation import Initialisation
+from ta_runtime.facts.checkpoint import Checkpoints
+from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.loader import Loader
+from ta_runtime.facts.loading import Loading
+from ta_runtime.facts.loop import Loop
+from ta_runtime.facts.membership import Membership
+from ta_runtime.facts.mode import Modes
 from ta_runtime.facts.model import Machine
+from ta_runtime.facts.sync import Sync
+from ta_runtime.facts.peers import Read, Told
+from ta_runtime.facts.sampling import Seeds
 
 if TYPE_CHECKING:
     from ta_runtime.history import History
@@ -20,8 +32,26 @@ class Run:
     loaders: list[Loader]
     history: "History"
     rank: int = 0
-    peers: Mapping[int, list[list[str]]] = field(default_factory=dict)
-    """The batch digests of the other ranks' loaders, in order of first use, where they were gathered."""
+    told: Told = field(default_factory=Told)
+    """What this rank tells the others."""
+    peers: Mapping[int, Told] = field(default_factory=dict)
+    """What the other ranks told, where it was gathered."""
     data_parallel: bool = False
     """Whether a model was one that ranks share to see more data: then each should see its own."""
     over: bool = True
+    modes: Modes = field(default_factory=Modes)
+    syncs: list[Sync] = field(default_factory=list)
+    seeds: Seeds = field(default_factory=Seeds)
+    reads: list[Read] = field(default_factory=list)
+    """Numbers that were read from sharded tensors."""
+    memberships: list[Membership] = field(default_factory=list)
+    contents: list[Content] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+    initialisations: list[Initialisation] = field(default_factory=list)
+    loadings: list[Loading] = field(default_factory=list)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    backwards: list[Backward] = field(default_factory=list)
+    """Each line that began backward passes."""
+    reaches: list[Reach] = field(default_factory=list)
+    averages: list[Average] = field(default_factory=list)
+    loop: Loop = field(default_factory=Loop)

@@ -1,0 +1,20 @@
+"""TA616: the state that is restored or saved as the best is the model's own, and training went on in it."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for kept in run.checkpoints.kept:
+        evidence = {
+            "kept at step": kept.taken_at,
+            "used at step": kept.used_at,
+            "tensors": kept.tensors,
+            "still the model's": kept.shared,
+        }
+        if kept.shared:
+            message = "the state that was kept here is not a copy: it has changed with the training by the time it is used"
+            yield Suspicion(kept.place, message, evidence, related=((kept.used, "it is used here"),))
+        else:
+            yield Refutation(kept.place, evidence)

@@ -1,0 +1,23 @@
+"""TA700: `torch.load` runs the pickle of a file."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loaded in run.checkpoints.loaded:
+        if not loaded.unpickles:
+            yield Refutation(loaded.place, {"weights_only": "True in this run"})
+            continue
+        if loaded.own:
+            yield Refutation(loaded.place, {"written by": "this process"})
+            continue
+        evidence: dict[str, int | str] = {}
+        if loaded.unsafe is not None:
+            evidence["names beyond weights_only"] = len(loaded.unsafe)
+            if loaded.unsafe:
+                evidence["first"] = loaded.unsafe[0]
+            else:
+                evidence["weights_only=True"] = "loads this file as well"
+        yield Suspicion(loaded.place, "`torch.load` runs the pickle of this file", evidence)

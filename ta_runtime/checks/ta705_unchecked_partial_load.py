@@ -1,0 +1,23 @@
+"""TA705: `load_state_dict(strict=False)` left keys out, and nobody looks at which."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for load in run.checkpoints.partial:
+        evidence: dict[str, int | str] = {
+            "keys loaded": load.loaded,
+            "missing": len(load.missing),
+            "unexpected": len(load.unexpected),
+        }
+        if not load.missing and not load.unexpected:
+            yield Refutation(load.place, evidence)
+        elif load.discarded:
+            evidence["first"] = (load.missing or load.unexpected)[0]
+            yield Suspicion(
+                load.place,
+                "`load_state_dict(strict=False)` passes over keys, and nobody looks at which",
+                evidence,
+            )

@@ -1,0 +1,16 @@
+"""TA852: a run trains a model and saves it nowhere."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    place = run.checkpoints.stepped_at
+    if place is None:
+        return
+    if run.checkpoints.saved:
+        saved = {one.path or one.place.path for one in run.checkpoints.saved}
+        yield Refutation(place, {"steps": run.steps, "files": len(saved)})
+    else:
+        yield Suspicion(place, "this run trained a model and saved it nowhere", {"steps": run.steps})

@@ -1,0 +1,346 @@
+"""Sees what a run saves and loads: `torch.save` and `torch.load`, `state_dict` and `load_state_dict`.
+
+None of them has a hook: the functions run other code, the methods are wrapped. Nothing is kept alive by it but the keys.
+"""
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+
+from ta_runtime.facts import Checkpoints as Facts
+from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, SavedState
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.places import Place, Register, caller, discards, here, is_library
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+_MOST = 64  # calls of each kind that are looked at, and states that are remembered
+_DEPTH = 3  # of dictionaries in what is saved
+_NAMES = 8  # of keys that did not match
+_WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.")
+
+# What keeps weights without `torch.save`, if it is loaded.
+_OTHERS = {
+    "safetensors.torch": ("save_file", "save_model"),
+    "torch.distributed.checkpoint": ("save", "async_save"),
+    "torch.jit": ("save",),
+    "torch.onnx": ("export",),
+    "joblib": ("dump",),
+    "cloudpickle": ("dump",),
+}
+
+
+class _Taken:
+    """A state that `state_dict()` returned: where, when, and its tensors as long as somebody has them."""
+
+    __slots__ = ("place", "step", "tensors")
+
+    def __init__(self, place: Place, step: int, tensors: list[Tensor]) -> None:
+        self.place, self.step = place, step
+        self.tensors = {id(tensor): weakref.ref(tensor) for tensor in tensors}
+
+    def holds(self, tensor: Tensor) -> bool:
+        reference = self.tensors.get(id(tensor))
+        return reference is not None and reference() is tensor
+
+
+class Checkpoints(Observer):
+    """Watches what a session's run saves and loads."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._facts = Facts()
+        self._taken: list[_Taken] = []
+        self._trained: Register[bool] = Register()
+        self._optimizers: Register[int] = Register()
+        self._depth = 0  # of `state_dict` calls inside each other
+
+    def attach(self) -> None:
+        patches: list[Patch | Recoded] = [
+            Recoded(torch.save, self._save),
+            Recoded(torch.load, self._load),
+            Patch(nn.Module, "state_dict", self._state_dict),
+            Patch(nn.Module, "load_state_dict", self._load_state_dict),
+        ]
+        for name, functions in _OTHERS.items():
+            module = sys.modules.get(name)
+            patches += [Patch(module, each, self._saving) for each in functions if hasattr(module, each)]
+        self.undo += [patch.undo for patch in patches]
+
+    def detach(self) -> None:
+        super().detach()
+        self._taken.clear()
+
+    def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        """The parameters that a step moved are those that a checkpoint must hold."""
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        if self._optimizers.get(optimizer) == count:
+            return
+        self._optimizers.add(optimizer, count)
+        if self._facts.stepped_at is None:
+            self._facts.stepped_at = here()
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and parameter not in self._trained:
+                    self._trained.add(parameter, True)
+
+    def report(self, run: Run) -> None:
+        run.checkpoints = self._facts
+
+    # -- saving -----------------------------------------------------------------------------------------------
+
+    def _save(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self.session.guarded(self._note_saved)
+
+        def save(*args: Any, **kwargs: Any) -> Any:
+            if self.undo and not torch.compiler.is_compiling():
+                content = args[0] if args else kwargs.get("obj")
+                note(content, args[1] if len(args) > 1 else kwargs.get("f"))
+            return original(*args, **kwargs)
+
+        return save
+
+    def _saving(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """What others save is not looked into."""
+        note = self.session.guarded(self._note_saved)
+
+        def save(*args: Any, **kwargs: Any) -> Any:
+            if self.undo:
+                note(None, None)
+            return original(*args, **kwargs)
+
+        return save
+
+    def _note_saved(self, content: Any, target: Any) -> None:
+        path = os.path.abspath(target) if isinstance(target, (str, os.PathLike)) else ""  # noqa: PTH100
+        place = here()
+        saved = SavedState(place, str(path), self.session.step_count)
+        for state in _states(content, _DEPTH):
+            self._note_used(state, place)
+            self._compare(state, content, saved)
+        known = next(
+            (one for one in self._facts.saved if one.place == place and one.path == saved.path), None
+        )
+        if known is None and len(self._facts.saved) < _MOST:
+            self._facts.saved.append(saved)
+        elif known is not None and (saved.changed or saved.lost):
+            known.kept, known.changed, known.lost = saved.kept, saved.changed, saved.lost
+
+    @torch.no_grad()
+    def _compare(self, state: Mapping[str, Tensor], content: Any, saved: SavedState) -> None:
+        """Hold a state against the model that it is of: the one with which it has most tensors in common."""
+        best: tuple[int, dict[str, Tensor], dict[str, bool]] | None = None
+        for model in self.session.names.models:
+            own = {_plain(name): value for name, value in _named(model)}
+            same = {
+                name: _same(value, own[_plain(name)]) for name, value in state.items() if _plain(name) in own
+            }
+            count = sum(same.values())
+            if count * 2 > len(state) and (best is None or count > best[0]):
+                best = count, own, same
+        if best is None:
+            return
+        saved.kept, own, same = best
+        trained = {name for name, value in own.items() if value in self._trained}
+        saved.changed = [name for name, equal in same.items() if not equal and _plain(name) in trained]
+        everything = list(_tensors(content, _DEPTH))
+        stored = {_storage(value) for value in everything}
+        kept = {_plain(name) for name in state}
+        gone = [name for name in trained if name not in kept and _storage(own[name]) not in stored]
+        saved.lost = sorted(name for name in gone if self._by_mistake(name, own, kept))
+
+    def _by_mistake(self, name: str, own: Mapping[str, Tensor], kept: set[str]) -> bool:
+        """Whether a trained parameter that is left out was hardly meant to be.
+
+        Either others of its part of the model are kept, or it was frozen after it had been trained, and what is kept
+        is what trains now.
+        """
+        part = name.partition(".")[0]
+        if any(other != name and other.partition(".")[0] == part for other in kept):
+            return True
+        training = {other for other, value in own.items() if value.requires_grad}
+        return not own[name].requires_grad and training == {
+            other for other in kept if isinstance(own.get(other), nn.Parameter)
+        }
+
+    # -- loading ----------------------------------------------------------------------------------------------
+
+    def _load(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self.session.guarded(self._note_loaded)
+
+        def load(*args: Any, **kwargs: Any) -> Any:
+            if (
+                self.undo
+                and not torch.compiler.is_compiling()
+                and _of_user(caller(torch.serialization.__file__))
+            ):
+                note(*args, **kwargs)
+            return original(*args, **kwargs)
+
+        return load
+
+    def _note_loaded(
+        self,
+        f: Any = None,
+        map_location: Any = None,
+        pickle_module: Any = None,
+        *,
+        weights_only: bool | None = None,
+        **rest: Any,
+    ) -> None:
+        place = here()
+        if len(self._facts.loaded) == _MOST or any(one.place == place for one in self._facts.loaded):
+            return
+        unpickles = not weights_only
+        if weights_only is None:  # the default of torch 2.6
+            unpickles = pickle_module is not None or _set("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+        if _set("TORCH_FORCE_WEIGHTS_ONLY_LOAD"):
+            unpickles = False
+        path = os.path.abspath(f) if isinstance(f, (str, os.PathLike)) else ""  # noqa: PTH100
+        own = bool(path) and any(saved.path == str(path) for saved in self._facts.saved)
+        self._facts.loaded.append(Loaded(place, unpickles, own, _unsafe(f) if unpickles else []))
+
+    def _load_state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        before = self.session.guarded(self._note_used)
+        after = self.session.guarded(self._note_partial)
+
+        def load_state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if not self.undo or torch.compiler.is_compiling():
+                return original(module, *args, **kwargs)
+            state = args[0] if args else kwargs.get("state_dict")
+            before(state, None)
+            result = original(module, *args, **kwargs)
+            strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
+            frame = caller()
+            if not strict and frame is not None and _of_user(frame):
+                after(state, result, discards(frame))
+            return result
+
+        return load_state_dict
+
+    def _note_partial(self, state: Any, result: Any, discarded: bool) -> None:
+        missing, unexpected = list(result.missing_keys), list(result.unexpected_keys)
+        if len(self._facts.partial) < _MOST:
+            loaded = len(state) - len(unexpected)
+            self._facts.partial.append(
+                PartialLoad(here(), missing[:_NAMES], unexpected[:_NAMES], loaded, discarded)
+            )
+
+    # -- states that are kept ---------------------------------------------------------------------------------
+
+    def _state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self.session.guarded(self._note_taken)
+
+        def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if not self.undo or torch.compiler.is_compiling():
+                return original(module, *args, **kwargs)
+            self._depth += 1
+            try:
+                state = original(module, *args, **kwargs)
+            finally:
+                self._depth -= 1
+            if not self._depth:
+                note(state)
+            return state
+
+        return state_dict
+
+    def _note_taken(self, state: Any) -> None:
+        values = [value for value in state.values() if isinstance(value, Tensor) and value.numel()]
+        self._taken = [
+            taken for taken in self._taken if any(ref() is not None for ref in taken.tensors.values())
+        ]
+        if values and len(self._taken) < _MOST:
+            self._taken.append(_Taken(here(), self.session.step_count, values))
+
+    def _note_used(self, state: Any, place: Place | None) -> None:
+        """A state is loaded, or saved: it is looked at whether it is one that was kept from an earlier step."""
+        if not isinstance(state, Mapping) or len(self._facts.kept) == _MOST:
+            return
+        values = [value for value in state.values() if isinstance(value, Tensor) and value.numel()]
+        first = values[0] if values else None
+        taken = next((one for one in self._taken if first is not None and one.holds(first)), None)
+        step = self.session.step_count
+        if taken is None or taken.step == step:
+            return
+        parameters = {_storage(value) for model in self.session.names.models for _, value in _named(model)}
+        shared = sum(taken.holds(value) and _storage(value) in parameters for value in values)
+        self._facts.kept.append(Kept(taken.place, place or here(), taken.step, step, len(values), shared))
+
+
+def _of_user(frame: FrameType | None) -> bool:
+    return frame is not None and not is_library(frame.f_code.co_filename)
+
+
+def _states(content: Any, depth: int) -> Iterator[Mapping[str, Tensor]]:
+    """The dictionaries of named tensors in what is saved."""
+    if isinstance(content, nn.Module) or not isinstance(content, Mapping):
+        return
+    if content and all(isinstance(name, str) for name in content):
+        tensors = {name: value for name, value in content.items() if isinstance(value, Tensor)}
+        if len(tensors) * 2 > len(content):
+            yield tensors
+            return
+    if depth:
+        for value in content.values():
+            yield from _states(value, depth - 1)
+
+
+def _tensors(content: Any, depth: int) -> Iterator[Tensor]:
+    """All tensors in what is saved, also in lists."""
+    if isinstance(content, Tensor):
+        yield content
+    elif depth >= 0 and isinstance(content, (Mapping, list, tuple)):
+        for value in content.values() if isinstance(content, Mapping) else content:
+            yield from _tensors(value, depth - 1)
+
+
+def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from model.named_parameters()
+    yield from model.named_buffers()
+
+
+def _plain(name: str) -> str:
+    for wrapper in _WRAPPERS:
+        name = name.replace(wrapper, "")
+    return name
+
+
+def _storage(tensor: Tensor) -> int:
+    if isinstance(tensor, DTensor) or tensor.is_meta or tensor.layout is not torch.strided:
+        return -id(tensor)
+    return tensor.data_ptr() or -id(tensor)
+
+
+def _same(value: Tensor, own: Tensor) -> bool:
+    """Whether a tensor is that of the model, or a copy of it, in whatever precision and on whatever device."""
+    if value.shape != own.shape or isinstance(own, DTensor) or isinstance(value, DTensor):
+        return False
+    if _storage(value) == _storage(own):
+        return True
+    return bool(torch.equal(value, own.to(value)))
+
+
+def _set(variable: str) -> bool:
+    return os.environ.get(variable, "0").lower() in ("1", "y", "yes", "true")
+
+
+def _unsafe(file: Any) -> list[str] | None:
+    """What a file asks for beyond `weights_only=True`, read from its pickle without running it."""
+    scan = getattr(torch.serialization, "get_unsafe_globals_in_checkpoint", None)
+    if scan is None or not isinstance(file, (str, os.PathLike)):
+        return None
+    try:
+        return [str(name) for name in scan(file)]
+    except (OSError, ValueError, RuntimeError):  # no file, or one in the format of before torch 1.6
+        return None
