@@ -7,8 +7,8 @@ from ta_lint.core.errors import UsageError
 
 
 @contextmanager
-def needs(framework: str, *packages: str) -> Iterator[None]:
-    """Import a framework inside; `packages` are what it may be called, by default as the framework.
+def needs(framework: str) -> Iterator[None]:
+    """Import a framework inside.
 
     Raises:
         UsageError: it is not installed; the text says what to install.
@@ -16,9 +16,7 @@ def needs(framework: str, *packages: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in (packages or (framework,)):  # it is there, and lacks something itself
+        if error.name != framework:  # it is there, and lacks something itself
             raise
-        remedy = f"pip install 'ta-lint[{framework}]'"
-        raise UsageError(
-            f"ta_runtime.integrations.{framework}: {error.name} is not installed; {remedy}"
-        ) from error
+        remedy = f"install it by `pip install 'ta-lint[{framework}]'`"
+        raise UsageError(f"ta_runtime.integrations.{framework}: there is no {framework}; {remedy}") from error

@@ -1,4 +1,4 @@
-"""A callback for the Trainer of Lightning, also under its old name `pytorch_lightning`."""
+"""A callback for Lightning's Trainer, also under its old name `pytorch_lightning`."""
 
 import sys
 from importlib import import_module
@@ -10,10 +10,57 @@ from ta_runtime.integrations.watch import Options, Watch, quietly
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
-
-    _BASES = Callback
 else:
 
-    def _bases() -> tuple[type, ...]:
-        """The `Callback` of each Lightning that is in use: the two names are two packages, with classes of their own."""
-        names = ("lightning.pytorch", "pytorch_lightning")
+    def _callbacks() -> tuple[type, ...]:
+        """`Callback` of each Lightning in use: the two names are two packages, each with a class of its own."""
+        names = ["lightning.pytorch", "pytorch_lightning"]
+        used = [name for name in names if name in sys.modules]
+        there = [name for name in names if find_spec(name.partition(".")[0]) is not None]
+        with needs("lightning"):
+            return tuple(import_module(name).Callback for name in used or there[:1] or names[:1])
+
+    Callback = type("Callback", _callbacks(), {})
+
+
+class AuditCallback(Callback):
+    """Watches `fit`, from its setup to its end; `validate`, `test` and `predict` train nothing.
+
+    The loggers of the Trainer get `ta/errors` and `ta/warnings`, how many findings there are, whenever that changes.
+
+    Args:
+        options: those of `ta_runtime.enable`. If an audit is on already, it is followed instead, and they do not hold.
+
+    Raises:
+        TypeError: there is no such option.
+        UsageError: an option or the project's `[tool.ta]` is wrong, or the report cannot be written there.
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__()
+        self._watch = Watch(options)
+        self._logged: dict[str, int] = {}
+
+    def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
+        if stage == "fit":
+            self._watch.begin()
+
+    def on_train_batch_end(self, trainer: "Trainer", *args: Any, **kwargs: Any) -> None:
+        self._log(trainer)
+
+    def on_exception(
+        self, trainer: "Trainer", pl_module: "LightningModule", exception: BaseException
+    ) -> None:
+        self._watch.end(exception)
+
+    def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
+        if stage == "fit":
+            self._watch.end()
+            self._log(trainer)
+
+    def _log(self, trainer: "Trainer") -> None:
+        if self._logged != self._watch.counts:
+            self._logged = dict(self._watch.counts)
+            with quietly():
+                for logger in trainer.loggers:
+                    logger.log_metrics(dict(self._logged), step=trainer.global_step)

@@ -1,13 +1,13 @@
 """The audit of a training that a framework holds: it begins and ends with it, and counts what it finds."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from ta_lint.core.errors import oneline
-from ta_lint.core.finding import Finding
+from ta_lint.core.finding import Finding, Verdict
 from ta_runtime import api, reports
 from ta_runtime.audit import Audit
 from ta_runtime.settings import OnFinding, resolve
@@ -21,14 +21,15 @@ class Options(TypedDict, total=False):
 
     every_n_steps: int
     gradients_every_n_steps: int
-    rules: str | list[str] | None
-    ignore: str | list[str]
+    rules: str | Iterable[str] | None
+    ignore: str | Iterable[str]
     output: str | Path | None
     fail_level: str | None
     on_finding: OnFinding | None
     baseline: str | Path | None
     compiled: Literal["skip", "eager"]
     live: bool
+    lint: bool
 
 
 class Watch:
@@ -43,7 +44,7 @@ class Watch:
         if unknown := options.keys() - Options.__annotations__.keys():
             raise TypeError(f"`ta_runtime.enable` has no argument {', '.join(sorted(unknown))}")
         self.counts = {"ta/errors": 0, "ta/warnings": 0}
-        """How many findings there are, of those that count, as metrics to log."""
+        """How many findings the run has, of those that count, as metrics to log."""
         self._options = options
         self._own = _audit(options)
         self._followed: Audit | None = None
@@ -63,11 +64,14 @@ class Watch:
                 if not self._own.mine:  # forked
                     self._own = _audit(self._options)
                 audit = self._own
+                if not audit.linted:
+                    audit.lint()
                 api.begin(audit)
                 _open, self._thread = self, threading.get_ident()
             self.counts = dict.fromkeys(self.counts, 0)
             for finding in audit.findings:
-                self._count(finding)
+                if not audit.linted or finding.verdict is Verdict.CONFIRMED:
+                    self._count(finding)
             audit.on_opened.append(self._count)
             self._followed = audit
 
@@ -92,7 +96,8 @@ class Watch:
 
 
 def _audit(options: Options) -> Audit:
-    return Audit(resolve(**{"output": api.REPORT, **options}))
+    arguments: dict[str, Any] = {"output": api.REPORT, **options}
+    return Audit(resolve(**arguments))
 
 
 @contextmanager
@@ -101,4 +106,6 @@ def quietly() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - whatever it is
-        reports.error_line(f"the training is not watched as it should be: {type(error).__name__}: {oneline(error)}")
+        reports.error_line(
+            f"the training is not watched as it should be: {type(error).__name__}: {oneline(error)}"
+        )
