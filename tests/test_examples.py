@@ -56,6 +56,24 @@ def test_the_readme_shows_what_the_command_prints() -> None:
     assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == shown[2]
 
 
+def test_the_readme_shows_the_verdicts_of_a_run(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    shown = re.search(
+        r"```console\n\$ ta-runtime (run --lint (\S+))\n((?:.*\n)*?)```", (ROOT / "README.md").read_text()
+    )
+    log = tmp_path / "verdicts.json"
+    command = [sys.executable, "-m", "ta_runtime", *shown[1].split()]
+    command[4:4] = ["--output", str(log)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stderr.replace(f" The report is in {os.path.relpath(log, ROOT)}.", "")
+    assert told.endswith(shown[3])
+    marks = re.finditer(r"#\s*(confirmed|refuted|unobserved): (TA\d{3})", (ROOT / shown[2]).read_text())
+    found = {(item["verdict"], item["rule"]) for item in json.loads(log.read_text())}
+    assert found == {(mark[1], mark[2]) for mark in marks}
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_to_its_end(path: Path, tmp_path: Path) -> None:
     """Silently wrong is the point: not one of them raises."""
