@@ -15,7 +15,9 @@ class Spectrograms(Dataset):
 
     def _transform(self, wave):
         for n_fft in (64, 128, 256, 512):
-            spectrum = torch.stft(wave, n_fft, hop_length=16, window=torch.hann_window(n_fft), return_complex=True)
+            spectrum = torch.stft(
+                wave, n_fft, hop_length=16, window=torch.hann_window(n_fft), return_complex=True
+            )
         return spectrum.abs().mean(dim=1)[:64].log1p()
 
     def __getitem__(self, index):

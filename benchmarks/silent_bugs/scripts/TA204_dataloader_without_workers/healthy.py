@@ -16,7 +16,9 @@ class Spectrograms(Dataset):
 
     def _transform(self, wave):
         for n_fft in (64, 128, 256, 512):
-            spectrum = torch.stft(wave, n_fft, hop_length=16, window=torch.hann_window(n_fft), return_complex=True)
+            spectrum = torch.stft(
+                wave, n_fft, hop_length=16, window=torch.hann_window(n_fft), return_complex=True
+            )
         return spectrum.abs().mean(dim=1)[:64].log1p()
 
     def __getitem__(self, index):
@@ -25,7 +27,7 @@ class Spectrograms(Dataset):
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(Spectrograms(), batch_size=8, shuffle=True)  # suspected: TA204
+    loader = DataLoader(Spectrograms(), batch_size=8, shuffle=True)
     model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for spectra, labels in loader:

@@ -9,9 +9,9 @@ def run_epoch(model, optimizer, batches):
     for x, y in batches:
         loss = nn.functional.smooth_l1_loss(model(x), y)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # bug: TA206 (runtime)
         optimizer.step()
-        total += loss  # bug: TA206
+        total += loss  # bug: TA206 (static)
     return total / len(batches)
 
 

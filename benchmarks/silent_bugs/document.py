@@ -1,0 +1,82 @@
+"""The table of `docs/silent-bugs.md`, made of the results."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # `tables` lies there
+
+from pairs import Case
+from scores import Hit, Results, alarms, false_alarms, hit, judged, together
+from tables import aligned
+from tools import TOOLS
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "silent-bugs.md"
+
+OURS = ("lint", "run", "run --every 1", "run --lint")
+_MADE = re.compile(r"(?<=<!-- made by benchmarks/silent_bugs/run.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_WORDS: dict[Hit, str] = {"line": "line", "found": "yes", "missed": "no", "-": ""}
+
+
+def write(chosen: list[Case], results: Results) -> None:
+    """Put summary and table between the markers of the document."""
+    made = "\n".join(["", *summary(chosen, results), "", *rendered(chosen, results), ""])
+    text = DOCUMENT.read_text(encoding="utf-8")
+    DOCUMENT.write_text(_MADE.sub(lambda _: f"{made}\n", text), encoding="utf-8")
+
+
+def rendered(chosen: list[Case], results: Results) -> Iterator[str]:
+    """A row for each case: `line` where the bug is named on its line, `yes` where it is named, `no` where it is not."""
+    rows: list[tuple[str, ...]] = [("case", "TrainCheck", *TOOLS, "on the healthy one")]
+    for case in chosen:
+        cells = [_WORDS[hit(case, results, tool)] for tool in TOOLS]
+        false = sorted(
+            {f"{tool}: {found.rule}" for tool in TOOLS for found in false_alarms(case, results, tool)}
+        )
+        rows.append((case.name, case.source, *cells, ", ".join(false)))
+    yield from aligned(rows)
+
+
+def summary(chosen: list[Case], results: Results) -> Iterator[str]:
+    """Totals for each tool, and for ours together; then each false alarm of ours."""
+    rows: list[tuple[str, ...]] = [
+        ("", "bugs", "named", "on the line", "any alarm on buggy", "any alarm on healthy")
+    ]
+    several = [*((tool,) for tool in TOOLS), ("lint", "run"), ("lint", "run --every 1")]
+    rows += [_total(tools, chosen, results) for tools in several]
+    yield from aligned(rows)
+    reproduced = [case for case in chosen if case.source]
+    named = [case for case in reproduced if together(case, results, OURS) in ("line", "found")]
+    yield ""
+    yield f"Of {len(reproduced)} errors of the TrainCheck paper, linter or run name {len(named)}."
+    suspected = [(case, found) for case in chosen for found in judged(case, results)]
+    refuted = [found for _, found in suspected if found.verdict == "refuted"]
+    yield f"Of {len(suspected)} suspicions about near misses, the run refutes {len(refuted)}."
+    for case, found in suspected:
+        if found.verdict != "refuted":
+            yield f"- {found.verdict}: {case.name}/healthy.py:{found.line} {found.rule}"
+    for case in chosen:
+        for tool in OURS:
+            for found in false_alarms(case, results, tool):
+                yield f"- false: {case.name}/healthy.py:{found.line} {found.rule} ({tool}): {found.message}"
+
+
+def _total(tools: tuple[str, ...], chosen: list[Case], results: Results) -> tuple[str, ...]:
+    grades = [together(case, results, tools) for case in chosen]
+    asked = [grade for grade in grades if grade != "-"]
+    named = [grade for grade in asked if grade != "missed"]
+    on_buggy = [case for case in chosen if any(alarms(case, results, tool) for tool in tools)]
+    on_healthy = [case for case in chosen if any(false_alarms(case, results, tool) for tool in tools)]
+    return (
+        " and ".join(tools),
+        str(len(asked)),
+        _share(len(named), len(asked)),
+        _share(named.count("line"), len(named)) if set(tools) <= set(OURS) else "",
+        str(len(on_buggy)),
+        str(len(on_healthy)),
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({100 * part // whole} %)" if whole else "0"

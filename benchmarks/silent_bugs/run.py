@@ -1,0 +1,102 @@
+"""Silent bugs beside their healthy twins: what ta-lint, ta-runtime, torch-audit and detect_anomaly say of each.
+
+`python benchmarks/silent_bugs/run.py [--only 'TA6*'] [--tool run] [--write]`; see `benchmarks/silent_bugs/README.md`.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from document import OURS, rendered, summary, write
+from pairs import KINDS, Case, Kind, cases
+from scores import Results, false_alarms, problems
+from tools import TOOLS, Found, Outcome
+
+RECORDED = Path(__file__).parent / "results.json"
+
+
+def main() -> int:
+    """Run the tools and print the table; returns the exit status, 1 for a false alarm of ours."""
+    arguments = _arguments()
+    chosen = cases(arguments.only)
+    results = recorded()
+    if not arguments.no_run:
+        _run(chosen, arguments.tool or list(TOOLS), arguments.jobs, results)
+        _record(results)
+    print("\n".join([*rendered(chosen, results), "", *summary(chosen, results)]))
+    for problem in problems(chosen, results):
+        print(problem, file=sys.stderr)
+    if arguments.write:
+        write(chosen, results)
+    return 1 if any(_alarms(chosen, results)) else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Score tools on pairs of training scripts.")
+    parser.add_argument(
+        "--only", default="*", metavar="GLOB", help="these cases, by the name of their folder"
+    )
+    parser.add_argument("--tool", choices=TOOLS, action="append", help="only this; may be repeated")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
+    parser.add_argument("--no-run", action="store_true", help="score what results.json has")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/silent-bugs.md")
+    arguments = parser.parse_args()
+    if arguments.write and arguments.only != "*":
+        parser.error("--write is of all cases")
+    return arguments
+
+
+def recorded() -> Results:
+    """What `results.json` has; nothing if there is none."""
+    if not RECORDED.is_file():
+        return Results()
+    kept: dict[str, dict[Kind, dict[str, dict[str, object]]]] = json.loads(RECORDED.read_text("utf-8"))
+    return Results(
+        {
+            (name, kind, tool): _outcome(said)
+            for name, kinds in kept.items()
+            for kind, tools in kinds.items()
+            for tool, said in tools.items()
+        }
+    )
+
+
+def _outcome(said: dict[str, object]) -> Outcome:
+    found = said["found"]
+    assert isinstance(found, list)
+    return Outcome(tuple(Found(**item) for item in found), str(said["problem"]))
+
+
+def _record(results: Results) -> None:
+    kept: dict[str, dict[str, dict[str, object]]] = {}
+    for (name, kind, tool), outcome in sorted(results.outcomes.items()):
+        kept.setdefault(name, {}).setdefault(kind, {})[tool] = asdict(outcome)
+    RECORDED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def _run(chosen: list[Case], tools: list[str], jobs: int, results: Results) -> None:
+    asked = [(case, kind, tool) for case in chosen for kind in KINDS for tool in tools]
+
+    def ask(job: tuple[Case, Kind, str]) -> Outcome:
+        case, kind, tool = job
+        return TOOLS[tool](case, kind)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, (job, outcome) in enumerate(zip(asked, pool.map(ask, asked), strict=True), 1):
+            case, kind, tool = job
+            results.outcomes[case.name, kind, tool] = outcome
+            print(f"{number}/{len(asked)} {case.name}/{kind}.py {tool}", file=sys.stderr, flush=True)
+
+
+def _alarms(chosen: list[Case], results: Results) -> Iterator[Found]:
+    for case in chosen:
+        for tool in OURS:
+            yield from false_alarms(case, results, tool)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

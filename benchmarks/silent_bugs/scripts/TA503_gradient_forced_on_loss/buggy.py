@@ -1,0 +1,24 @@
+"""Optimises an accuracy."""
+
+import torch
+from torch import nn
+
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(30):
+        x = torch.randn(64, 6)
+        y = x[:, :3].argmax(dim=1)
+        scores = net(x)
+        wrong = (scores.argmax(dim=1) != y).float().mean()  # bug: TA504 (static)
+        wrong.requires_grad = True  # bug: TA503 (static)
+        optimizer.zero_grad()
+        wrong.backward()  # bug: TA503 (runtime)
+        optimizer.step()
+    print(wrong.item())
+
+
+if __name__ == "__main__":
+    main()

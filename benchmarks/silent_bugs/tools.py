@@ -1,0 +1,185 @@
+"""Each tool on one script, as its users would run it, and what it says."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pairs import Case, Kind
+
+from ta_lint.core.catalogue import catalogue
+
+HERE = Path(__file__).parent
+SECONDS = 60
+
+# The ids that torch-audit 0.3.0 has; ours of the same number mean the same.
+TORCH_AUDIT_RULES = {
+    *(f"TA{number}" for number in range(100, 106)),
+    *(f"TA{number}" for number in range(200, 204)),
+    *(f"TA{number}" for number in range(300, 306)),
+    *(f"TA{number}" for number in range(400, 406)),
+    "TA500",
+    "TA501",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding: `severity` is error, warning or note; `line` is 0 where the tool names none."""
+
+    rule: str
+    line: int
+    severity: str
+    message: str
+    verdict: str = ""
+    """Of `ta-runtime run --lint`: confirmed, refuted or unobserved."""
+
+    @property
+    def is_alarm(self) -> bool:
+        return self.severity != "note" and self.verdict != "refuted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool said of a script. `problem` says why it said nothing, if it could not."""
+
+    found: tuple[Found, ...]
+    problem: str = ""
+
+
+Tool = Callable[[Case, Kind], Outcome]
+
+
+def lint(case: Case, kind: Kind) -> Outcome:
+    """`ta-lint check`, with the rule of the case where that is opt-in."""
+    with _alone(case, kind) as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "ta_lint",
+            "check",
+            "--isolated",
+            "--format=json",
+            "--output=found.json",
+        ]
+        status, said = _finished([*command, *_opted_in(case), "train.py"], folder)
+        return _ours(folder, said) if status in (0, 1) else Outcome((), said)
+
+
+def watch(case: Case, kind: Kind) -> Outcome:
+    """`ta-runtime run` with its defaults."""
+    return _watched(case, kind, [])
+
+
+def watch_closely(case: Case, kind: Kind) -> Outcome:
+    """`ta-runtime run` with every step audited."""
+    return _watched(case, kind, ["--every=1"])
+
+
+def judge(case: Case, kind: Kind) -> Outcome:
+    """`ta-runtime run --lint` with every step audited: what the linter suspects, and what the run says of it."""
+    return _watched(case, kind, ["--every=1", "--lint"])
+
+
+def torch_audit(case: Case, kind: Kind) -> Outcome:
+    """torch-audit's `autopatch`, every step audited, put around model and optimizer from outside of the script."""
+    return _launched(case, kind, "launch_torch_audit.py")
+
+
+def anomaly(case: Case, kind: Kind) -> Outcome:
+    """`torch.autograd.set_detect_anomaly(True)` around the script; what it raises is the finding."""
+    return _launched(case, kind, "launch_anomaly.py")
+
+
+TOOLS: dict[str, Tool] = {
+    "lint": lint,
+    "run": watch,
+    "run --every 1": watch_closely,
+    "run --lint": judge,
+    "torch-audit": torch_audit,
+    "detect_anomaly": anomaly,
+}
+
+
+def _watched(case: Case, kind: Kind, options: list[str]) -> Outcome:
+    with _alone(case, kind) as folder:
+        options = ["--format=json", "--output=found.json", *options, *_opted_in(case)]
+        _, said = _finished([*_python(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
+        return _ours(folder, said)
+
+
+def _launched(case: Case, kind: Kind, launcher: str) -> Outcome:
+    with _alone(case, kind) as folder:
+        _, said = _finished([*_python(case), str(HERE / launcher), "train.py"], folder)
+        reports = sorted(folder.glob("found.*.json"))
+        if not reports:
+            return Outcome((), said or "no report")
+        items = [item for report in reports for item in json.loads(report.read_text(encoding="utf-8"))]
+        return Outcome(tuple(dict.fromkeys(Found(**item) for item in items)))
+
+
+@contextmanager
+def _alone(case: Case, kind: Kind) -> Iterator[Path]:
+    """A folder with the script alone, under a name that says nothing of what is wrong with it."""
+    with tempfile.TemporaryDirectory(prefix="work") as made:
+        folder = Path(made)
+        shutil.copyfile(case.path(kind), folder / "train.py")
+        yield folder
+
+
+def _python(case: Case) -> list[str]:
+    if case.ranks == 1:
+        return [sys.executable]
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.ranks}"]
+    return [sys.executable, *launcher]
+
+
+def _opted_in(case: Case) -> list[str]:
+    rule = catalogue().get(case.rule)
+    return [f"--extend-select={rule.id}"] if rule is not None and not rule.default else []
+
+
+def _finished(command: list[str], folder: Path) -> tuple[int, str]:
+    """The exit status and the last line of standard error; all that the command started ends with it."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            said = process.communicate(timeout=SECONDS)[1].strip()
+            last = said.rpartition("\n")[2]
+        except subprocess.TimeoutExpired:
+            last = f"not done after {SECONDS} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # workers and ranks that outlived it
+    return process.returncode, last
+
+
+def _ours(folder: Path, said: str) -> Outcome:
+    report = folder / "found.json"
+    if not report.is_file():
+        return Outcome((), said or "no report")
+    items: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
+    found = [
+        Found(item["rule"], item["line"], item["severity"], item["message"], item.get("verdict") or "")
+        for item in items
+        if item["path"] == "train.py"
+    ]
+    elsewhere = [item for item in items if item["path"] != "train.py" and item["severity"] != "note"]
+    return Outcome(tuple(found), "; ".join(f"{i['path']}:{i['line']} {i['rule']}" for i in elsewhere))
