@@ -211,12 +211,12 @@ class Audit:
     def _gather(self, patience: timedelta) -> None:
         session = self.session
         rank, size = ranks.rank(), ranks.world_size()
+        mine = ranks.Seen(not_seen=self._hidden)
         if rank:
-            session.conclude(rank)
+            mine.told = session.conclude(rank)
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
-        digests = [loader.digests for loader in session.loaders.found]
-        files = [str(file.written) for file in self.files if file.written is not None]
-        mine = ranks.Seen(list(session.incidents), digests, self._hidden, files, session.incidents.refuted)
+            mine.incidents, mine.refuted = list(session.incidents), session.incidents.refuted
+            mine.files = [str(file.written) for file in self.files if file.written is not None]
         received = ranks.exchange(mine, patience)
         if rank:
             if received is not None:
@@ -226,7 +226,7 @@ class Audit:
             self._received |= received
             absent = sorted(set(range(1, size)) - received.keys())
             self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
-        session.conclude(rank, {other: seen.digests for other, seen in self._received.items()})
+        session.conclude(rank, {other: seen.told for other, seen in self._received.items()})
         self.save()
         if self.files and all(file.written and not file.complaint for file in self.files):
             for seen in self._received.values():

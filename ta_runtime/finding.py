@@ -82,7 +82,11 @@ def _finding(incident: Incident, root: Path, script: str) -> Finding:
     evidence: dict[str, float | int | str] = dict(suspicion.evidence)
     if suspicion.subject:
         evidence.setdefault("subject", suspicion.subject)
-    evidence |= {"step": incident.first_step, "times": incident.times, **_ranks(incident.ranks)}
+    evidence |= {"step": incident.first_step, "times": incident.times}
+    for name, which in _ranks(
+        incident.ranks
+    ).items():  # those that saw it, unless it says which ranks it is about
+        evidence.setdefault(name, which)
     related = [*suspicion.related, *incident.followers]
     return Finding(
         rule=incident.rule,

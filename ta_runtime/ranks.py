@@ -1,9 +1,11 @@
-"""The ranks of a distributed run: which one this is, and rank 0's gathering of what all saw.
+"""The ranks of a distributed run: which one this is, what they show each other, and rank 0's gathering of what all saw.
 
 Without collectives, which would wait for ever for a rank that has died: each rank puts what it saw into the store that
-the process group was made with, and rank 0 takes what is there within a few seconds.
+the process group was made with. While the run goes on the others take what is there, without waiting; at the end
+rank 0 waits for it, for a few seconds.
 """
 
+import contextlib
 import os
 import pickle
 from dataclasses import dataclass, field, replace
@@ -12,6 +14,7 @@ from typing import Any
 
 import torch.distributed as dist
 
+from ta_runtime.facts import Told
 from ta_runtime.incidents import Incident, Refuted
 
 PATIENCE = timedelta(seconds=10)
@@ -23,10 +26,10 @@ _known: tuple[int, int] | None = None  # rank and size of the process group, als
 
 @dataclass
 class Seen:
-    """What one rank saw: its incidents, what was hidden from it, and of each loader the hashes of its first batches."""
+    """What one rank saw: its incidents, what was hidden from it, and what it tells of itself to be compared."""
 
-    incidents: list[Incident]
-    digests: list[list[str]]
+    incidents: list[Incident] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
     not_seen: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     """Its own reports, which rank 0's replaces."""
@@ -52,6 +55,23 @@ def known() -> bool:
 def connected() -> bool:
     """Whether the other ranks can be asked."""
     return _store() is not None
+
+
+def post(topic: str, value: object) -> None:
+    """Show the other ranks something, in place of what was there; nobody waits for it."""
+    if (store := _store()) is not None:
+        with contextlib.suppress(RuntimeError):  # whoever held the store has ended
+            store.set(_topic(topic, rank()), pickle.dumps(value))
+
+
+def looked(topic: str, other: int) -> Any:
+    """What another rank shows now, None if nothing is there."""
+    key = _topic(topic, other)
+    store = _store()
+    try:
+        return pickle.loads(store.get(key)) if store is not None and store.check([key]) else None
+    except (RuntimeError, pickle.UnpicklingError, EOFError):
+        return None
 
 
 def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | None:
@@ -128,6 +148,10 @@ def _number(variable: str) -> int | None:
 
 def _key(number: int) -> str:
     return f"ta_runtime/seen/{number}"
+
+
+def _topic(topic: str, number: int) -> str:
+    return f"ta_runtime/{topic}/{number}"
 
 
 def _store() -> Any:

@@ -17,7 +17,7 @@ from torch import nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks
-from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion
+from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
 from ta_runtime.history import History
 from ta_runtime.incidents import Incident, Incidents
 from ta_runtime.names import Names
@@ -38,6 +38,8 @@ _IN_FLIGHT = 4
 """Steps whose numbers may be on their way at once; of more, the newest is not looked at."""
 _THOROUGH = 4
 """The first audits, and of those after them each so-manieth, also look at what hardly changes from one to the next."""
+_OF_CONTENTS = {"TA308", "TA313", "TA314", "TA856"}
+"""The rules for which batches are hashed."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""
 
@@ -98,7 +100,7 @@ class Session:
             for event in vars(Observer)
             if not event.startswith("_")
         }
-        self.wants_digests = "TA313" in settings.rules
+        self.wants_digests = not settings.rules.isdisjoint(_OF_CONTENTS)
         self.wants_filters = "TA405" in settings.rules
         self.window = self._next_window(settings.start_step)
         for model in models:
@@ -139,12 +141,12 @@ class Session:
         if not self._depth:
             _take_off()
 
-    def conclude(self, rank: int = 0, peers: Mapping[int, list[list[str]]] | None = None) -> None:
-        """Judge the run as a whole; `peers` are the hashes of batches that other ranks saw."""
-        run = self._run(over=True)
-        run.rank, run.peers = rank, dict(peers or {})
+    def conclude(self, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Told:
+        """Judge the run as a whole, with what other ranks told; returns what this one tells."""
+        run = self._run(over=True, rank=rank, peers=peers or {})
         step = max(self.window.index - 1, 0)
         self._open([*self._asked("progress", run), *self._asked("run", run)], step)
+        return run.told
 
     def flush(self) -> None:
         """Judge everything that was noted, waiting for its numbers; also of a step that did not end."""
@@ -256,9 +258,12 @@ class Session:
             self._close()
             self._fail()
 
-    def _run(self, *, over: bool) -> Run:
-        run = Run(self.step_count, self.machine, self.loaders.found, self.history, over=over)
+    def _run(self, *, over: bool, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Run:
+        run = Run(self.step_count, self.machine, self.loaders.found, self.history, rank=rank, over=over)
+        run.peers = dict(peers or {})
         run.data_parallel = self._data_parallel
+        run.told.batches = [loader.digests for loader in run.loaders]
+        run.told.orders = [[each.shuffled_by for each in loader.passes] for loader in run.loaders]
         self.tell("report", run)
         return run
 
@@ -418,8 +423,12 @@ class Session:
 
     def audit(self, fact: str, value: object) -> None:
         """Ask the checks of one fact now, as `Auditor.audit_static` does."""
-        self._open(list(self._asked(fact, value)), self.window.index)
+        self.ask(fact, value)
         self._fail()
+
+    def ask(self, fact: str, value: object) -> None:
+        """Ask the checks of one fact now, in the middle of a step: a finding that is to stop the run does so at its end."""
+        self._open(list(self._asked(fact, value)), self.window.index)
 
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""

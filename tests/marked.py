@@ -25,6 +25,11 @@ class Block:
     settings: dict[str, str]
     code: str
 
+    @property
+    def alone(self) -> bool:
+        """Whether one process runs it. With `ranks=2` two do: `test_distributed_rules`."""
+        return "ranks" not in self.settings
+
     def expected(self, observer: str) -> set[tuple[int, str]]:
         """(line, rule) of every mark of an observer, static or runtime, or of a verdict: confirmed, refuted, unobserved."""
         return {

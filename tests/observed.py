@@ -19,7 +19,7 @@ def observed(
 
     A script that raises has the findings up to there; what it raised is passed on only if it is an `AssertionError`.
     """
-    return _watched(code, folder, path=path, every_n_steps=every_n_steps, **options).findings
+    return watched(code, folder, path=path, every_n_steps=every_n_steps, **options).findings
 
 
 def judged(
@@ -29,13 +29,13 @@ def judged(
 
     `path` may lead through folders; every step is audited.
     """
-    audit = _watched(code, folder, path=path, every_n_steps=every_n_steps, rules=rules)
+    audit = watched(code, folder, path=path, every_n_steps=every_n_steps, rules=rules)
     config = Configs(Options(select=list(rules), isolated=True), folder).root_config
     spotted = lint(File(folder / path, path, config), code.encode())
     return joined(spotted, audit.findings, audit.refutations)
 
 
-def _watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: object) -> Audit:
+def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: object) -> Audit:
     """The audit of a run of the script, over."""
     script = folder / path
     script.parent.mkdir(parents=True, exist_ok=True)

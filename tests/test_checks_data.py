@@ -25,8 +25,10 @@ from ta_runtime.facts import (
     Machine,
     Model,
     Optimizer,
+    Pass,
     Run,
     Step,
+    Told,
     Update,
     Value,
 )
@@ -150,7 +152,7 @@ OWN = ["a", "b", "c", "d"]
 
 
 def loaded(**fields: object) -> Loader:
-    loader = Loader(lambda: None, LINE, batches=20, trained=19, once=True)
+    loader = Loader(lambda: None, LINE, batches=20, trained=19, once=True, sampler="DistributedSampler")
     for name, field in fields.items():
         setattr(loader, name, field)
     return loader
@@ -159,7 +161,8 @@ def loaded(**fields: object) -> Loader:
 def run(
     loader: Loader, peers: dict[int, list[list[str]]] | None = None, *, data_parallel: bool = True
 ) -> Run:
-    return Run(20, CPU, [loader], History(), peers=peers or {}, data_parallel=data_parallel)
+    told = {rank: Told(batches=batches) for rank, batches in (peers or {}).items()}
+    return Run(20, CPU, [loader], History(), peers=told, data_parallel=data_parallel)
 
 
 @pytest.mark.parametrize(("repeats", "batches", "found"), [(3, 20, 1), (2, 20, 0), (3, 31, 0)])
@@ -180,8 +183,9 @@ def test_ranks_with_the_same_batches_are_found() -> None:
         (["a"] * 4, ["a"] * 4, {}, True),
         (OWN, OWN, {"trained": 0}, True),
         (OWN, OWN, {}, False),
+        (OWN, OWN, {"sampler": "RandomSampler"}, True),
     ],
-    ids=["different", "too few", "one batch on purpose", "validation", "tensor parallel"],
+    ids=["different", "too few", "one batch on purpose", "validation", "tensor parallel", "TA802"],
 )
 def test_ranks_that_may_be_alike(
     own: list[str], other: list[str], fields: dict[str, object], data_parallel: bool
@@ -218,7 +222,7 @@ def test_a_repeat_is_counted_for_another_worker_alone() -> None:
 
     def repeats(order: list[int], workers: int) -> int:
         loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
-        taken = _Pass(loader)
+        taken = _Pass(loader, Pass())
         for number in order:
             Loaders._hash(None, taken, [rows[number]])  # type: ignore[arg-type]
         return loader.repeats

@@ -566,6 +566,31 @@ def test_tracing_and_scripting() -> None:
     check(run)
 
 
+def test_watched_functions_are_scripted_in_an_audited_step_and_after_it() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(8, 2)
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            inputs = F.scaled_dot_product_attention(inputs, inputs, inputs)
+            return torch.log(1.5 + F.dropout(self.layer(inputs), 0.5, self.training).sigmoid()).sqrt()
+
+    torch.jit.script(Net())
+    watched = audit(every_n_steps=1)
+    watched.start()
+    from torch import log  # what a module has by name that is imported now
+
+    def taken(inputs: Tensor) -> Tensor:
+        return log(inputs)
+
+    torch.jit.script(Net())
+    watched.stop()
+    torch.jit.script(Net())
+    assert torch.jit.script(taken)(torch.ones(2)).tolist() == [0, 0]
+    assert failures(watched) == []
+
+
 # -- what goes wrong ------------------------------------------------------------------------------------------------
 
 
@@ -865,7 +890,7 @@ def test_a_chain_that_several_ranks_saw_is_one_incident_of_the_first() -> None:
         return Incident(rule, Suspicion(place, "broken", cause="non-finite", order=order), step, step)
 
     ours, theirs = incident("TA100", 9, 4, 3), incident("TA101", 5, 4, 1)
-    [found] = merged([ours], {1: Seen([theirs], [])})
+    [found] = merged([ours], {1: Seen([theirs])})
     assert (found.rule, found.ranks, found.first_step) == ("TA101", {0, 1}, 4)
     assert found.followers == [(Place("train.py", 9), "TA100: broken")]
     assert theirs.followers == []

@@ -32,6 +32,7 @@ ALLOWED = {
 RUNTIME_ALLOWED = {
     "places": set(),
     "readings": set(),
+    "loops": {"places"},
     "tree": set(),
     "settings": set(),
     "digests": set(),
@@ -40,8 +41,8 @@ RUNTIME_ALLOWED = {
     "names": {"facts", "places"},
     "window": {"facts", "places", "readings"},
     "incidents": {"facts", "places"},
-    "observers": {"facts", "places", "readings", "tree", "window", "session"} | {"digests", "ranks"},
-    "checks": {"facts", "history", "places"},
+    "observers": {"facts", "loops", "places", "readings", "tree", "window", "session"} | {"digests", "ranks"},
+    "checks": {"facts", "history", "loops", "places"},
     "session": {
         "checks",
         "facts",

@@ -1,7 +1,8 @@
 """Every rule page that names the run is executed under it, every step audited: the findings are those marked.
 
 A page runs with the default rules and its own, a case (`tests/cases/`, blocks with the word `runtime`) with its own and
-those it marks. A block with the word `cuda` needs a CUDA device. `raises=` names the exception a block ends with.
+those it marks. A block with the word `cuda` needs a CUDA device, one with
+`ranks=2` is run by `test_distributed_rules`. `raises=` names the exception a block ends with.
 """
 
 from pathlib import Path
@@ -20,7 +21,9 @@ PAGES = [
     for page in sorted((ROOT / "rules").glob("TA*.md"))
     if "runtime" in catalogue()[page.stem[:5]].observers
 ]
-PAGE_BLOCKS = [block for page in PAGES for block in blocks(page) if page.stem[:5] in checks.stems()]
+PAGE_BLOCKS = [
+    block for page in PAGES for block in blocks(page) if page.stem[:5] in checks.stems() and block.alone
+]
 CASE_BLOCKS = [
     block
     for page in sorted((ROOT / "tests" / "cases").glob("TA*.md"))
@@ -32,7 +35,7 @@ CASE_BLOCKS = [
 def found_by_run(block: Block, folder: Path, **options: object) -> set[tuple[int, str]]:
     if "cuda" in block.words and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    torch.manual_seed(0)
+    torch.seed() if "unseeded" in block.words else torch.manual_seed(0)
     path = block.settings.get("path", "example.py")
     every = int(block.settings.get("every", 1))
     findings = observed(block.code, folder, path=path, every_n_steps=every, **options)
@@ -45,7 +48,7 @@ def test_a_rule_page_run_gives_exactly_the_findings_it_marks(block: Block, tmp_p
     assert found_by_run(block, tmp_path, rules=[*default, block.page[:5]]) == block.expected("runtime")
 
 
-@pytest.mark.parametrize("block", CASE_BLOCKS, ids=str)
+@pytest.mark.parametrize("block", [block for block in CASE_BLOCKS if block.alone], ids=str)
 def test_a_case_run_gives_exactly_the_findings_it_marks(block: Block, tmp_path: Path) -> None:
     rules = {block.page[:5], *(rule for _, rule in block.expected("runtime"))}
     assert found_by_run(block, tmp_path, rules=sorted(rules)) == block.expected("runtime")

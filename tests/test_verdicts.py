@@ -1,6 +1,7 @@
 """A suspicion of the source ends as confirmed, refuted or unobserved by a run, for each rule that both observers see.
 
 The blocks with the word `verdict` in `tests/cases/` are linted and run; the marks are what each suspicion comes to.
+Those of two ranks are run by `test_distributed_rules`.
 """
 
 from pathlib import Path
@@ -26,9 +27,11 @@ NO_LOOK_ALIKE: dict[str, str] = {}
 """Rules whose suspicion a run cannot refute, and why."""
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=str)
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.alone], ids=str)
 def test_each_suspicion_of_a_case_has_the_verdict_it_is_marked_with(block: Block, tmp_path: Path) -> None:
-    torch.manual_seed(0)
+    if "cuda" in block.words and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    torch.seed() if "unseeded" in block.words else torch.manual_seed(0)
     every = int(block.settings.get("every", 1))
     found = judged(block.code, tmp_path, [block.page[:5]], every_n_steps=every)
     for verdict in Verdict:

@@ -59,7 +59,9 @@ def check(module: Module) -> Iterator[Suspicion]:
                 target, loss = module.code(found.target), module.code(kept[0][1])
                 message = f"`{target}` keeps the graph of every `{loss}` {taken} to it"
                 edits = [edit for value, _ in kept for edit in call_method(value, ".detach()")]
-                yield Suspicion(found.statement, message, fix=Fix("detach it", tuple(edits)))
+                passes = module.graphs.passes(kept[0][1], region)
+                related = tuple((call, "the backward pass starts here") for call in passes)
+                yield Suspicion(found.statement, message, fix=Fix("detach it", tuple(edits)), related=related)
 
 
 def _regions(module: Module) -> Iterator[Region]:

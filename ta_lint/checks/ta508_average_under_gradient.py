@@ -34,7 +34,12 @@ def check(module: Module) -> Iterator[Suspicion]:
             if live is not None:
                 message = f"the average takes in the graph of `{module.code(live)}` with every update"
                 fix = Fix("detach the parameter", (insert_after(live, ".detach()"),))
-                yield Suspicion(statement, message, fix=fix if isinstance(statement, cst.Assign) else None)
+                yield Suspicion(
+                    statement,
+                    message,
+                    fix=fix if isinstance(statement, cst.Assign) else None,
+                    related=((loop, "the loop over the parameters"),),
+                )
 
 
 def _parameters(module: Module, loop: cst.For) -> set[str]:

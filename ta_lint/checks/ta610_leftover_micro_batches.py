@@ -26,7 +26,10 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if _counts_an_epoch(module, accumulation) and not _is_flushed(module, accumulation):
             message = f"batches left over after the last full `{count}` of an epoch are never stepped"
-            related = ((accumulation.loop, "counts from the start in each epoch"),)
+            related = (
+                (accumulation.loop, "counts from the start in each epoch"),
+                (accumulation.step.call, "the step that they miss"),
+            )
             yield Suspicion(guard.test, message, related)
 
 

@@ -71,9 +71,26 @@ def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, 
 
 
 def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
-    """By it equal statements of one function, which have one fingerprint but for its number, are told apart."""
-    lines = abs(suspicion.site.line - saying.site.line)
+    """By it equal statements of one function, which have one fingerprint but for its number, are told apart.
+
+    Lines count from the statement of the one to that of the other which they meet by: several sums may keep one loss.
+    """
+    lines = min(
+        (
+            abs(one - other)
+            for first, one in _lines(suspicion)
+            for second, other in _lines(saying)
+            if first == second
+        ),
+        default=abs(suspicion.site.line - saying.site.line),
+    )
     return lines > 0, suspicion.fingerprint != saying.fingerprint, lines
+
+
+def _lines(finding: Finding) -> list[tuple[str, int]]:
+    """The statements that a finding is about, with their lines."""
+    related = [(other.fingerprint, other.site.line) for other in finding.related if other.fingerprint]
+    return [(_statement(finding), finding.site.line), *related]
 
 
 def _alone_in_scope(

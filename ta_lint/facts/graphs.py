@@ -107,6 +107,13 @@ class Graphs:
                 return operand
         return None
 
+    def passes(self, held: Node, region: Region) -> list[cst.Call]:
+        """The backward passes that go through the graph of what `held` says is held."""
+        binding = self._names.definition(held) if isinstance(held, cst.Name) else None
+        made = held if isinstance(held, cst.Call) else binding.value if binding is not None else None
+        function = self._calls.callee(made) if isinstance(made, cst.Call) else None
+        return [backward.call for backward in self.backwards if backward.region in (function, region)]
+
     def _holds(self, variable: Variable, region: Region) -> bool:
         return any(
             backward.region is region

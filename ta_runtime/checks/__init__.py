@@ -6,6 +6,7 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_optimizer(Optimizer)`: once for each optimizer at its first step, or by `Auditor.audit_init`;
 - `check_gradients(Gradients)`: at every optimizer step that is looked at;
 - `check_step(Step)`: at every audited step;
+- `check_collective(Mismatch)` and `check_replicas(Divergence)`: as soon as ranks are seen to disagree;
 - `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
 
@@ -28,7 +29,7 @@ from typing import Any
 
 from ta_runtime.facts import Refutation, Suspicion
 
-FACTS = ("model", "optimizer", "gradients", "step", "progress", "run")
+FACTS = ("model", "optimizer", "gradients", "step", "collective", "replicas", "progress", "run")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Suspicion
 
 STEPS = 10
 """The least batches that were trained on: the first ones open files and fill caches."""
@@ -15,13 +15,15 @@ IDLE = 0.5
 training process waited, and nothing was lost."""
 
 
-def check_run(run: Run) -> Iterator[Suspicion]:
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
     for loader in run.loaders:
         if loader.workers != 0 or loader.trained < STEPS or loader.asked == 0:
             continue
         wait = loader.waited / loader.trained
         share = loader.waited / loader.stepping if loader.stepping else 0.0
+        evidence = {"share of step": round(share, 2), "ms per batch": round(1e3 * wait, 2)}
         if wait >= WAIT and share >= SHARE and loader.idle >= IDLE * loader.asked:
-            message = "the training waits for a `DataLoader` without workers"
-            evidence = {"share of step": round(share, 2), "ms per batch": round(1e3 * wait, 2)}
-            yield Suspicion(loader.place, message, evidence)
+            yield Suspicion(loader.place, "the training waits for a `DataLoader` without workers", evidence)
+        else:
+            idle = {"share of idle arrivals": round(loader.idle / loader.asked, 2)}
+            yield Refutation(loader.place, evidence | idle)

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Step, Suspicion
+from ta_runtime.facts import Refutation, Step, Suspicion
 
 
-def check_step(step: Step) -> Iterator[Suspicion]:
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for copy in step.copies:
         origin = copy.from_loader
-        if origin is None or not copy.non_blocking or copy.pinned or copy.target.type != "cuda":
+        if not copy.non_blocking or copy.target.type != "cuda":
             continue
-        loader = origin.loader()
-        if loader is not None and not loader.pin_memory:
+        if copy.pinned:
+            yield Refutation(copy.place, {"copies from pinned memory": 1})
+            continue
+        loader = origin.loader() if origin is not None else None
+        if origin is not None and loader is not None and not loader.pin_memory:
             message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
             yield Suspicion(copy.place, message, related=((origin.place, "the loader is made here"),))

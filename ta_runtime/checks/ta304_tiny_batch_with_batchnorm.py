@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch.distributed as dist
 from torch import nn
 
-from ta_runtime.facts import Call, Step, Suspicion
+from ta_runtime.facts import Call, Refutation, Step, Suspicion
 from ta_runtime.places import Place
 
 VALUES = 8
@@ -16,7 +16,7 @@ STEPS = 2
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
-def check_step(step: Step) -> Iterator[Suspicion]:
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     fullest: dict[Place, Call] = {}
     for forward in step.training_forwards:
         calls = [call for call in forward.calls if call.training and isinstance(call.module, _NORMS)]
@@ -31,6 +31,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         if step.history.streak(("TA304", place), values < VALUES) >= STEPS or (values == 1 and call.raised):
             message = "batch norm takes its statistics from too few values per channel"
             yield Suspicion(place, message, {"values per channel": int(values), "layer": call.layer.name})
+        elif VALUES <= values < float("inf"):
+            yield Refutation(place, {"values per channel": int(values), "layer": call.layer.name})
 
 
 def _values(call: Call) -> float:

@@ -19,15 +19,14 @@ def check_run(run: Run) -> Iterator[Suspicion]:
             message = "whole batches come again within an epoch"
             if (loader.workers or 0) > 1:
                 message = "workers of the loader hand out the same batches"
-            yield Suspicion(
-                loader.place, message, {"repeated batches": loader.repeats, "batches": loader.batches}
-            )
+            numbers = {"repeated batches": loader.repeats, "batches": loader.batches}
+            yield Suspicion(loader.place, message, numbers, cause=f"workers of {loader.place}", order=1)
         same = [
             rank
-            for rank, loaders in sorted(run.peers.items())
-            if number < len(loaders) and _same(loader.digests, loaders[number])
+            for rank, told in sorted(run.peers.items())
+            if number < len(told.batches) and _same(loader.digests, told.batches[number])
         ]
-        if same and run.data_parallel:
+        if same and run.data_parallel and loader.divides:  # where nothing divides its samples: TA802
             message = "other ranks are given the same batches"
             yield Suspicion(loader.place, message, {"ranks": ",".join(map(str, [run.rank, *same]))})
 

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
-from ta_runtime.facts import Step, Suspicion
+from ta_runtime.facts import Refutation, Step, Suspicion
 
 _ELEMENTWISE = ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")
 
 
-def check_step(step: Step) -> Iterator[Suspicion]:
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for loss in step.losses:
+        if loss.function not in _ELEMENTWISE or not loss.training:
+            continue
         given, target = tuple(loss.input.shape), tuple(loss.target.shape)
-        if (
-            loss.function in _ELEMENTWISE
-            and loss.training
-            and (_pairs(given, target) or _pairs(target, given))
-        ):
+        evidence = {"input": str(given), "target": str(target)}
+        if _pairs(given, target) or _pairs(target, given):
             message = f"`{loss.function}` broadcasts its input and its target against each other"
-            yield Suspicion(loss.place, message, {"input": str(given), "target": str(target)})
+            yield Suspicion(loss.place, message, evidence)
+        else:
+            yield Refutation(loss.place, evidence)
 
 
 def _pairs(longer: Sequence[int], shorter: Sequence[int]) -> bool:

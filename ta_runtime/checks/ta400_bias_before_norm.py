@@ -9,7 +9,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from ta_runtime.facts import Forward, Layer, Model, Step, Suspicion
+from ta_runtime.facts import Forward, Layer, Model, Refutation, Step, Suspicion
 from ta_runtime.places import Place
 
 OF_STRUCTURE = True
@@ -27,20 +27,23 @@ def check_model(model: Model) -> Iterator[Suspicion]:
         yield from _suspicions(layer for layer in model.own_layers if id(layer.module) in cancelled)
 
 
-def check_step(step: Step) -> Iterator[Suspicion]:
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     """Calls that follow each other, whatever the code around them looks like."""
     for forward in step.training_forwards:
-        cancelled = _normalised(forward)
-        if cancelled:
-            yield from _suspicions(
-                layer for layer in forward.model.own_layers if id(layer.module) in cancelled
-            )
+        if not any(isinstance(call.module, (_BatchNorm, _InstanceNorm)) for call in forward.calls):
+            continue
+        shares = _normalised(forward)
+        ran = [layer for layer in forward.model.own_layers if id(layer.module) in shares]
+        yield from _suspicions(layer for layer in ran if shares[id(layer.module)] == 1.0)
+        for layer in ran:
+            if shares[id(layer.module)] < 1.0:
+                has_bias = "no" if layer.module.bias is None else "yes"
+                share = shares[id(layer.module)]
+                yield Refutation(layer.place, {"bias": has_bias, "share of calls that a norm reads": share})
 
 
-def _normalised(forward: Forward) -> set[int]:
-    """The layers whose output a normalisation read, in each of their calls."""
-    if not any(isinstance(call.module, (_BatchNorm, _InstanceNorm)) for call in forward.calls):
-        return set()
+def _normalised(forward: Forward) -> dict[int, float]:
+    """Of each layer, the share of its calls whose bias the normalisation that read the output takes off again."""
     producers: dict[int, nn.Module] = {}
     calls: Counter[int] = Counter()
     cancelled: Counter[int] = Counter()
@@ -55,7 +58,11 @@ def _normalised(forward: Forward) -> set[int]:
         if producer is not None and by_channel and call.training and _cancels(producer, module):
             cancelled[id(producer)] += 1
         producers[id(call.outputs[0])] = module
-    return {key for key, count in cancelled.items() if count == calls[key]}
+    return {
+        id(call.module): cancelled[id(call.module)] / calls[id(call.module)]
+        for call in forward.calls
+        if isinstance(call.module, (nn.Linear, _ConvNd)) and calls[id(call.module)]
+    }
 
 
 def _cancels(layer: nn.Module, norm: nn.Module) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import Optimizer, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Suspicion
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
     if type(optimizer.optimizer) is not torch.optim.Adam:
         return
     decays = [
@@ -18,3 +18,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
     if decays:
         message = "`Adam` takes `weight_decay` as L2 regularisation; `AdamW` decays the weights themselves"
         yield Suspicion(optimizer.place, message, {"weight_decay": max(decays)})
+    else:
+        decoupled = sum(bool(group.get("decoupled_weight_decay")) for group in optimizer.groups)
+        numbers = {"groups": len(optimizer.groups), "with L2": 0, "decoupled": decoupled}
+        yield Refutation(optimizer.place, numbers)

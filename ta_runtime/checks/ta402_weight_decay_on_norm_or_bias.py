@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ta_runtime.facts import Optimizer, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Suspicion
 
 STRONG = 0.05
 """From here on decoupled decay of everything is reported: recipes with that much (GPT-3 and LLaMA 0.1, DeiT 0.05)
@@ -21,7 +21,7 @@ _BIAS = re.compile(r"(?:^|\.)(?:\w+_)?bias(?:_\w+)?$")
 Holders = dict[int, list[tuple[str, nn.Module]]]
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
     decayed = [group for group in optimizer.groups if group.get("weight_decay")]
     if not decayed:
         return
@@ -29,19 +29,26 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
     excludes = any(_is_exclusion(group, holders) for group in optimizer.groups)
     kinds: Counter[str] = Counter()
     first = ""
+    mild = unknown = 0
     for group in decayed:
-        if excludes or _is_strong(optimizer, group):
-            for tensor in group["params"]:
-                for name, module in holders.get(id(tensor), ())[:1]:
-                    if kind := _kind(name, module, tensor):
-                        kinds[kind] += 1
-                        first = first or name
+        is_meant = excludes or _is_strong(optimizer, group)
+        for tensor in group["params"]:
+            held = holders.get(id(tensor), ())[:1]
+            unknown += not held
+            for name, module in held:
+                if (kind := _kind(name, module, tensor)) and is_meant:
+                    kinds[kind] += 1
+                    first = first or name
+                mild += kind is not None and not is_meant
     if kinds:
         strong = "weight decay is strong, and norm weights and biases are not left out"
         missed = "the group without weight decay misses norm weights or biases"
         decay = max(float(group["weight_decay"]) for group in decayed)
         evidence: dict[str, float | str] = {**kinds, "first": first, "weight_decay": decay}
         yield Suspicion(optimizer.place, missed if excludes else strong, evidence)
+    elif not mild and not unknown:
+        held_alone = sum(len(group["params"]) for group in decayed)
+        yield Refutation(optimizer.place, {"decayed parameters": held_alone, "norm weights or biases": 0})
 
 
 def _is_exclusion(group: dict[str, Any], holders: Holders) -> bool:

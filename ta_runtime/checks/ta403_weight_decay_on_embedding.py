@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Optimizer, Suspicion
+from ta_runtime.facts import Optimizer, Refutation, Suspicion
 
 
-def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
+def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
     decayed = [group for group in optimizer.groups if group.get("weight_decay")]
     holders = optimizer.names.holders() if decayed else {}
     names = []
@@ -25,3 +25,6 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion]:
             "weight_decay": decay,
         }
         yield Suspicion(optimizer.place, "weight decay also shrinks embeddings", evidence)
+    elif all(id(tensor) in holders for group in decayed for tensor in group["params"]):
+        count = sum(len(group["params"]) for group in decayed)
+        yield Refutation(optimizer.place, {"decayed parameters": count, "embeddings": 0})

@@ -5,19 +5,24 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Model, Suspicion
+from ta_runtime.facts import Model, Refutation, Suspicion
 from ta_runtime.places import Place
 
 _Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
-def check_model(model: Model) -> Iterator[Suspicion]:
+def check_model(model: Model) -> Iterator[Suspicion | Refutation]:
     places: dict[Place, list[str]] = defaultdict(list)
     kinds: dict[Place, _Convolution] = {}
     for layer in model.own_layers:
-        if isinstance(layer.module, _Convolution) and _grows_by_one(layer.module):
+        if not isinstance(layer.module, _Convolution):
+            continue
+        if _grows_by_one(layer.module):
             places[layer.place].append(layer.name)
             kinds.setdefault(layer.place, layer.module)
+        else:
+            kernel, padding = str(layer.module.kernel_size), str(layer.module.padding)
+            yield Refutation(layer.place, {"kernel": kernel, "padding": padding})
     for place, names in places.items():
         kind, sizes = type(kinds[place]).__name__, "x".join(map(str, kinds[place].kernel_size))
         message = f"this `{kind}` pads an even kernel alike on both sides, which shifts its output and makes it larger"

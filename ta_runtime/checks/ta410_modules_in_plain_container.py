@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ta_runtime.facts import Forward, Step, Suspicion
+from ta_runtime.facts import Forward, Refutation, Step, Suspicion
 from ta_runtime.places import of_attribute
 
 OF_STRUCTURE = True
@@ -14,7 +14,7 @@ _OWN = frozenset(vars(nn.Module()))
 """What every module has: its parameters, hooks and the like."""
 
 
-def check_step(step: Step) -> Iterator[Suspicion]:
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for forward in step.training_forwards:
         known = {id(module) for module in forward.model.module.modules()}
         if all(id(call.module) in known for call in forward.calls) and not _hold_parameters(forward):
@@ -30,7 +30,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         yield from _suspicions(forward, registered)
 
 
-def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion]:
+def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion | Refutation]:
     called = {id(call.module) for call in forward.calls}
     for holder in {id(call.module): call.module for call in forward.calls}.values():
         for attribute, kind, elements in _containers(holder):
@@ -41,8 +41,11 @@ def _suspicions(forward: Forward, registered: set[int]) -> Iterator[Suspicion]:
             ]
             # a list of one is the usual way to keep a module from its owner on purpose
             hides = kind != "dict" and len(elements) == 1
-            place = of_attribute(type(holder), attribute) if lost and not hides else None
-            if place is not None:
+            place = of_attribute(type(holder), attribute) if not hides else None
+            if place is not None and all(_is_held(element, registered) for element in elements):
+                count = len(elements)
+                yield Refutation(place, {"elements": count, "held by an optimizer or module": count})
+            elif place is not None and lost:
                 first = type(lost[0]).__name__
                 message = f"`{first}` in the plain {kind} `self.{attribute}` is not registered: not trained, moved or saved"
                 yield Suspicion(place, message, {"elements": len(lost)})
@@ -78,6 +81,11 @@ def _elements(container: Any) -> list[nn.Module | nn.Parameter]:
     values = list(container.values() if isinstance(container, dict) else container)
     inner = [part for value in values if isinstance(value, (list, tuple)) for part in value]
     return [value for value in values + inner if isinstance(value, (nn.Module, nn.Parameter))]
+
+
+def _is_held(element: nn.Module | nn.Parameter, registered: set[int]) -> bool:
+    parts = [element] if isinstance(element, nn.Parameter) else [element, *element.parameters()]
+    return any(id(part) in registered for part in parts)
 
 
 def _trainable(element: nn.Module | nn.Parameter, registered: set[int], called: set[int]) -> bool:

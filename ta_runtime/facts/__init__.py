@@ -5,14 +5,15 @@ is only asked once they are all there. A field is None where nothing was measure
 """
 
 from ta_runtime.facts.attribute import Attribute
-from ta_runtime.facts.content import Content
-from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.content import Content
+from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.graph import Average, Backward, Reach
+from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
+from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Inference, Modes, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.facts.peers import (
@@ -46,14 +47,15 @@ __all__ = [
     "Copy",
     "Divergence",
     "Drawn",
-    "Event",
     "Dropping",
+    "Event",
+    "Expression",
     "Filters",
     "Forward",
     "Gradients",
+    "Inference",
     "Initialisation",
     "Kept",
-    "Inference",
     "Layer",
     "Loaded",
     "Loader",
@@ -84,7 +86,6 @@ __all__ = [
     "Seeding",
     "Seeds",
     "Snapshot",
-    "Scores",
     "State",
     "Step",
     "Stream",

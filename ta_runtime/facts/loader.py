@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ta_runtime.facts.sampling import Pass, Samples, Stream
+
 if TYPE_CHECKING:
     from ta_runtime.facts.step import Value
     from ta_runtime.places import Place
@@ -37,6 +39,36 @@ class Loader:
     """How often of these it had: nothing was left for it to do while the batch was waited for. A CPU always has."""
     digests: list[str] = field(default_factory=list)
     """Hashes of the first batches of the first epoch, in order, to compare between ranks."""
+    dataset: type | None = None
+    """The class of its data set, or of what a `Subset` is of."""
+    iterable: bool = False
+    """Whether that is a stream, without indices."""
+    sampler: str = ""
+    """The class of what draws its indices: `SequentialSampler` without shuffling."""
+    samples: int | None = None
+    """How many samples its sampler says that it draws in a pass, in batches of `batch_size`; None where not all is plain."""
+    batch_size: int | None = None
+    drop_last: bool = False
+    length: int | None = None
+    """How many batches a pass should have, `len(loader)`; None where it is not known, and for streams, which may be wrong."""
+    passes: list[Pass] = field(default_factory=list)
+    """The last of its passes, at most 16."""
+    stepped_at: "Place | None" = None
+    """The line that first called `optimizer.step()` after one of its batches."""
+    seen: Samples = field(default_factory=Samples)
+    streams: list[Stream] = field(default_factory=list)
+
+    @property
+    def divides(self) -> bool:
+        """Whether something in it may divide its samples among ranks: a stream, or a sampler that is made for it."""
+        return self.iterable or "Distributed" in self.sampler
+
+    @property
+    def training_passes(self) -> list[Pass]:
+        """The passes that are over, and that training used."""
+        over = [each for each in self.passes[:-1] if self.trained or each.batches == 1]
+        last = self.passes[-1:] if self.passes and self.passes[-1].ended and self.trained else []
+        return [each for each in [*over, *last] if each.steps]
 
 
 @dataclass(slots=True)

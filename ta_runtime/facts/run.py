@@ -5,19 +5,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ta_runtime.facts.attribute import Attribute
-from ta_runtime.facts.content import Content
-from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.checkpoint import Checkpoints
+from ta_runtime.facts.content import Content
 from ta_runtime.facts.graph import Average, Backward, Reach
+from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Modes
 from ta_runtime.facts.model import Machine
-from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.peers import Read, Told
 from ta_runtime.facts.sampling import Seeds
+from ta_runtime.facts.sync import Sync
 
 if TYPE_CHECKING:
     from ta_runtime.history import History
@@ -55,3 +55,10 @@ class Run:
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
+
+    def steps_without_gradient(self, parameters: frozenset[int]) -> int:
+        """The steps that were looked at of an optimizer that holds some of these, by id; 0 if one of them ever had a gradient."""
+        usages = self.history.usages.values()
+        if any(not usage.used.isdisjoint(parameters) for usage in usages):
+            return 0
+        return max((usage.steps for usage in usages if usage.parameters & parameters), default=0)

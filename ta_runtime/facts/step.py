@@ -1,5 +1,6 @@
 """What was seen of one step of a run: forward passes, losses, gradients, and what the step wrote."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
+from ta_runtime.facts.peers import Wrapper
+from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.history import History
+from ta_runtime.places import Register
 
 if TYPE_CHECKING:
     from ta_runtime.names import Names
@@ -142,6 +147,8 @@ class Loss:
     options: Mapping[str, Any]
     value: float | None = None
     training: bool = True
+    scores: Scores | None = None
+    padding: Padding | None = None
 
 
 @dataclass(slots=True)
@@ -273,10 +280,20 @@ class Step:
     filters: list[Filters] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    wrappers: list[Wrapper] = field(default_factory=list)
+    births: Register[int] = field(default_factory=Register)
+    """Modules that were built while a model ran in an audited step, with its number."""
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
     history: History = field(default_factory=History)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a loss or gradient of this step is infinite or NaN."""
+        numbers = [number for gradients in self.gradients for number in (gradients.total, gradients.loss)]
+        return any(number is not None and not math.isfinite(number) for number in numbers)
 
     @property
     def training_forwards(self) -> list[Forward]:

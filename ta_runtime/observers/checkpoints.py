@@ -67,8 +67,8 @@ class Checkpoints(Observer):
 
     def attach(self) -> None:
         patches: list[Patch | Recoded] = [
-            Recoded(torch.save, self._save),
-            Recoded(torch.load, self._load),
+            Recoded(torch.serialization.save, self._save),
+            Recoded(torch.serialization.load, self._load),
             Patch(nn.Module, "state_dict", self._state_dict),
             Patch(nn.Module, "load_state_dict", self._load_state_dict),
         ]

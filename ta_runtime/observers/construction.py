@@ -6,6 +6,7 @@ been built, such as a copy, stands on the line that puts it there, by torch's re
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from ta_runtime.places import BUILT, built
 _users = 0
 _undo: list[Callable[[], None]] = []
 _listeners: list[Callable[[], None]] = []
+_watchers: list[Callable[[nn.Module], object]] = []
 _optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a subclass may have no hash
 
 
@@ -59,6 +61,12 @@ def detach(on_model: Callable[[], None]) -> None:
         _optimizers.clear()
 
 
+def watch(watcher: Callable[[nn.Module], object]) -> Callable[[], None]:
+    """Call `watcher` with every module that is built while a session is on; returns what ends that."""
+    _watchers.append(watcher)
+    return partial(_watchers.remove, watcher)
+
+
 def _registered(parent: nn.Module, name: str, child: nn.Module | None) -> None:
     if child is not None and not torch.compiler.is_compiling():
         _note(child)
@@ -81,6 +89,8 @@ def _note(instance: Any) -> None:
         if isinstance(instance, nn.Module):
             for listener in tuple(_listeners):
                 listener()
+            for watcher in tuple(_watchers):
+                watcher(instance)
         elif isinstance(instance, torch.optim.Optimizer):
             _optimizers[:] = [reference for reference in _optimizers if reference() is not None]
             _optimizers.append(weakref.ref(instance))

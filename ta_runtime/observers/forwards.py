@@ -61,6 +61,11 @@ class Forwards:
     def attached(self) -> bool:
         return bool(self._undo)
 
+    @property
+    def running(self) -> bool:
+        """Whether a model runs now, in an audited step."""
+        return self._root is not None
+
     def attach(self) -> None:
         self._thread = threading.get_ident()
         after = self._session.guarded(self._after)

@@ -9,6 +9,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,10 +21,12 @@ from torch.utils.data import (
     IterableDataset,
     RandomSampler,
     SequentialSampler,
+    Subset,
 )
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from ta_runtime.facts import Batch, Loader, Value
+from ta_runtime.facts import Batch, Loader, Pass, Value
+from ta_runtime.observers import samples
 from ta_runtime.observers.patching import Patch
 from ta_runtime.places import BUILT, here
 from ta_runtime.tree import tensors
@@ -37,6 +40,7 @@ _WHOLE = _SLICES * _SLICE
 _REMEMBERED = 100_000  # hashes of one epoch
 _DIGESTS = 64
 _MOST = 256  # loaders of a run, which may build one an epoch: of more, the first
+_PASSES = 16  # whose facts are kept
 _LITTLE = 64  # compressed bytes: what says less may well come again by chance
 
 # What numpy has a name for; others, such as bfloat16, are not hashed.
@@ -49,12 +53,16 @@ _HASHABLE = {
 class _Pass:
     """One iterator over a loader, and what its batches hashed to."""
 
-    __slots__ = ("first", "hashed", "loader", "requested", "samples", "stepped", "waited", "whole")
+    __slots__ = (
+        "facts", "first", "hashed", "loader", "requested", "rows", "samples", "stepped", "waited", "whole",
+    )  # fmt: skip
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, facts: Pass) -> None:
         self.loader = loader
+        self.facts = facts
         self.first = True
         self.samples: set[int] = set()
+        self.rows: set[int] = set()
         self.hashed = 0  # how many were
         self.whole: dict[bytes, int] | None = None  # the numbers of whole batches, once a sample came twice
         self.requested: float | None = None
@@ -87,10 +95,24 @@ class Loaders:
         self._passes.clear()
         self._last.clear()
 
+    @property
+    def current(self) -> Loader | None:
+        """The loader that handed out the last batch."""
+        return None if self._current is None else self._current.loader
+
     def stepped(self) -> None:
         """An optimizer has stepped: the batch in hand was for training."""
-        if self._current is not None:
-            self._current.stepped = True
+        taken = self._current
+        if taken is not None and not taken.stepped:
+            taken.stepped = True
+            taken.facts.steps += 1
+            if taken.loader.stepped_at is None:
+                taken.loader.stepped_at = here()
+
+    def facts(self, loader: Any) -> Loader | None:
+        """What is known of a loader that was iterated."""
+        facts = self._facts.get(id(loader))
+        return facts if facts is not None and facts.loader() is loader else None
 
     def origin(self, tensor: Tensor) -> Loader | None:
         """The loader that handed a tensor out as part of its last batch."""
@@ -111,30 +133,45 @@ class Loaders:
         return __iter__
 
     def _begin(self, loader: Any, iterator: Any) -> None:
-        facts = self._facts.get(id(loader))
-        if facts is None or facts.loader() is not loader:
+        facts = self.facts(loader)
+        if facts is None:
             if len(self.found) == _MOST:
                 return
             facts = Loader(weakref.ref(loader), BUILT.get(loader) or here(), workers=loader.num_workers)
             facts.once = _draws_once(loader)
+            _describe(loader, facts)
             self._facts[id(loader)] = facts
             self.found.append(facts)
         facts.epochs += 1
+        begun = Pass()
+        facts.passes.append(begun)
+        del facts.passes[:-_PASSES]
         self._passes = {key: entry for key, entry in self._passes.items() if entry[0]() is not None}
-        self._passes[id(iterator)] = (weakref.ref(iterator), _Pass(facts))
+        self._passes[id(iterator)] = (weakref.ref(iterator), _Pass(facts, begun))
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self._session.guarded(self._note)
+        note, end = self._session.guarded(self._note), self._session.guarded(self._end)
 
         def __next__(iterator: Any) -> Any:
             if not self._patches:
                 return original(iterator)
             started = time.perf_counter()
-            batch = original(iterator)
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                end(iterator)
+                raise
             note(iterator, batch, started, time.perf_counter())
             return batch
 
         return __next__
+
+    def _end(self, iterator: Any) -> None:
+        entry = self._passes.get(id(iterator))
+        if entry is not None:
+            taken = entry[1]
+            taken.facts.ended = True
+            taken.loader.seen.ended |= taken.loader.epochs == 1
 
     def _note(self, iterator: Any, batch: Any, started: float, ended: float) -> None:
         entry = self._passes.get(id(iterator))
@@ -150,6 +187,7 @@ class Loaders:
             idle = self._session.device_idle
             loader.asked += idle is not None
             loader.idle += idle is True
+        self._count(taken)
         taken.requested, taken.waited, taken.stepped = started, ended - started, False
         self._current = taken
         window = self._session.window
@@ -158,18 +196,48 @@ class Loaders:
             self._last = [(weakref.ref(tensor), loader) for _, tensor in found]
             window.step.batches.append(Batch(loader, [Value.of(name, tensor) for name, tensor in found]))
             del window.step.batches[:-8]
+        batch_of = [tensor for _, tensor in found if _hashable(tensor)]
+        self._session.tell("batch", loader, batch_of)
         if self._session.wants_digests:
-            self._hash(taken, [tensor for _, tensor in found])
+            self._hash(taken, batch_of)
+            self._look(taken, batch_of)
+
+    def _count(self, taken: _Pass) -> None:
+        facts, last = taken.facts, self._current
+        facts.batches += 1
+        if last is not None and last is not taken and not last.stepped:
+            last.facts.paired += 1
+            facts.paired += 1
+        if facts.batches == 1:
+            facts.shuffled_by = _shuffled_by(taken.loader.loader())
+        elif facts.batches == 2:
+            facts.place = here()
+
+    def _look(self, taken: _Pass, found: list[Tensor]) -> None:
+        """Look at the samples of the first pass of a loader, for the rules that ask what is in them."""
+        loader, rules = taken.loader, self._session.settings.rules
+        if loader.epochs > 1:
+            return
+        if "TA314" in rules and loader.sampler == "SequentialSampler":
+            samples.label(loader.seen, found)
+        shared = "TA308" in rules and loader.iterable and (loader.workers or 0) > 1
+        if shared or "TA856" in rules:
+            audited = self._session.window.step is not None
+            samples.inspect(loader.seen, found, taken.rows, everything=audited)
 
     def _hash(self, taken: _Pass, found: list[Tensor]) -> None:
-        found = [tensor for tensor in found if _hashable(tensor)]
         if not found or len(taken.samples) >= _REMEMBERED:
             return
-        pieces = [piece for tensor in found for piece in _pieces(tensor)]
-        sample = 0
-        for piece in pieces:
-            sample = zlib.crc32(piece, sample)
+        by_tensor = [_pieces(tensor) for tensor in found]
+        pieces = [piece for pieces in by_tensor for piece in pieces]
+        sample = _crc(pieces)
         loader = taken.loader
+        facts = taken.facts
+        facts.hashed += 1
+        facts.contents = zlib.crc32(sample.to_bytes(4), facts.contents)
+        for tensor, of_tensor in zip(found, by_tensor, strict=True):
+            if not tensor.is_floating_point():
+                facts.labels = _crc(of_tensor, facts.labels)
         taken.hashed += 1
         compared = loader.epochs == 1 and len(loader.digests) < _DIGESTS
         if (compared or sample in taken.samples) and len(zlib.compress(b"".join(pieces), 1)) < _LITTLE:
@@ -214,6 +282,45 @@ def _pieces(tensor: Tensor) -> list[memoryview]:
         return [data]
     stride = len(data) // _SLICES
     return [data[index * stride : index * stride + _SLICE] for index in range(_SLICES)]
+
+
+def _crc(pieces: list[memoryview], value: int = 0) -> int:
+    for piece in pieces:
+        value = zlib.crc32(piece, value)
+    return value
+
+
+def _describe(loader: Any, facts: Loader) -> None:
+    """What a loader says of itself. A length is asked of user code, which may have none."""
+    dataset = loader.dataset
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    facts.dataset = type(dataset)
+    facts.iterable = isinstance(dataset, IterableDataset)
+    facts.batch_size, facts.drop_last = loader.batch_size, loader.drop_last
+    sampler = _sampler(loader)
+    if facts.iterable or sampler is None:
+        return
+    facts.sampler = type(sampler).__name__
+    with suppress(Exception):
+        facts.length = len(loader)
+        if type(loader.batch_sampler) is BatchSampler:
+            facts.samples = len(sampler)
+
+
+def _sampler(loader: Any) -> Any:
+    """What draws the indices, also below a batch sampler."""
+    if loader.batch_sampler is None:
+        return loader.sampler
+    return getattr(loader.batch_sampler, "sampler", None)
+
+
+def _shuffled_by(loader: Any) -> tuple[int, int] | None:
+    sampler = _sampler(loader) if loader is not None else None
+    if not isinstance(sampler, DistributedSampler) or not sampler.shuffle:
+        return None
+    own_way = type(sampler).__iter__ is not DistributedSampler.__iter__
+    return None if own_way else (sampler.seed, sampler.epoch)
 
 
 def _draws_once(loader: Any) -> bool:

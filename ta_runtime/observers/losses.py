@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Copy, Loss, Machine, Value
+from ta_runtime.facts import Copy, Loss, Machine, Padding, Scores, Value
+from ta_runtime.observers import scores
 from ta_runtime.observers.patching import Patch, Recoded, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
@@ -33,10 +34,33 @@ LOSSES = (
 )
 _MOST = 64  # calls of one step that are looked at
 _BY_CLASS = ("cross_entropy", "nll_loss")
+_OF_PROBABILITIES = (*_BY_CLASS, "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
 
 
 _attached: "list[Losses]" = []
+_evaluations: list[Callable[[], object]] = []
 _patches: list[Patch | Recoded] = []
+
+
+def watch_evaluations(measured: Callable[[], object], machine: Machine) -> Callable[[], None]:
+    """Have `measured` called for each loss that is taken without gradients; returns what ends that."""
+    _evaluations.append(measured)
+    _follow(machine)
+
+    def end() -> None:
+        _evaluations.remove(measured)
+        _follow(machine)
+
+    return end
+
+
+def _follow(machine: Machine) -> None:
+    """Patch the functions while somebody watches them."""
+    watched = bool(_attached or _evaluations)
+    if watched and not _patches:
+        _patch(machine)
+    while _patches and not watched:
+        _patches.pop().undo()
 
 
 class Losses:
@@ -50,14 +74,11 @@ class Losses:
 
     def attach(self) -> None:
         _attached.append(self)
-        if len(_attached) == 1:
-            _patch(self._session.machine)
+        _follow(self._session.machine)
 
     def detach(self) -> None:
         _attached.remove(self)
-        if not _attached:
-            while _patches:
-                _patches.pop().undo()
+        _follow(self._session.machine)
 
     # -- losses -----------------------------------------------------------------------------------------------
 
@@ -85,7 +106,47 @@ class Losses:
         window.step.losses.append(loss)
         with torch.no_grad():
             self._measure_target(loss, local(target))
+            self._measure_scores(loss, given)
+            self._count_padding(loss, local(target))
         return loss
+
+    def _measure_scores(self, loss: Loss, given: Tensor) -> None:
+        window = self._session.window
+        if loss.function not in _OF_PROBABILITIES or not given.requires_grad or type(given) is not Tensor:
+            return
+        loss.scores = Scores(scores.maker(given))
+        assert window.step is not None
+        if window.step.thorough or loss.scores.made_by in ("softmax", "sigmoid"):
+            axis = min(1, given.dim() - 1) if loss.function in _BY_CLASS else -1
+            by_class = loss.function in (*_BY_CLASS, "kl_div") and given.dim() > 0
+            scores.measure(loss.scores, given, axis if by_class else None, window)
+
+    def _count_padding(self, loss: Loss, target: Tensor) -> None:
+        """Count the token that pads, where the model chooses among the tokens of its own embedding."""
+        step = self._session.window.step
+        if (
+            loss.function not in _BY_CLASS
+            or target.is_floating_point()
+            or target.is_meta
+            or not target.numel()
+            or not loss.input.shape
+        ):
+            return
+        assert step is not None
+        classes = loss.input.shape[min(1, len(loss.input.shape) - 1)]
+        tables: dict[int, Any] = {
+            id(call.module): call.module for forward in step.forwards for call in forward.lookups
+        }
+        tokens = {table.padding_idx for table in tables.values() if table.num_embeddings == classes}
+        token = tokens.pop() if len(tokens) == 1 else None
+        if token is None:
+            return
+        padding = loss.padding = Padding(token, target.numel())
+
+        def deliver(values: list[float]) -> None:
+            padding.padded = values[0]
+
+        self._session.window.readings.scalars([torch.count_nonzero(target == token)], deliver)
 
     def _measure_target(self, loss: Loss, target: Tensor) -> None:
         from ta_runtime.observers.forwards import measure_value
@@ -134,8 +195,11 @@ def _patch(machine: Machine) -> None:
 
 def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
     def observed(*args: Any, **kwargs: Any) -> Any:
-        compiling = torch.compiler.is_compiling()
-        if compiling or not _attached or not torch.is_grad_enabled() or overridden(args, kwargs):
+        if torch.compiler.is_compiling() or overridden(args, kwargs):
+            return original(*args, **kwargs)
+        if not torch.is_grad_enabled():
+            for measured in tuple(_evaluations):
+                measured()
             return original(*args, **kwargs)
         # before it: it may raise
         noted = [(losses, losses.record(original, args, kwargs)) for losses in tuple(_attached)]

@@ -8,7 +8,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     import torch
 
-    from ta_runtime.facts import Run
+    from ta_runtime.facts import Loader, Run
     from ta_runtime.session import Session
     from ta_runtime.window import Window
 
@@ -33,6 +33,9 @@ class Observer:
 
     def begin(self, window: "Window") -> None:
         """A new window begins; it is audited if it has a `step`. What the audited step needs can be attached here."""
+
+    def batch(self, loader: "Loader", tensors: list[Tensor]) -> None:
+        """A `DataLoader` handed out a batch: its tensors in memory that can be read, with its facts."""
 
     def before_backward(self, loss: Tensor) -> None:
         """`loss.backward()` was called and has not run yet."""

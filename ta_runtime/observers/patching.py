@@ -1,10 +1,12 @@
 """Wrapping a function for which torch has no hook, and putting it back."""
 
+import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from types import FunctionType
 from typing import Any
 
+from torch.jit import _builtins
 from torch.overrides import handle_torch_function, has_torch_function
 
 _ABSENT = object()
@@ -59,11 +61,19 @@ class Recoded:
             co_filename=code.co_filename,  # by these two its source is found
             co_firstlineno=code.co_firstlineno,
         )
+        signature = _signature(function)
         function.__code__ = self._replacement
+        function.__signature__ = signature  # type: ignore[attr-defined]  # of its source, by which it is scripted
 
     def undo(self) -> None:
         if self._function.__code__ is self._replacement:
             self._function.__code__ = self._code
+            vars(self._function).pop("__signature__", None)
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 _RUNS = "what runs instead"
@@ -86,3 +96,17 @@ def as_overridden(original: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     name our wrapper, which tables of functions do not know and which would end up in traced graphs.
     """
     return handle_torch_function(original, (*args, *kwargs.values()), *args, **kwargs)
+
+
+def standing_in(
+    original: Callable[..., Any], wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """What can be put in the place of a function of torch that is written in C; make it once and for all.
+
+    TorchScript knows such functions by identity. So it must know this one too, also after the patch: a module that was
+    imported in the meantime may have it by name.
+    """
+    replacement = wraps(original)(wrapper(original))
+    if (operator := _builtins._find_builtin(original)) is not None:  # type: ignore[no-untyped-call]
+        _builtins._register_builtin(replacement, operator)
+    return replacement

@@ -1,0 +1,35 @@
+"""TA112: a gradient comes back through a root of zero, or an angle at its edge, and is infinite or NaN."""
+
+import math
+from collections.abc import Iterator
+
+from ta_runtime.facts import Expression, Refutation, Step, Suspicion
+
+OF_STRUCTURE = True
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for expression in step.expressions:
+        distance = _distance(expression) if expression.recorded else None
+        if distance is None:
+            continue
+        if distance == 0 and step.is_broken:
+            message = f"the gradient of `{expression.function}` at its edge is infinite or NaN"
+            evidence = {"distance from the edge": 0.0}
+            yield Suspicion(expression.place, message, evidence, cause="non-finite")
+        elif distance > 0:
+            yield Refutation(expression.place, {"distance from the edge": float(f"{distance:.3g}")})
+
+
+def _distance(expression: Expression) -> float | None:
+    """How far the result stays from where the gradient is infinite; None for another function, or NaN."""
+    low, high = expression.minimum, expression.maximum
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    if expression.function == "sqrt":
+        return low
+    if expression.function == "acos":
+        return max(min(low, math.pi - high), 0.0)
+    if expression.function == "asin":
+        return max(math.pi / 2 - max(high, -low), 0.0)
+    return None

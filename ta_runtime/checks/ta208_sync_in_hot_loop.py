@@ -1,0 +1,21 @@
+"""TA208: the value of a tensor on an accelerator is read in every step."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for sync in run.syncs:
+        evidence: dict[str, float | int | str] = {
+            "syncs per step": round(sync.on_device / sync.steps, 2),
+            "ms waiting per step": round(1e3 * sync.waited / sync.steps, 3),
+        }
+        if sync.again:
+            yield Suspicion(
+                sync.place, "the value of a tensor on the device is waited for in every step", evidence
+            )
+        elif sync.skipped:
+            yield Refutation(sync.place, evidence | {"steps without one right after": sync.skipped})
+        elif not sync.on_device:
+            yield Refutation(sync.place, {"syncs per step": 0, "reads of tensors on the CPU": sync.on_cpu})

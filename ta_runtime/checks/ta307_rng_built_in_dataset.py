@@ -1,0 +1,38 @@
+"""TA307: a generator that a data set holds is copied into each worker, where it makes the same numbers."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ta_runtime.facts import Loader, Refutation, Run, Stream, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        cause = f"workers of {loader.place}"  # of one of them, what else comes of it is no finding of its own
+        for stream in loader.streams:
+            said = _said(loader, stream)
+            if isinstance(said, Suspicion):
+                said, cause = replace(said, cause=cause), ""
+            if said is not None:
+                yield said
+
+
+def _said(loader: Loader, stream: Stream) -> Suspicion | Refutation | None:
+    if loader.workers == 0:
+        return Refutation(stream.place, {"workers": 0})
+    first = next((states for states in stream.states if states), {})
+    drawn = [pair for pair in first.values() if pair[0] != pair[1]]
+    alike = max(Counter(drawn).values(), default=0)
+    numbers = {"workers": len(first)}
+    if loader.trained and alike > 1:
+        message = f"workers draw the same random numbers from their copies of `self.{stream.name}`"
+        return Suspicion(stream.place, message, {**numbers, "workers with the same numbers": alike})
+    if loader.trained and len(first) == 1 and drawn and stream.states.count(first) > 1:
+        message = f"each epoch draws the same random numbers from a new copy of `self.{stream.name}`"
+        return Suspicion(stream.place, message, numbers)
+    if len(first) > 1 and not drawn:
+        return Refutation(stream.place, {**numbers, "workers that drew": 0})
+    if len({before for before, _ in drawn}) == len(first) > 1:
+        return Refutation(stream.place, {**numbers, "different streams": len(drawn)})
+    return None

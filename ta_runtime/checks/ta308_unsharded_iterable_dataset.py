@@ -1,0 +1,24 @@
+"""TA308: each worker goes over a whole stream, so that every sample comes once per worker."""
+
+from collections.abc import Iterator
+
+from ta_runtime.checks.ta313_repeated_batch import REPEATS, SHARE
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        if not loader.iterable or (loader.workers or 0) < 2 or not loader.trained:
+            continue
+        seen = loader.seen
+        if loader.repeats >= max(REPEATS, SHARE * loader.batches):
+            message = "workers of the loader go over the same samples of its stream"
+            numbers = {
+                "workers": loader.workers or 0,
+                "repeated batches": loader.repeats,
+                "batches": loader.batches,
+            }
+            yield Suspicion(loader.place, message, numbers, cause=f"workers of {loader.place}")
+        elif seen.ended and seen.whole and seen.count and not seen.repeated:
+            numbers = {"workers": loader.workers or 0, "samples": seen.count, "repeated samples": 0}
+            yield Refutation(loader.place, numbers)

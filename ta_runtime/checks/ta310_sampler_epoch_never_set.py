@@ -1,0 +1,35 @@
+"""TA310: a `DistributedSampler` that is never told the epoch shuffles alike in each."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        shuffled = [each.shuffled_by for each in loader.training_passes if each.shuffled_by is not None]
+        if len(shuffled) < 2 or (loader.samples or 0) < 2:
+            continue
+        orders = set(shuffled)
+        if len(orders) == 1:
+            message = "the `DistributedSampler` of this loader has shuffled each epoch alike"
+            yield Suspicion(loader.place, message, {"epochs": len(shuffled), "epoch set": shuffled[0][1]})
+        else:
+            yield Refutation(loader.place, {"epochs": len(shuffled), "orders": len(orders)})
+
+
+def check_run(run: Run) -> Iterator[Suspicion]:
+    for number, loader in enumerate(run.loaders):
+        orders = {rank: told.orders[number] for rank, told in run.peers.items() if number < len(told.orders)}
+        own = run.told.orders[number] if loader.trained and orders else []
+        strange = [rank for rank, other in sorted(orders.items()) if _part(own, other)]
+        if strange:
+            message = "ranks shuffled a pass by other seeds or epochs, so their shares of the samples overlap"
+            listed = ",".join(map(str, [run.rank, *strange]))
+            yield Suspicion(loader.place, message, {"passes": len(own), "ranks": listed}, subject="ranks")
+
+
+def _part(own: list[tuple[int, int] | None], other: list[tuple[int, int] | None]) -> bool:
+    """Whether two ranks that took equally many passes shuffled one of them in different ways."""
+    pairs = zip(own, other, strict=False)
+    return len(own) == len(other) and any(one != two for one, two in pairs if one and two)

@@ -1,0 +1,26 @@
+"""TA312: the loss is averaged over padding, as the criterion is not told which target to ignore."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loss, Refutation, Step, Suspicion
+
+SHARE = 0.05
+"""The least share of padding among the targets: with less of it the mean hardly moves."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for loss in step.losses:
+        padding = loss.padding
+        if padding is None or padding.padded is None or not loss.training:
+            continue
+        share = padding.padded / padding.targets
+        evidence = {"padding": padding.token, "share of the targets": round(share, 3)}
+        if _leaves_out(loss, padding.token) or not padding.padded:
+            yield Refutation(loss.place, evidence)
+        elif share >= SHARE and loss.options["reduction"] == "mean" and loss.options["weight"] is None:
+            message = f"the mean of the loss counts padding: targets of {padding.token} are not ignored"
+            yield Suspicion(loss.place, message, evidence)
+
+
+def _leaves_out(loss: Loss, token: int) -> bool:
+    return bool(loss.options["ignore_index"] == token)

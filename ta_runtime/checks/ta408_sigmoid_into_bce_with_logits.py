@@ -1,0 +1,35 @@
+"""TA408: `BCEWithLogitsLoss` is given probabilities, or `BCELoss` is given none."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loss, Refutation, Scores, Step, Suspicion
+
+_PROBABILITIES = ("softmax", "sigmoid")
+_NONE = ("relu", "tanh", "linear", "convolution", "log_softmax", "logsigmoid", "log")
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for loss in step.losses:
+        if loss.scores is not None and loss.scores.measured:
+            if loss.function == "binary_cross_entropy_with_logits":
+                yield from _of_scores(loss, loss.scores)
+            elif loss.function == "binary_cross_entropy":
+                yield from _of_probabilities(loss, loss.scores)
+
+
+def _of_scores(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
+    if not given.are_probabilities:
+        yield Refutation(loss.place, given.evidence)
+    elif given.made_by in _PROBABILITIES:
+        message = f"`{loss.function}` applies sigmoid to its input, which is already the output of `{given.made_by}`"
+        yield Suspicion(loss.place, message, given.evidence)
+
+
+def _of_probabilities(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutation]:
+    """Raw scores that happen to lie between 0 and 1 are neither: they may leave the range later."""
+    if given.are_probabilities:
+        if given.made_by not in _NONE:
+            yield Refutation(loss.place, given.evidence)
+    elif given.made_by in _NONE:
+        message = f"`{loss.function}` takes probabilities and is given the output of `{given.made_by}`"
+        yield Suspicion(loss.place, message, given.evidence)

@@ -1,0 +1,42 @@
+"""TA411: a layer that runs in a forward pass was built in that very pass, and again in the next one."""
+
+from collections.abc import Iterator
+
+from torch import nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.places import BUILT, Place
+
+PASSES = 2
+"""Audited steps in a row in which a line builds the layer anew. A lazy layer is built in one."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    made: dict[Place, list[nn.Module]] = {}
+    kept: dict[Place, int] = {}
+    for module in {id(call.module): call.module for f in step.training_forwards for call in f.calls}.values():
+        place, born = BUILT.get(module), step.births.get(module)
+        if place is None or born is None or not _has_state(module):
+            continue
+        if born == step.index:
+            made.setdefault(place, []).append(module)
+        else:
+            kept[place] = born
+    for place in kept.keys() - made.keys():
+        step.history.streak(("TA411", place), False)
+        yield Refutation(place, {"built at step": kept[place], "still runs at step": step.index})
+    for place, modules in made.items():
+        if step.history.streak(("TA411", place), True) >= PASSES:
+            kind = type(modules[0])
+            lost = "so what it learns is lost"
+            if issubclass(kind, _DropoutNd):
+                lost = "which drops values in evaluation too"
+            parameters = sum(p.numel() for module in modules for p in module.parameters())
+            message = f"each forward pass builds a new `{kind.__name__}`, {lost}"
+            yield Suspicion(place, message, {"built in this step": len(modules), "weights": parameters})
+
+
+def _has_state(module: nn.Module) -> bool:
+    """Whether it can learn, or must be told when it is evaluated."""
+    return isinstance(module, _DropoutNd) or any(p.requires_grad for p in module.parameters())

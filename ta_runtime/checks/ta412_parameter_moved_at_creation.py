@@ -1,0 +1,18 @@
+"""TA412: an attribute of a module is a converted copy of a parameter that nobody has."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for attribute in run.attributes:
+        if attribute.of_lost_parameter and not attribute.replaced:
+            message = f"`self.{attribute.name}` is a copy of a parameter that no module and no optimizer has"
+            yield Suspicion(attribute.place, message, {"looks": attribute.looks, "device": attribute.device})
+        elif attribute.registered:
+            evidence: dict[str, float | int | str] = {
+                "looks at which it was a parameter": attribute.looks,
+                "device": attribute.device,
+            }
+            yield Refutation(attribute.place, evidence)

@@ -1,0 +1,45 @@
+"""TA413: a plain tensor on a module is left behind by what moves, saves or trains the module."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Attribute, Refutation, Run, Suspicion
+
+LOOKS = 2
+"""Thorough steps at which a tensor is looked at before anything is said: something may write to it in each."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for attribute in run.attributes:
+        if (
+            attribute.registered
+            or attribute.replaced
+            or attribute.of_lost_parameter
+            or attribute.looks < LOOKS
+        ):
+            continue
+        if (harm := _harm(attribute)) is not None:
+            yield Suspicion(attribute.place, f"`self.{attribute.name}` {harm}", _numbers(attribute))
+        elif attribute.is_plain:
+            yield Refutation(attribute.place, _numbers(attribute))
+
+
+def _harm(attribute: Attribute) -> str | None:
+    if attribute.learns:
+        return "gets gradients and is no parameter, so no optimizer has it"
+    if attribute.apart:
+        return "is neither parameter nor buffer and stayed on another device than the model"
+    if attribute.differs:
+        return "is neither parameter nor buffer, and other than in the model whose state is loaded"
+    if attribute.written:
+        return "is neither parameter nor buffer and changes while the model is trained: `state_dict()` passes it by"
+    return None
+
+
+def _numbers(attribute: Attribute) -> dict[str, float | int | str]:
+    return {
+        "looks": attribute.looks,
+        "written to": attribute.written,
+        "other after loading": attribute.differs,
+        "device": attribute.device,
+        "of the model": attribute.model_device,
+    }

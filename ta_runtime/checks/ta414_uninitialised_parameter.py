@@ -1,0 +1,25 @@
+"""TA414: a parameter goes into training with what was in memory when it was made."""
+
+import linecache
+import re
+from collections.abc import Iterator
+
+from ta_runtime.facts import Content, Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for content in run.contents:
+        if content.changed is None:
+            continue
+        numbers = {"elements": content.elements, "written before the first step": content.changed}
+        if content.written or content.changed:
+            yield Refutation(content.place, numbers)
+        elif content.filled or not _may_be_zeroed(content):
+            message = f"`self.{content.name}` is never initialised: training began with what was in memory"
+            yield Suspicion(content.place, message, numbers)
+
+
+def _may_be_zeroed(content: Content) -> bool:
+    """Whether its file writes to a `.data`: torch does not count that, and zeros over zeros change nothing."""
+    text = "".join(linecache.getlines(content.place.path))
+    return re.search(rf"\b{content.name}\.data\b|\.data\.\w+_\(", text) is not None

@@ -1,0 +1,23 @@
+"""TA416: a dropout function that is not told the mode of the module that calls it."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts.mode import ATTENTION
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for dropping in run.modes.droppings:
+        if dropping.function == ATTENTION:
+            continue
+        name = dropping.function
+        if dropping.dropped and not dropping.told:
+            evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating}
+            yield Suspicion(dropping.place, f"`{name}` without `training` drops also in evaluation", evidence)
+        elif dropping.kept and not dropping.told:
+            evidence = {"p": dropping.p, "calls in training mode": dropping.training}
+            message = f"`{name}` without `training` drops nothing, not even in training"
+            yield Suspicion(dropping.place, message, evidence)
+        elif dropping.evaluating and not dropping.dropped:
+            evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating, "dropped": 0}
+            yield Refutation(dropping.place, evidence)

@@ -1,0 +1,34 @@
+"""TA425: a module has an attribute `requires_grad` that its parameters do not follow."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Layer, Refutation, Step, Suspicion
+from ta_runtime.places import Place, assigned_to, settings_of
+
+OF_STRUCTURE = True
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for forward in step.training_forwards:
+        for layer in forward.model.layers:
+            flag = vars(layer.module).get("requires_grad")
+            parameters = list(layer.module.parameters())
+            if not isinstance(flag, bool) or not parameters:
+                continue
+            learning = sum(parameter.requires_grad for parameter in parameters)
+            numbers = {"parameters": len(parameters), "require gradients": learning}
+            places = _set_at(layer)
+            if (learning and not flag) or (flag and not learning):
+                message = f"`requires_grad = {flag}` on a module leaves its parameters as they are"
+                for place in places or [layer.place]:
+                    yield Suspicion(place, message, numbers)
+            else:
+                for place in places:
+                    yield Refutation(place, numbers)
+
+
+def _set_at(layer: Layer) -> list[Place]:
+    """The lines that set it, by the name that the layer goes by where it was made, or by its name in the model."""
+    path = layer.place.path
+    owners = dict.fromkeys((assigned_to(layer.place), f"model.{layer.name}" if layer.name else ""))
+    return [place for owner in owners if owner for place in settings_of("requires_grad", owner, path)]

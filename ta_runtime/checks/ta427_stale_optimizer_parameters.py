@@ -1,0 +1,45 @@
+"""TA427: an optimizer holds parameters that no module has any more, and nobody those that took their place."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Membership, Refutation, Run, Suspicion
+from ta_runtime.places import Place
+
+STEPS = 2
+"""Thorough steps in which a parameter that nobody holds got a new gradient, and nothing wrote to it."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion]:
+    for layer in run.memberships:
+        if layer.is_outermost and layer.left_out and layer.steps >= STEPS and layer.stale:
+            message = (
+                "an optimizer keeps parameters that no module has any more, and none has those of this layer"
+            )
+            evidence: dict[str, float | int | str] = {
+                "layer": layer.name or "the model",
+                "parameters left out": layer.left_out,
+                "largest gradient norm": layer.gradient,
+                "stale parameters": layer.stale,
+                "steps": layer.steps,
+            }
+            related = ((layer.optimizer, "the optimizer is built here"),) if layer.optimizer else ()
+            yield Suspicion(layer.place, message, evidence, related=related)
+
+
+def check_run(run: Run) -> Iterator[Refutation]:
+    """Of the models as they were last: every parameter that can learn has an optimizer."""
+    models = [layer for layer in run.memberships if not layer.name]
+    for place, held in _by_optimizer(models).items():
+        if all(model.held == model.trainable and not model.stale for model in held):
+            yield Refutation(
+                place,
+                {"trainable parameters": sum(m.trainable for m in held), "held": sum(m.held for m in held)},
+            )
+
+
+def _by_optimizer(models: list[Membership]) -> dict[Place, list[Membership]]:
+    found: dict[Place, list[Membership]] = {}
+    for model in models:
+        if model.optimizer is not None and model.trainable:
+            found.setdefault(model.optimizer, []).append(model)
+    return found

@@ -1,0 +1,17 @@
+"""TA429: the state of a network is loaded into itself, again and again: its second name was to be a second network."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+TIMES = 2
+"""Loads of one line that change nothing. Once, at the start, does no harm: a state to which nothing was added, say."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loading in run.loadings:
+        numbers = {"loads": loading.times, "onto itself": loading.onto_itself, "tensors": loading.tensors}
+        if loading.onto_itself >= TIMES and loading.onto_itself == loading.times:
+            yield Suspicion(loading.place, "a network's state is loaded into that network itself", numbers)
+        elif not loading.onto_itself:
+            yield Refutation(loading.place, numbers)

@@ -1,0 +1,52 @@
+"""TA432: a layer gets gradients in each step, nobody has loaded it, and no optimizer holds any of it."""
+
+import re
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.places import assigned_to
+
+STEPS = 3
+"""Thorough steps in which each of its parameters got a new gradient, and nothing wrote to them."""
+EARLY = 256
+"""Optimizer steps after which this is said before the run is over: another phase of the training may build its optimizer
+later, and the layer would then have been left out on purpose for a while."""
+
+_FIXED = re.compile(
+    r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
+)
+"""Names of what is to stay as it is: the linter's."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion]:
+    for layer in run.memberships:
+        if (
+            layer.is_outermost
+            and layer.is_fresh
+            and layer.left_out
+            and not layer.stale
+            and layer.steps >= STEPS
+            and (run.over or run.steps >= EARLY)
+            and not _FIXED.search(f"{layer.name} {assigned_to(layer.place)}")
+        ):
+            message = "this layer gets gradients and was never loaded, and no optimizer has its parameters"
+            evidence: dict[str, float | int | str] = {
+                "layer": layer.name or "the model",
+                "parameters left out": layer.left_out,
+                "largest gradient norm": layer.gradient,
+                "steps": layer.steps,
+            }
+            related = ((layer.optimizer, "an optimizer of others"),) if layer.optimizer else ()
+            yield Suspicion(layer.place, message, evidence, related=related)
+
+
+def check_run(run: Run) -> Iterator[Refutation]:
+    """Of a layer that an optimizer holds, or that no gradient ever reached."""
+    for layer in run.memberships:
+        if layer.held == layer.trainable or (layer.looks >= STEPS and not layer.with_gradient):
+            numbers = {
+                "trainable parameters": layer.trainable,
+                "held": layer.held,
+                "with gradient": layer.with_gradient,
+            }
+            yield Refutation(layer.place, numbers)

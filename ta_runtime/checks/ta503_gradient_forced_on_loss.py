@@ -1,0 +1,21 @@
+"""TA503: `backward` starts from a leaf: the loss was made to require a gradient, and leads nowhere."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+PASSES = 2
+"""Such passes of a line that are waited for while the run goes on: for a batch without a target some losses are a zero that
+requires a gradient."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for backward in run.backwards:
+        if backward.recorded:
+            yield Refutation(
+                backward.place,
+                {"losses with a graph": backward.recorded, "parameters reached": backward.parameters},
+            )
+        elif backward.forced >= PASSES or (backward.forced and run.over):
+            message = "the loss is a leaf that was made to require a gradient, and no parameter gets one"
+            yield Suspicion(backward.place, message, {"losses without a graph": backward.forced})

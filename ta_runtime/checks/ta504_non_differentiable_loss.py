@@ -1,0 +1,14 @@
+"""TA504: every way from the loss to a parameter leads through a function whose gradient is zero, such as rounding."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for backward in run.backwards:
+        if backward.through:
+            yield Refutation(backward.place, {"parameters reached": backward.parameters})
+        elif backward.stepped:
+            message = "every way from the loss to a parameter leads through a function whose gradient is zero"
+            yield Suspicion(backward.place, message, {"losses": backward.stepped, "parameters reached": 0})

@@ -1,0 +1,16 @@
+"""TA508: tensors made of parameters by arithmetic hold the graphs of what they were at earlier steps."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for average in run.averages:
+        if average.graphs:
+            message = "averages of parameters hold the graph of every update before"
+            yield Suspicion(
+                average.place, message, {"averages": average.graphs, "nodes of the largest": average.nodes}
+            )
+        elif not average.others:
+            yield Refutation(average.place, {"averages with a graph": 0, "looks": average.looks})

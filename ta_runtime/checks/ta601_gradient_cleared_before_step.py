@@ -1,0 +1,44 @@
+"""TA601: gradients are cleared between the backward pass and the step, which has none."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Action, Condition, Event, Refutation, Rounds, Run, Suspicion, Way
+from ta_runtime.places import NOWHERE, Place
+
+FEW = 2
+"""Steps without the gradients that were computed for them before it is said."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for rounds in run.loop.rounds:
+        places = rounds.places(Action.STEP)
+        used = {place: _used(rounds, place) for place in places}
+        for place in places:
+            lost = [
+                (clear, times)
+                for way, step, times in rounds.ending(place)
+                if (clear := _cleared_between(way, step)) is not None
+            ]
+            count = sum(times for _, times in lost)
+            if count >= FEW and count > sum(used.values()):  # else a bad batch may be dropped by it
+                line = next((clear.place for clear, _ in lost if clear.place != NOWHERE), place)
+                message = "gradients are cleared between the backward pass and the step, which has none"
+                evidence = {"steps without gradients": count}
+                yield Suspicion(line, message, evidence, related=((place, "the step"),))
+            elif used[place] >= FEW and not lost:
+                yield Refutation(place, {"steps": used[place], "without gradients": 0})
+
+
+def _used(rounds: Rounds, place: Place) -> int:
+    """How many steps at a place had gradients that were computed for them."""
+    has = (Condition.FRESH, Condition.STALE)
+    return sum(times for _, step, times in rounds.ending(place) if step.gradients in has)
+
+
+def _cleared_between(way: Way, step: Event) -> Event | None:
+    """The last clearing, if it left nothing of what was computed in a round."""
+    actions = [event.action for event, _ in way]
+    if step.gradients is not Condition.EMPTY or Action.BACKWARD not in actions:
+        return None
+    after = [event for event, _ in way[actions.index(Action.BACKWARD) :] if event.action is Action.CLEAR]
+    return after[-1] if after else None

@@ -1,0 +1,32 @@
+"""TA605: gradients are clipped while they carry the factor of a gradient scaler."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Action, Condition, Refutation, Run, Suspicion
+
+FEW = 2
+"""Clippings before it is said that they are in order."""
+SHARE = 0.05
+"""Of the scale: a limit above it was made with the scale in mind, as limits are about 1 and scales thousands."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for rounds in run.loop.rounds:
+        for place in rounds.places(Action.CLIP):
+            clips = [
+                (event.is_scaled, times)
+                for way, often in rounds.ways.items()
+                for event, count in way
+                if (times := often * count)
+                and event.action is Action.CLIP
+                and event.place == place
+                and event.gradients in (Condition.FRESH, Condition.STALE)
+            ]
+            scaled = sum(times for is_scaled, times in clips if is_scaled)
+            plain = sum(times for is_scaled, times in clips if is_scaled is False)
+            limit, scale = rounds.limits.get(place, (0.0, 0.0))
+            if scaled and not plain and limit < SHARE * scale:
+                message = "gradients are clipped while they carry the factor of the gradient scaler"
+                yield Suspicion(place, message, {"limit": limit, "scale": scale})
+            elif plain >= FEW and plain == sum(times for _, times in clips):
+                yield Refutation(place, {"clippings": plain, "of scaled gradients": 0})

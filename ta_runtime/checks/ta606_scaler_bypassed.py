@@ -1,0 +1,33 @@
+"""TA606: an optimizer steps on scaled gradients without the scaler, or the scaler is never updated."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Action, Condition, Refutation, Run, Suspicion
+
+FEW = 2
+"""Steps before it is said."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for rounds in run.loop.rounds:
+        if rounds.without_update is not None:
+            message = "the gradient scaler is to step again and was not updated since the step before"
+            yield Suspicion(rounds.without_update, message, {"updates between two steps": 0})
+        for place in rounds.places(Action.STEP):
+            steps = [
+                (step, times)
+                for _, step, times in rounds.ending(place)
+                if step.gradients in (Condition.FRESH, Condition.STALE)
+            ]
+            scaled = sum(times for step, times in steps if step.is_scaled and not step.by_scaler)
+            scaler = sum(times for step, times in steps if step.by_scaler)
+            plain = sum(times for step, times in steps if step.is_scaled is False and not step.by_scaler)
+            if scaled >= FEW:
+                message = "the optimizer steps on gradients that carry the factor of a gradient scaler"
+                yield Suspicion(
+                    place, message, {"steps on scaled gradients": scaled, "by the scaler": scaler}
+                )
+            elif scaler + plain >= FEW and scaler + plain == sum(times for _, times in steps):
+                yield Refutation(
+                    place, {"steps": scaler + plain, "on scaled gradients": 0, "by a scaler": scaler}
+                )

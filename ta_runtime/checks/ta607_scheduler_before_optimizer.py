@@ -1,0 +1,32 @@
+"""TA607: a learning rate scheduler steps before its optimizer, so that the first learning rate is skipped."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Schedule, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for schedule in run.loop.schedules:
+        if not schedule.begins or not schedule.optimizer_steps:
+            continue
+        if _is_early(schedule):
+            message = f"`{schedule.kind}` steps before the optimizer, so the first learning rate is skipped"
+            yield Suspicion(schedule.place, message, _evidence(schedule))
+        elif schedule.before_first == 0:
+            evidence = {"steps": schedule.times, "before the first of the optimizer": 0}
+            yield Refutation(schedule.place, evidence)
+
+
+def _is_early(schedule: Schedule) -> bool:
+    """Whether it took one step too early in a loop; several are a schedule brought to where a run goes on."""
+    return (
+        schedule.before_first == 1
+        and schedule.times > 1
+        and not schedule.has_argument
+        and schedule.first_rate != 0  # of some warm-ups, which is skipped on purpose
+    )
+
+
+def _evidence(schedule: Schedule) -> dict[str, float]:
+    rates = {"skipped learning rate": schedule.first_rate, "first learning rate": schedule.second_rate}
+    return {name: rate for name, rate in rates.items() if rate is not None}

@@ -1,0 +1,77 @@
+"""TA608: a learning rate scheduler that counts batches was stepped once per epoch, or the reverse."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Schedule, Suspicion
+
+_ENDLESS = ("ExponentialLR", "MultiStepLR", "StepLR")
+NOTHING = 1e-7
+"""Of the first learning rate: what is below it moves no weight in single precision that the first one moved by its size."""
+SOMETHING = 1e-3
+"""Of the first learning rate: what is above it still trains."""
+FEW = 4
+"""Steps of a scheduler from which on its cadence shows."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for schedule in run.loop.schedules:
+        if schedule.times < FEW or schedule.has_argument or not schedule.begins:
+            continue
+        related = ((schedule.built, "the schedule is laid out here"),)
+        evidence = _evidence(schedule)
+        if schedule.counts_batches and _is_per_epoch(schedule):
+            message = (
+                f"`{schedule.kind}` is laid out over the steps of the optimizer, and steps far more rarely"
+            )
+            yield Suspicion(schedule.place, message, evidence, related=related)
+        elif not schedule.counts_batches and _is_per_batch(schedule):
+            message = f"`{schedule.kind}` is laid out over epochs, and steps with the optimizer"
+            yield Suspicion(schedule.place, message, evidence, related=related)
+        elif _fits(schedule):
+            yield Refutation(schedule.place, evidence)
+
+
+def _is_per_epoch(schedule: Schedule) -> bool:
+    """Whether the optimizer made as many steps as the scheduler was laid out for, and that at most half as many."""
+    if schedule.length is None or schedule.times > schedule.length / 2:
+        return False
+    between = schedule.optimizer_steps / schedule.times
+    return abs(schedule.optimizer_steps - schedule.length) <= between
+
+
+def _is_per_batch(schedule: Schedule) -> bool:
+    """Whether it stepped with the optimizer, and was laid out for the epochs of the run, or has decayed to nothing."""
+    if (
+        schedule.times < 0.9 * schedule.optimizer_steps
+        or schedule.batches < 2 * schedule.passes
+        or schedule.passes < 2
+    ):
+        return False
+    if schedule.kind in _ENDLESS:
+        return bool(schedule.first_rate) and schedule.rate is not None and _share(schedule) < NOTHING
+    return schedule.length == schedule.passes and schedule.times >= 2 * schedule.passes
+
+
+def _fits(schedule: Schedule) -> bool:
+    """Whether the run made the steps it was laid out for, or something is left of the learning rate."""
+    if schedule.length is not None:
+        return 0.9 * schedule.length <= schedule.times <= schedule.length + 1
+    return schedule.kind in _ENDLESS and bool(schedule.first_rate) and _share(schedule) > SOMETHING
+
+
+def _share(schedule: Schedule) -> float:
+    return (schedule.rate or 0.0) / schedule.first_rate if schedule.first_rate else 0.0
+
+
+def _evidence(schedule: Schedule) -> dict[str, float | int | str]:
+    found: dict[str, float | int | str] = {
+        "steps of the scheduler": schedule.times,
+        "of the optimizer": schedule.optimizer_steps,
+    }
+    if schedule.length is not None:
+        found["laid out for"] = schedule.length
+    if schedule.passes:
+        found["epochs"] = schedule.passes
+    if schedule.rate is not None:
+        found["last learning rate"] = schedule.rate
+    return found

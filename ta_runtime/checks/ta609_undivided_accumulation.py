@@ -1,0 +1,58 @@
+"""TA609: gradients of several batches are summed up, and the mean loss of each is not divided by how many."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ta_runtime.facts import Action, Condition, Event, Refutation, Rounds, Run, Suspicion, Way
+from ta_runtime.places import Place
+
+FEW = 2
+"""Steps for several batches before it is said."""
+PRECISION = 1e-5
+"""Relative, for a divisor that is read from the graph in single precision."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for rounds in run.loop.rounds:
+        for place, (whole, divided, count) in _accumulations(rounds).items():
+            if whole >= FEW and not divided:
+                message = (
+                    "gradients of several batches are summed up, and the mean loss of each is not divided"
+                )
+                yield Suspicion(place, message, {"batches to a step": count, "loss divided by": 1})
+            elif divided and not whole:
+                yield Refutation(place, {"batches to a step": count, "loss divided by": count})
+
+
+def _accumulations(rounds: Rounds) -> dict[Place, tuple[int, int, int]]:
+    """Where passes of one epoch are summed up: the steps with whole losses, with divided ones, and the count."""
+    found: dict[Place, tuple[int, int, int]] = {}
+    counts = Counter[int]()
+    for way, times in rounds.ways.items():
+        if (backward := _accumulated(way)) is None:
+            continue
+        event, count = backward
+        counts[count] += times
+        whole, divided, _ = found.get(event.place, (0, 0, 0))
+        if event.divisor == 1:
+            whole += times
+        elif event.divisor is not None and abs(event.divisor - count) <= PRECISION * count:
+            divided += times
+        found[event.place] = (whole, divided, counts.most_common(1)[0][0])
+    return found
+
+
+def _accumulated(way: Way) -> tuple[Event, int] | None:
+    """The backward passes of a round that are all equal, each for the next batch of one loader, and untouched after."""
+    backwards = [(event, count) for event, count in way if event.action is Action.BACKWARD]
+    passes = any(event.action is Action.PASS for event, _ in way)
+    last = way[-1][0]
+    if (
+        len(backwards) != 1
+        or passes
+        or last.action is not Action.STEP
+        or last.gradients is not Condition.FRESH
+    ):
+        return None
+    [(event, count)] = backwards
+    return (event, count) if count > 1 and event.is_next_batch else None

@@ -1,0 +1,29 @@
+"""TA612: an evaluation under `no_grad` finds its model in training mode."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Inference, Refutation, Run, Suspicion
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for inference in run.modes.inferences:
+        if not inference.unrecorded:
+            continue
+        if not inference.unsettled:
+            yield Refutation(
+                inference.place,
+                {"passes": inference.unrecorded, "in training mode, with layers that depend on it": 0},
+            )
+        elif inference.noisy and inference.dropouts + inference.norms and _evaluates(inference):
+            evidence = {
+                "passes in training mode": inference.noisy + 1,
+                "dropout layers": inference.dropouts,
+                "batch norms": inference.norms,
+            }
+            yield Suspicion(inference.place, "an evaluation runs the model in training mode", evidence)
+
+
+def _evaluates(inference: Inference) -> bool:
+    """Whether losses are taken of the outputs, or the batches come from loaders that no step trained on."""
+    unseen = bool(inference.loaders) and not any(loader.trained for loader in inference.loaders)
+    return unseen or inference.measured > 0

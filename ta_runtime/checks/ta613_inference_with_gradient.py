@@ -1,0 +1,19 @@
+"""TA613: forward passes in evaluation mode record graphs that no backward pass goes through."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+PASSES = 2
+"""The least graphs: a single pass may be there to learn a shape."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for inference in run.modes.inferences:
+        evidence = {"passes": inference.passes, "graphs": inference.graphs, "used": inference.used}
+        if inference.graphs >= PASSES and not inference.used:
+            yield Suspicion(
+                inference.place, "the forward pass records a graph that nothing goes back through", evidence
+            )
+        elif not inference.graphs or inference.used:
+            yield Refutation(inference.place, evidence)

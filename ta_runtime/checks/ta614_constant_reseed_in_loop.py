@@ -1,0 +1,35 @@
+"""TA614: a constant seed set again and again, so that all passes draw the same random numbers."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+REPEATS = 3
+"""Steps of one optimizer that must have begun alike: two may be a start and a resumption."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for seeding in run.seeds.seedings:
+        if len(seeding.values) > 1:
+            if seeding.calls >= REPEATS:
+                yield Refutation(seeding.place, {"seedings": seeding.calls, "seeds": len(seeding.values)})
+            continue
+        last = seeding.starts[-1][0] if seeding.starts else None
+        starts = [(left, found) for optimizer, left, found in seeding.starts if optimizer == last]
+        if len(starts) < REPEATS:
+            continue
+        states = {found for _, found in starts}
+        if all(left == found for left, found in starts):
+            yield Refutation(seeding.place, {"seedings": seeding.calls, "drawn after the seed": 0})
+        elif len(states) == 1:
+            message = "the same random numbers are drawn again after each seeding"
+            numbers: dict[str, int | str] = {
+                "seedings": seeding.calls,
+                "seed": next(iter(seeding.values)),
+                "steps that began alike": len(starts),
+            }
+            yield Suspicion(seeding.place, message, numbers)
+        elif len(states) == len(starts):
+            yield Refutation(
+                seeding.place, {"seedings": seeding.calls, "different states at the step": len(states)}
+            )

@@ -1,0 +1,36 @@
+"""TA617: gradients that nothing clips are now and then far larger than usual."""
+
+import math
+from collections.abc import Iterator
+
+from ta_runtime.facts import Gradients, Refutation, Suspicion
+
+WARM_UP = 50
+"""Steps before a run's own norms say what is usual."""
+LARGE = 10.0
+"""How many times the usual norm, and more than ever before: limits are set at a few times what is usual."""
+SPREADS = 8.0
+"""How many median absolute deviations of the logarithm it must be away as well, so that a noisy run is not accused."""
+WITHIN = 3.0
+"""How many times the usual norm leaves a clipping nothing to do.
+
+Measured: after the warm-up few norms of the healthy runs in `tests/runs` are above 3 times the median before them.
+"""
+
+
+def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
+    usual = gradients.history.log_norms(gradients.optimizer.optimizer)
+    norm = gradients.total
+    if norm is None or not math.isfinite(norm) or norm <= 0 or gradients.skipped:
+        return
+    if gradients.before_clipping is not None or usual.count < WARM_UP:
+        return
+    middle, spread = usual.usual
+    logarithm = math.log(norm)
+    distance = logarithm - middle
+    if distance > math.log(LARGE) and distance > SPREADS * spread and logarithm > usual.highest:
+        message = "a step follows a gradient far larger than usual, which nothing clips"
+        yield Suspicion(gradients.place, message, {"norm": norm, "usual norm": math.exp(middle)})
+    elif max(logarithm, *usual.values) - middle < math.log(WITHIN):
+        largest = math.exp(max(logarithm, *usual.values))
+        yield Refutation(gradients.place, {"largest norm": largest, "usual norm": math.exp(middle)})

@@ -1,0 +1,70 @@
+"""TA618: epochs leave their loader before its end: a floor for a ceiling, one batch too few, or a cut left in."""
+
+import re
+from collections.abc import Iterator
+
+from ta_runtime import loops
+from ta_runtime.facts import Loader, Pass, Refutation, Run, Suspicion
+from ta_runtime.places import Place
+
+EPOCHS = 2
+"""That were left at the same batch. A number of steps leaves only the last one."""
+_A_FEW = 100
+"""As the linter has it: more batches than these somebody may want to stop after."""
+_TRIES_OUT = re.compile(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        if loader.length is not None and loader.trained:
+            for place in dict.fromkeys(each.place for each in loader.passes if each.place is not None):
+                passes = [each for each in loader.training_passes if each.place == place]
+                if passes:
+                    yield from _epochs(place, passes, loader.length)
+            if run.over:
+                yield from _end(loader, loader.length)
+
+
+def _epochs(place: Place, passes: list[Pass], length: int) -> Iterator[Suspicion | Refutation]:
+    """Every epoch takes the same part of the batches: the code that takes them says how many."""
+    loop = loops.around(place)
+    if loop is None:
+        return
+    batches = passes[0].batches
+    numbers = {"batches per epoch": batches, "of": length, "epochs": len(passes)}
+    if any(each.ended or each.batches >= length for each in passes):
+        yield Refutation(loop.place, numbers, (loop.cut,) if loop.cut is not None else ())
+    elif _are_cut_alike(passes) and not _TRIES_OUT.search(loop.function):
+        if loop.cut is not None and loop.limit is not None and _is_at(batches, loop.limit):
+            message = "training leaves the loop after a few batches of each epoch"
+            yield Suspicion(loop.cut, message, numbers, related=((loop.place, "the training loop"),))
+        elif batches == length - 1:
+            yield Suspicion(loop.place, "the last batch of each epoch is left out", numbers)
+
+
+def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
+    """The whole training makes a number of steps that is rounded down: its last epoch is not finished."""
+    last = loader.passes[-1]
+    place = loader.stepped_at
+    loop = loops.around(place) if place is not None else None
+    if loop is None or not loop.floored or not last.steps:
+        return
+    numbers = {"batches of the last epoch": last.batches, "of": length, "epochs": loader.epochs}
+    if last.ended or last.batches >= length:
+        yield Refutation(loop.place, numbers)
+    else:
+        message = "the number of steps is rounded down, and the last epoch is not finished"
+        yield Suspicion(loop.place, message, numbers)
+
+
+def _are_cut_alike(passes: list[Pass]) -> bool:
+    """Whether all epochs end at the same batch, and not because another loader came to its end."""
+    counts = {each.batches for each in passes}
+    together = sum(each.paired for each in passes)
+    batches = sum(each.batches for each in passes)
+    return len(passes) >= EPOCHS and len(counts) == 1 and min(counts) > 1 and 2 * together < batches
+
+
+def _is_at(batches: int, limit: int) -> bool:
+    """Whether a literal limit ended the pass: the batch at which it is noticed may have been taken already."""
+    return limit <= _A_FEW and limit <= batches <= limit + 2

@@ -1,0 +1,15 @@
+"""TA800: a run that trains and was never seeded cannot be repeated."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    seeds = run.seeds
+    if seeds.started is None:
+        return
+    if seeds.seed is None:
+        yield Suspicion(seeds.started, "this run trains without a seed, so it cannot be repeated")
+    else:
+        yield Refutation(seeds.started, {"seed": seeds.seed})

@@ -1,0 +1,26 @@
+"""TA801: a model that several ranks should have the same of is not the same on all of them."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Divergence, Suspicion
+
+
+def check_replicas(divergence: Divergence) -> Iterator[Suspicion]:
+    model = (
+        "the model that `DistributedDataParallel` wraps" if divergence.wrapped else "a model that ranks share"
+    )
+    evidence: dict[str, float | int | str] = {
+        "parameters": divergence.count,
+        "of": divergence.total,
+        "first": divergence.name,
+        "largest difference": divergence.apart,
+        "ranks": ",".join(map(str, divergence.ranks)),
+    }
+    # what keeps gradients from being reduced is the cause, where it was seen
+    yield Suspicion(
+        divergence.place,
+        f"{model} is not the same on all ranks",
+        evidence,
+        cause="diverged replicas",
+        order=1,
+    )

@@ -1,0 +1,24 @@
+"""TA803: several ranks write the same file."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    told = {run.rank: run.told, **run.peers}
+    if not run.peers:
+        return
+    writers: dict[tuple[str, str], set[int]] = {}
+    for rank, rank_told in told.items():
+        for saved in rank_told.saved:
+            writers.setdefault((saved.host, saved.path), set()).add(rank)
+    entries = dict.fromkeys(saved for rank_told in told.values() for saved in rank_told.saved)
+    for saved in entries:
+        ranks = writers[saved.host, saved.path]
+        if len(ranks) > 1:
+            message = "several ranks write the same file"
+            listed = ",".join(map(str, sorted(ranks)))
+            yield Suspicion(saved.place, message, {"writers": len(ranks), "ranks": listed})
+        else:
+            yield Refutation(saved.place, {"writers": 1, "ranks in all": len(told)})

@@ -1,0 +1,17 @@
+"""TA810: the ranks of a group call one collective with arguments that do not fit."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Mismatch, Suspicion
+
+
+def check_collective(mismatch: Mismatch) -> Iterator[Suspicion]:
+    own = mismatch.own
+    first, second = sorted([(mismatch.rank, mismatch.value), (mismatch.other_rank, mismatch.other_value)])
+    evidence: dict[str, float | int | str] = {
+        f"{mismatch.what} on rank {rank}": value if isinstance(value, (int, str)) else str(value)
+        for rank, value in (first, second)
+    }
+    evidence |= {"call of the group": own.number, "ranks": f"{first[0]},{second[0]}"}
+    message = f"ranks do not agree on the {mismatch.what} of this `{own.name}`"
+    yield Suspicion(own.place, message, evidence)

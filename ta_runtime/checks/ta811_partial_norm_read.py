@@ -1,0 +1,20 @@
+"""TA811: a number is read from a DTensor of which each rank holds a part that is still to be put together."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for read in run.reads:
+        evidence: dict[str, float | int | str] = {
+            "placements": read.placements,
+            "parts": read.parts,
+            "value read": read.value,
+        }
+        if read.parts > 1:
+            yield Suspicion(
+                read.place, "this reads the rank's own part of a number that is spread over ranks", evidence
+            )
+        else:
+            yield Refutation(read.place, evidence)

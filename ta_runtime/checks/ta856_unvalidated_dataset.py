@@ -1,0 +1,36 @@
+"""TA856: values are missing in the samples of a training, or samples come twice."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.places import of_class
+
+REPEATED = 0.01
+"""Of the samples of an epoch that draws each once: fewer may be two measurements that agree."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        place = of_class(loader.dataset) if loader.dataset is not None else None
+        seen = loader.seen
+        if place is None or not loader.trained or not seen.count or loader.iterable:
+            continue
+        repeated = seen.repeated if loader.once else 0
+        numbers = {"samples": seen.count, "with missing values": seen.missing, "repeated": repeated}
+        related = ((loader.place, "the loader"),)
+        if seen.missing:
+            yield Suspicion(
+                place,
+                "samples with values that are NaN or infinite reach the training",
+                numbers,
+                related=related,
+            )
+        elif repeated >= max(1, REPEATED * seen.count):
+            yield Suspicion(
+                place,
+                "the same samples reach the training several times in an epoch",
+                numbers,
+                related=related,
+            )
+        elif seen.ended and seen.whole and loader.once:
+            yield Refutation(place, numbers)

@@ -1,0 +1,88 @@
+"""What a run did in training mode and what in evaluation mode."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ta_runtime.facts.loader import Loader
+    from ta_runtime.places import Place
+
+ATTENTION = "scaled_dot_product_attention"
+
+
+@dataclass(slots=True)
+class Switch:
+    """A line that put a whole model, which was trained in training mode, into evaluation mode."""
+
+    place: "Place"
+    model: str
+    """Its class."""
+    layers: int
+    """How many layers of it do another thing in evaluation mode; 0 where certainly none does."""
+    evaluated: bool = False
+    """Whether a forward pass that trains nothing followed, as in an evaluation."""
+    trained: int = 0
+    """Optimizer steps after it, with a backward pass in evaluation mode."""
+    restored: int = 0
+    """How often the model was back in training mode when it was trained next."""
+    trained_at: "Place | None" = None
+    """The line that first stepped in evaluation mode."""
+
+
+@dataclass(slots=True)
+class Inference:
+    """Forward passes of one model from one line that train nothing: without gradients, or in evaluation mode.
+
+    Passes are looked at on audited steps, and the first few after `eval()` and of each pass over a loader.
+    """
+
+    place: "Place"
+    passes: int = 0
+    unrecorded: int = 0
+    """Passes without gradients."""
+    noisy: int = 0
+    """Passes without gradients and in training mode, several in a row over different batches, after steps that trained
+    this model, with nothing having set the mode since."""
+    dropouts: int = 0
+    """Of its last pass in training mode, the dropout layers that dropped."""
+    norms: int = 0
+    """Of its last pass in training mode, the batch norms that updated their statistics."""
+    unsettled: int = 0
+    """Passes in training mode of a model with layers that depend on the mode."""
+    measured: int = 0
+    """Losses that were taken without gradients after a pass."""
+    loaders: "list[Loader]" = field(default_factory=list)
+    """The loaders that handed out a batch last before such a pass."""
+    graphs: int = 0
+    """Passes in evaluation mode that recorded a graph."""
+    used: int = 0
+    """How many of these a backward pass went through."""
+
+
+@dataclass(slots=True)
+class Dropping:
+    """Calls of a function of `torch.nn.functional` that drops, from one line in the code of a module."""
+
+    place: "Place"
+    function: str
+    told: bool
+    """Whether the call says if it is for training."""
+    p: float = 0.0
+    """The largest probability that was given."""
+    evaluating: int = 0
+    """Calls while the module was in evaluation mode."""
+    dropped: int = 0
+    """How many of these dropped something."""
+    training: int = 0
+    """Calls while the module was in training mode, with a probability above 0."""
+    kept: int = 0
+    """How many of these dropped nothing."""
+
+
+@dataclass(slots=True)
+class Modes:
+    """All of it, in order of first sight."""
+
+    switches: list[Switch] = field(default_factory=list)
+    inferences: list[Inference] = field(default_factory=list)
+    droppings: list[Dropping] = field(default_factory=list)

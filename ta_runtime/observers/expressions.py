@@ -1,0 +1,135 @@
+"""Sees logarithms, exponentials, roots and angles in the user's code, on thorough audited steps alone."""
+
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ta_runtime.facts import Expression
+from ta_runtime.observers import scores
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch, standing_in
+from ta_runtime.places import here, is_library
+from ta_runtime.readings import local, measurable
+
+if TYPE_CHECKING:
+    from torch.autograd.graph import Node
+
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+_FUNCTIONS = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin")
+_POWERS = ("pow", "__pow__")
+_NAMES = {"arccos": "acos", "arcsin": "asin"}
+_RULES = frozenset({"TA110", "TA112"})
+_MOST = 64  # calls of one step
+
+_attached: "list[Expressions]" = []  # of several sessions, which begin and end their audited steps in any order
+_patches: list[Patch] = []
+
+
+class Expressions(Observer):
+    """Watches such calls for one window at a time."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self.note = session.guarded(self._note)
+        self._wanted = bool(_RULES & session.settings.rules)
+
+    def attach(self) -> None:
+        self.undo = [self._let_go, Patch(torch, "compile", self._compile).undo]
+
+    def begin(self, window: "Window") -> None:
+        self._let_go()
+        compiles = self.session.compilers.used and self.session.settings.compiled != "eager"
+        if self._wanted and window.step is not None and window.step.thorough and not compiles:
+            _attached.append(self)
+            if len(_attached) == 1:
+                _patch()
+
+    def _let_go(self) -> None:
+        if self in _attached:
+            _attached.remove(self)
+            while _patches and not _attached:
+                _patches.pop().undo()
+
+    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            self._let_go()  # it would be traced
+            return original(*args, **kwargs)
+
+        return compile
+
+    def _note(self, function: str, operand: Tensor, result: Tensor) -> None:
+        step = self.session.window.step
+        if step is None or self.session.in_backward or len(step.expressions) == _MOST:
+            return
+        with torch.no_grad():
+            values = local((operand if function == "exp" else result).detach())
+            if not measurable(values) or values.is_complex() or values.numel() == 0:
+                return
+            expression = Expression(here(), function, _kind(operand), result.requires_grad)
+            step.expressions.append(expression)
+            values = values.float()
+            numbers = [*torch.aminmax(values), values.abs().amin()]
+
+        def deliver(read: list[float]) -> None:
+            expression.minimum, expression.maximum, expression.smallest = read
+
+        self.session.window.readings.scalars(numbers, deliver)
+
+
+def _patch() -> None:
+    for name in _FUNCTIONS:
+        _patches.append(Patch(torch, name, partial(_function, name)))
+        _patches.append(Patch(Tensor, name, partial(_observed, _NAMES.get(name, name))))
+    _patches.append(Patch(torch, "pow", partial(_function, "pow")))
+    _patches.extend(Patch(Tensor, name, partial(_observed, "pow")) for name in _POWERS)
+
+
+@cache
+def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    return standing_in(original, partial(_observed, _NAMES.get(name, name)))
+
+
+def _observed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def observed(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if (
+            _attached
+            and not torch.compiler.is_compiling()
+            and args
+            and type(args[0]) is Tensor
+            and type(result) is Tensor
+            and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
+            and not is_library(sys._getframe(1).f_code.co_filename)
+        ):
+            for expressions in tuple(_attached):
+                expressions.note("sqrt" if name == "pow" else name, args[0], result)
+        return result
+
+    return observed
+
+
+def _kind(operand: Tensor) -> str:
+    made_by = scores.maker(operand)
+    if made_by in ("softmax", "sigmoid"):
+        return made_by
+    node = operand.grad_fn
+    if node is None:
+        return ""
+    name, inner = node.name(), _inner(node)
+    if name.startswith("Rsub") and inner == {"SigmoidBackward0"}:
+        return "1 - sigmoid"
+    if name == "AddBackward0":
+        return "1 + exp" if inner == {"ExpBackward0"} else "sum"
+    if name.startswith("SumBackward") and inner == {"ExpBackward0"}:
+        return "sum of exp"
+    return ""
+
+
+def _inner(node: "Node") -> set[str]:
+    return {above.name() for above, _ in node.next_functions if above is not None}

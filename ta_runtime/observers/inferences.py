@@ -1,0 +1,163 @@
+"""Sees outermost forward passes that train nothing, while it is attached: their mode, and whether they record a graph."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+from ta_runtime.facts import Inference
+from ta_runtime.observers import losses
+from ta_runtime.places import Place, Register, here
+from ta_runtime.tree import tensors
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+
+_MOST = 256  # lines
+_OUTPUTS = 8  # of one pass, that are followed to a backward pass
+
+
+class Inferences:
+    """Watches forward passes; `on_pass` is told of each: the module, whether it trains, and whether it records."""
+
+    def __init__(self, session: "Session", on_pass: Callable[[nn.Module, bool, bool], None]) -> None:
+        self._session = session
+        self._on_pass = on_pass
+        self._undo: list[Callable[[], None]] = []
+        self._root: nn.Module | None = None
+        self._thread = 0
+        self._last: Inference | None = None  # the pass that a loss may be of
+        self._batches: dict[Place, tuple[weakref.ref[Tensor] | None, int]] = {}
+        self.found: dict[tuple[Place, str], Inference] = {}
+        self.left = 0
+        """How many passes are still to be looked at."""
+        self.switched: Register[int] = Register()
+        """After which optimizer step a module was last put into training mode."""
+        self.backwards = 0
+        self.trained: set[int] = set()
+        """The ids of the parameters that an optimizer stepped."""
+
+    @property
+    def attached(self) -> bool:
+        return bool(self._undo)
+
+    def attach(self) -> None:
+        self._thread = threading.get_ident()
+        before = self._session.guarded(self._before)
+        after = self._session.guarded(self._after)
+        is_compiling = torch.compiler.is_compiling
+
+        def enter(module: nn.Module, args: tuple[Any, ...]) -> None:
+            if self._root is None and self.left > 0 and not is_compiling():
+                before(module)
+
+        def leave(module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+            if module is self._root and not is_compiling():
+                after(module, args, result)
+
+        self._undo = [
+            register_module_forward_pre_hook(enter).remove,
+            register_module_forward_hook(leave, always_call=True).remove,
+            losses.watch_evaluations(self._session.guarded(self._measured), self._session.machine),
+        ]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+        self._root = self._last = None
+
+    def _before(self, module: nn.Module) -> None:
+        if next(module.parameters(), None) is not None:
+            self._root = module
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        self._root = self._last = None
+        if self._session.in_backward:
+            return  # a recomputation
+        self.left -= 1
+        records = torch.is_grad_enabled()
+        self._on_pass(module, module.training, records)
+        if module.training and records:
+            return
+        place = here()
+        key = (place, type(module).__qualname__)
+        inference = self.found.get(key)
+        if inference is None:
+            if len(self.found) == _MOST:
+                return
+            inference = self.found[key] = Inference(place)
+        inference.passes += 1
+        if records:
+            self._follow(inference, result)
+        else:
+            self._last = inference
+            inference.unrecorded += 1
+            if module.training:
+                self._note_mode(inference, module, args)
+
+    def _follow(self, inference: Inference, result: Any) -> None:
+        """Note whether a backward pass goes through the graph of an output."""
+        nodes = [tensor.grad_fn for _, tensor in islice(tensors(result), _OUTPUTS)]
+        nodes = [node for node in nodes if node is not None]
+        if not nodes:
+            return
+        inference.graphs += 1
+        passed: list[bool] = []
+
+        def note(gradients: Any) -> None:
+            if not passed:
+                passed.append(True)
+                inference.used += 1
+
+        for node in nodes:
+            assert node is not None
+            node.register_prehook(note)
+
+    def _note_mode(self, inference: Inference, module: nn.Module, args: tuple[Any, ...]) -> None:
+        depending = [layer for layer in module.modules() if layer.training and depends_on_mode(layer)]
+        inference.unsettled += bool(depending)
+        inference.dropouts = sum(isinstance(layer, _DropoutNd) for layer in depending)
+        inference.norms = sum(isinstance(layer, _NormBase) for layer in depending)
+        batch = next((tensor for _, tensor in tensors(args)), None)
+        known = self._batches.get(inference.place)
+        self._batches[inference.place] = (weakref.ref(batch) if batch is not None else None, self.backwards)
+        if batch is None or known is None or known[1] != self.backwards:
+            return
+        if known[0] is not None and known[0]() is batch:
+            return  # the same batch again: several samples of one output
+        steps = self._session.step_count
+        if not steps or self.switched.get(module) == steps or not self._is_trained(module):
+            return
+        inference.noisy += 1
+        loader = self._session.loaders.current
+        if loader is not None and all(loader is not other for other in inference.loaders):
+            inference.loaders.append(loader)
+
+    def _is_trained(self, module: nn.Module) -> bool:
+        return any(id(parameter) in self.trained for parameter in module.parameters())
+
+    def _measured(self) -> None:
+        if self._last is not None:
+            self._last.measured += 1
+
+
+def depends_on_mode(layer: nn.Module) -> bool:
+    """Whether a layer by itself does another thing in evaluation mode; of a user's own class, whether it asks for the mode."""
+    if isinstance(layer, _DropoutNd):
+        return bool(layer.p > 0)
+    if isinstance(layer, _NormBase):
+        return layer.track_running_stats
+    if isinstance(layer, (nn.RNNBase, nn.MultiheadAttention)):
+        return bool(layer.dropout > 0)
+    kind = type(layer)
+    if kind.__module__.startswith("torch.nn."):
+        return isinstance(layer, nn.RReLU)
+    code = getattr(kind.forward, "__code__", None)
+    return code is None or "training" in code.co_names

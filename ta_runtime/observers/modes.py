@@ -1,0 +1,228 @@
+"""Sees models put into evaluation mode and back, and what runs in which mode.
+
+`train`, which `eval` calls, has no hook: it is wrapped, and that is all that is always on. Forward passes are looked at
+on audited steps, and for a few passes where an evaluation may begin: after `eval()`, and where a loader is iterated.
+"""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from ta_runtime.facts import Modes as Facts
+from ta_runtime.facts import Run, Switch
+from ta_runtime.observers.dropouts import Dropouts
+from ta_runtime.observers.inferences import Inferences, depends_on_mode
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import Place, here
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+_LOOKS = 32
+"""How often the passes of a possible evaluation are looked at outside of audited steps."""
+_PASSES = 4
+"""How many of them at a time."""
+_MOST = 64  # of one audited step
+_OWN = 8  # models in evaluation mode that are followed
+
+
+@dataclass(slots=True)
+class _Off:
+    """A model that is in evaluation mode, by a switch."""
+
+    switch: Switch
+    module: "weakref.ref[nn.Module]"
+    parameters: set[int]
+    passes: int = 0
+    backwards: int = 0
+    trained: bool = False
+
+
+class Modes(Observer):
+    """Watches the modes of the models of a session."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._dropouts = Dropouts(session)
+        self._inferences = Inferences(session, self._passed)
+        self._switching = False
+        self._asked: Place | None = None  # where `eval` was called, which calls `train`
+        self._switches: dict[Place, Switch] = {}
+        self._off: list[_Off] = []
+        self._stepped: set[int] = set()  # ids of optimizers
+        self._looks = 0
+
+    def attach(self) -> None:
+        self.undo = [
+            self._look_away,
+            Patch(nn.Module, "train", self._train).undo,
+            Patch(nn.Module, "eval", self._eval).undo,
+            Patch(DataLoader, "__iter__", self._iter).undo,
+            Patch(torch, "compile", self._compile).undo,
+        ]
+
+    def begin(self, window: "Window") -> None:
+        self._look_away()
+        if window.step is not None and (self.session.settings.compiled == "eager" or not self._compiles):
+            self._look(_MOST)
+
+    def before_backward(self, loss: Tensor) -> None:
+        self._inferences.backwards += 1
+        for off in self._off:
+            off.backwards += 1
+
+    def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        if id(optimizer) not in self._stepped:
+            self._stepped.add(id(optimizer))
+            held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            self._inferences.trained |= held
+        if self._off:
+            self._off = [off for off in self._off if not self._is_settled(off, optimizer)]
+
+    def report(self, run: Run) -> None:
+        run.modes = Facts(
+            list(self._switches.values()),
+            list(self._inferences.found.values()),
+            list(self._dropouts.found.values()),
+        )
+
+    # -- looking at what runs ---------------------------------------------------------------------------------
+
+    @property
+    def _compiles(self) -> bool:
+        return self.session.compilers.used
+
+    def _look(self, passes: int) -> None:
+        self._inferences.left = passes
+        self._inferences.attach()
+        self._dropouts.attach()
+
+    def _look_away(self) -> None:
+        if self._inferences.attached:
+            self._inferences.detach()
+            self._dropouts.detach()
+
+    def _look_soon(self) -> None:
+        """An evaluation may begin here."""
+        if self._inferences.attached:
+            self._inferences.left = max(self._inferences.left, _PASSES)
+        elif self._looks < _LOOKS and not self._compiles:
+            self._looks += 1
+            self._look(_PASSES)
+
+    def _passed(self, module: nn.Module, training: bool, records: bool) -> None:
+        for off in self._off:
+            if not (off.backwards or off.trained) and off.module() is module:
+                off.passes += 1
+                off.switch.evaluated |= not records or off.passes > 1
+
+    # -- switches ---------------------------------------------------------------------------------------------
+
+    def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self.session.guarded(self._note)
+
+        def train(module: nn.Module, mode: bool = True) -> Any:
+            if self._switching or not self.undo or torch.compiler.is_compiling():
+                return original(module, mode)
+            note(module, mode)
+            self._switching = True
+            try:
+                return original(module, mode)
+            finally:
+                self._switching = False
+
+        return train
+
+    def _eval(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def eval(module: nn.Module) -> Any:
+            if self._switching or not self.undo or torch.compiler.is_compiling():
+                return original(module)
+            self._asked = here()  # a `train` of the user's own may come in between
+            try:
+                return original(module)
+            finally:
+                self._asked = None
+
+        return eval
+
+    def _note(self, module: nn.Module, mode: bool) -> None:
+        if self._inferences.left <= 0:
+            self._look_away()
+        steps = self.session.step_count
+        if mode:
+            if not module.training or steps:
+                self._inferences.switched.add(module, steps)
+            return
+        self._look_soon()
+        if module.training and steps > (self._inferences.switched.get(module) or 0):
+            self._switch_off(module)
+
+    def _switch_off(self, module: nn.Module) -> None:
+        """A model goes into evaluation mode that was in training mode while an optimizer stepped."""
+        if len(self._off) == _OWN or self._is_part(module) or not module._modules:
+            return
+        place = self._asked or here()
+        switch = self._switches.get(place)
+        if switch is None:
+            layers = sum(depends_on_mode(layer) for layer in module.modules() if layer.training)
+            switch = self._switches[place] = Switch(place, type(module).__name__, layers)
+        parameters = {id(parameter) for parameter in module.parameters()}
+        self._off = [off for off in self._off if off.module() is not module]
+        self._off.append(_Off(switch, weakref.ref(module), parameters))
+
+    def _is_part(self, module: nn.Module) -> bool:
+        """Whether it belongs to a model that stays in training mode, as a part that is frozen does."""
+        own = sum(1 for _ in module.parameters())
+        return any(
+            model is not module
+            and model.training
+            and any(part is module for part in model.modules())
+            and sum(1 for _ in model.parameters()) > own
+            for model in self.session.names.models
+        )
+
+    def _is_settled(self, off: _Off, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether a model is gone, or is trained again in training mode; notes the steps that train it otherwise."""
+        module = off.module()
+        if module is None:
+            return True
+        trained = off.backwards > 0 and any(
+            id(parameter) in off.parameters and parameter.grad is not None
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        )
+        if not trained:
+            return False
+        off.backwards, off.trained = 0, True
+        if module.training or (not off.switch.trained and any(part.training for part in module.modules())):
+            off.switch.restored += 1
+            return True
+        off.switch.trained += 1
+        off.switch.trained_at = off.switch.trained_at or here()
+        return False
+
+    # -- where an evaluation may begin, and where nothing may be looked at -------------------------------------
+
+    def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        look = self.session.guarded(self._look_soon)
+
+        def __iter__(loader: Any) -> Any:
+            if self.undo and not torch.compiler.is_compiling():
+                look()
+            return original(loader)
+
+        return __iter__
+
+    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            self._look_away()
+            return original(*args, **kwargs)
+
+        return compile

@@ -1,0 +1,333 @@
+"""Sees whether the ranks that share a model still have the same one, and which models `DistributedDataParallel` wraps.
+
+After the optimizer steps 1, 2, 4, 8 and so on each rank puts digests of its parameters into the store of the process group, and the
+first of the ranks that share a model compares them, a few steps later and without waiting. Shared is what is wrapped; and
+what nobody wraps, if ranks that communicate had the same weights with the same gradients once.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+
+from ta_runtime import ranks
+from ta_runtime.digests import Digest, Digests
+from ta_runtime.facts import Divergence, Replica, Run, Snapshot, Wrapper
+from ta_runtime.observers import construction
+from ta_runtime.observers.collectives import Collectives
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import BUILT, NOWHERE, Place
+from ta_runtime.readings import measurable
+
+if TYPE_CHECKING:
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+_LATER = 3
+"""Steps from a snapshot to its comparison: by then the step itself is judged, whose findings say why ranks differ."""
+_LOOKS = 8  # at what other ranks show, a step each: who is not there then is left out
+_SLOTS = 4  # snapshots of a rank that are there at a time
+_ROUNDING = 1e-6
+"""Relative to the largest weight: what different devices may make of one update. The ranks of a wrapped model have no such excuse."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Digests of some parameters, on their way: their names, and which of their states they are."""
+
+    names: list[str]
+    digests: Digests
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A snapshot on its way to the other ranks, and then theirs on the way here."""
+
+    step: int
+    window: int
+    taken: dict[str, _Taken]
+    wrapped: dict[str, int]
+    groups: dict[int, tuple[int, ...]]
+    snapshot: Snapshot | None = None
+    others: dict[int, Snapshot] = field(default_factory=dict)
+    looks: int = 0
+
+
+class Replicas(Observer):
+    """Watches the models of a session that several ranks share."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._wrappers: list[weakref.ref[DistributedDataParallel]] = []
+        self._local: set[int] = set()  # wrapped models that took steps of their own on purpose, by number
+        self._unsynced: set[int] = set()  # those whose last backward pass was not reduced on purpose
+        self._tensors: dict[str, weakref.ref[Tensor]] = {}
+        self._taken: dict[str, _Taken] = {}
+        self._pending: list[_Pending] = []
+        self._shared: set[tuple[int, str]] = set()  # rank and parameter, of what nobody wraps
+
+    def attach(self) -> None:
+        if dist.is_available():
+            self.undo.append(Patch(DistributedDataParallel, "__init__", self._wrapping).undo)
+
+    def _wrapping(self, original: Callable[..., None]) -> Callable[..., None]:
+        note = self.session.guarded(self._note)
+
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:
+            original(wrapper, *args, **kwargs)
+            if self.undo:
+                note(wrapper)
+
+        return __init__
+
+    def _note(self, wrapper: DistributedDataParallel) -> None:
+        self._wrappers.append(weakref.ref(wrapper))
+
+    @property
+    def _alive(self) -> Iterator[tuple[int, DistributedDataParallel]]:
+        """The wrapped models, each with its number, which is the same on all ranks."""
+        for number, reference in enumerate(self._wrappers):
+            if (wrapper := reference()) is not None:
+                yield number, wrapper
+
+    @property
+    def _due(self) -> bool:
+        """Whether the next optimizer step is one to look at."""
+        count = self.session.step_count
+        return count & (count + 1) == 0 and ranks.connected() and (bool(self._wrappers) or self._communicates)
+
+    @property
+    def _communicates(self) -> bool:
+        return self._collectives.count > 0
+
+    @property
+    def _collectives(self) -> Collectives:
+        return next(observer for observer in self.session.observers if isinstance(observer, Collectives))
+
+    # -- around a step ----------------------------------------------------------------------------------------
+
+    def after_backward(self, loss: Tensor) -> None:
+        for number, wrapper in self._alive:
+            (self._unsynced.discard if wrapper.require_backward_grad_sync else self._unsynced.add)(number)
+        if self._due and self._communicates:
+            for optimizer in construction.optimizers():
+                self._take("computed", self._gradients(optimizer))
+
+    def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        self._local |= self._unsynced
+        if window.step is not None and not window.step.wrappers:
+            window.step.wrappers = [
+                Wrapper(wrapper, BUILT.get(wrapper) or NOWHERE, self._collectives.reduced)
+                for _, wrapper in self._alive
+            ]
+        if self._due and self._communicates:
+            self._take("before", self._unwrapped(optimizer))
+            self._take("used", self._gradients(optimizer))
+
+    def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        count = self.session.step_count
+        if count & (count - 1) or not ranks.connected() or not (self._wrappers or self._communicates):
+            return
+        self._pending.append(self._snapshot(dict(self._unwrapped(optimizer))))
+        self._publish()
+
+    def begin(self, window: "Window") -> None:
+        if self._pending:
+            self._publish()
+            for pending in [pending for pending in self._pending if window.index >= pending.window + _LATER]:
+                self._look(pending)
+
+    def report(self, run: Run) -> None:
+        if not run.over or not ranks.connected():
+            return
+        held = {
+            name: tensor for name, reference in self._tensors.items() if (tensor := reference()) is not None
+        }
+        last = self._snapshot({name: held[name] for _, name in self._shared if name in held})
+        run.told.snapshot = last.snapshot = _read(last, self._communicates)
+        for pending in (*self._pending, last):
+            told = {rank: peer.snapshot for rank, peer in run.peers.items() if peer.snapshot is not None}
+            if pending is last:
+                pending.others = {rank: other for rank, other in told.items() if other.step == last.step}
+            elif pending.snapshot is not None:
+                self._receive(pending)
+            self._compare(pending)
+        self._pending = []
+
+    # -- taking and exchanging --------------------------------------------------------------------------------
+
+    def _unwrapped(self, optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
+        """The parameters of an optimizer that no wrapper and no sharding takes care of, by names that all ranks have."""
+        known = construction.optimizers()
+        number = next((index for index, other in enumerate(known) if other is optimizer), None)
+        if number is None or not self._communicates:
+            return
+        wrapped = {id(tensor) for _, wrapper in self._alive for tensor in wrapper.parameters()}
+        for group, entries in enumerate(optimizer.param_groups):
+            for position, tensor in enumerate(entries["params"]):
+                if id(tensor) not in wrapped and _whole(tensor):
+                    name = f"parameter {position} of group {group} of optimizer {number}"
+                    self._tensors.setdefault(name, weakref.ref(tensor))
+                    yield name, tensor
+
+    def _gradients(self, optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
+        for name, tensor in self._unwrapped(optimizer):
+            if tensor.grad is not None and _whole(tensor.grad):
+                yield name, tensor.grad
+
+    def _take(self, state: str, tensors: Iterator[tuple[str, Tensor]]) -> None:
+        found = dict(tensors)
+        if found:
+            self._taken[state] = _Taken(list(found), Digests(list(found.values())))
+
+    def _snapshot(self, tensors: dict[str, Tensor]) -> _Pending:
+        """The parameters as they are now: these, and those of all wrapped models."""
+        wrapped: dict[str, int] = {}
+        groups: dict[int, tuple[int, ...]] = {}
+        for number, wrapper in self._alive:
+            if number in self._local or _averages(wrapper):
+                continue
+            groups[number] = tuple(dist.get_process_group_ranks(wrapper.process_group))
+            for name, tensor in wrapper.module.named_parameters():
+                if name not in wrapper.parameters_to_ignore and _whole(tensor):
+                    full = f"{number}.{name}"
+                    tensors[full], wrapped[full] = tensor, number
+        taken, self._taken = self._taken, {}
+        taken["after"] = _Taken(list(tensors), Digests(list(tensors.values())))
+        return _Pending(self.session.step_count, self.session.window.index, taken, wrapped, groups)
+
+    def _publish(self) -> None:
+        """Show the others what has arrived from the device."""
+        for pending in self._pending:
+            if pending.snapshot is None and all(taken.digests.arrived for taken in pending.taken.values()):
+                pending.snapshot = _read(pending, self._communicates)
+                ranks.post(_topic(pending.step), pending.snapshot)
+
+    def _look(self, pending: _Pending) -> None:
+        pending.looks += 1
+        complete = pending.snapshot is not None and self._receive(pending)
+        if complete or pending.looks == _LOOKS:
+            self._pending.remove(pending)
+            self._compare(pending)
+
+    def _receive(self, pending: _Pending) -> bool:
+        """Take what the ranks that this one compares itself with show; True if all do."""
+        assert pending.snapshot is not None
+        own = ranks.rank()
+        wanted = {rank for members in pending.groups.values() if own == min(members) for rank in members}
+        if own == 0 and self._communicates:
+            wanted |= set(range(ranks.world_size()))
+        for rank in wanted - {own} - pending.others.keys():
+            other = ranks.looked(_topic(pending.step), rank)
+            if isinstance(other, Snapshot) and other.step == pending.step:
+                pending.others[rank] = other
+        return wanted - {own} == pending.others.keys()
+
+    # -- comparing --------------------------------------------------------------------------------------------
+
+    def _compare(self, pending: _Pending) -> None:
+        mine, own = pending.snapshot, ranks.rank()
+        if mine is None or not pending.others:
+            return
+        for number, members in mine.groups.items():
+            if own == min(members):
+                names = [name for name, replica in mine.replicas.items() if replica.wrapped == number]
+                others = {rank: other for rank, other in pending.others.items() if rank in members}
+                self._tell(mine, others, names, number)
+        plain = [name for name, replica in mine.replicas.items() if replica.wrapped is None]
+        if plain and own == 0:
+            sharing = {rank: other for rank, other in pending.others.items() if other.communicates}
+            for rank, other in sharing.items():
+                shared = [
+                    name
+                    for name in plain
+                    if name in other.replicas and self._is_shared(rank, name, mine, other)
+                ]
+                self._tell(mine, {rank: other}, shared, None)
+
+    def _is_shared(self, rank: int, name: str, mine: Snapshot, other: Snapshot) -> bool:
+        """Whether two ranks once had the same weights with the same gradients: of one that is split, each has its own."""
+        here, there = mine.replicas[name], other.replicas[name]
+        gradients = [(here.computed, there.computed), (here.used, there.used)]
+        if _same(here.before, there.before) and any(
+            _same(*pair) and pair[0].varies for pair in gradients if pair[0]
+        ):
+            self._shared.add((rank, name))
+        return (rank, name) in self._shared
+
+    def _tell(
+        self, mine: Snapshot, others: dict[int, Snapshot], names: list[str], number: int | None
+    ) -> None:
+        apart: dict[str, float] = {}
+        strange: set[int] = set()
+        for rank, other in others.items():
+            for name in names:
+                here, there = mine.replicas[name].after, other.replicas.get(name)
+                if there is None or here.shape != there.after.shape or here.bits == there.after.bits:
+                    continue
+                gap = here.apart(there.after)
+                if number is not None or gap > _ROUNDING:
+                    apart[name] = max(gap, apart.get(name, 0.0))
+                    strange.add(rank)
+        if apart:
+            first = next(name for name in names if name in apart)
+            place, called = self._named(first, number)
+            involved = tuple(sorted({ranks.rank(), *strange}))
+            widest = max(apart.values())
+            divergence = Divergence(
+                place, called, len(apart), len(names), widest, involved, number is not None
+            )
+            self.session.ask("replicas", divergence)
+
+    def _named(self, name: str, number: int | None) -> tuple[Place, str]:
+        """The line that made what differs, and its name in the model."""
+        if number is not None:
+            wrapper = self._wrappers[number]()
+            return BUILT.get(wrapper) or NOWHERE, name.partition(".")[2]
+        tensor = self._tensors[name]()
+        if tensor is None:
+            return NOWHERE, name
+        parameter = self.session.names.parameter(tensor)
+        return parameter.place, parameter.name
+
+
+def _read(pending: _Pending, communicates: bool) -> Snapshot:
+    states: dict[str, dict[str, Digest]] = {
+        state: dict(zip(taken.names, taken.digests.read(), strict=True))
+        for state, taken in pending.taken.items()
+    }
+    after = states.pop("after")
+    replicas = {
+        name: Replica(
+            pending.wrapped.get(name), digest, **{state: by.get(name) for state, by in states.items()}
+        )
+        for name, digest in after.items()
+    }
+    return Snapshot(pending.step, replicas, pending.groups, communicates)
+
+
+def _same(one: Digest | None, other: Digest | None) -> bool:
+    return one is not None and other is not None and (one.bits, one.shape) == (other.bits, other.shape)
+
+
+def _topic(step: int) -> str:
+    return f"replicas/{step.bit_length() % _SLOTS}"
+
+
+def _whole(tensor: Tensor) -> bool:
+    """Whether a tensor is no part of one that ranks have between them."""
+    sharded = isinstance(tensor, DTensor) or getattr(tensor, "_is_flat_param", False)
+    return not sharded and measurable(tensor.detach()) and tensor.numel() > 0
+
+
+def _averages(wrapper: DistributedDataParallel) -> bool:
+    """Whether ranks take steps of their own and average the models from time to time."""
+    hooks = getattr(wrapper, "_comm_hooks", ())
+    return any("localsgd" in getattr(hook, "__qualname__", "").lower().replace("_", "") for hook, _ in hooks)

@@ -1,0 +1,323 @@
+"""Sees what happens around the steps of each optimizer: backward passes, clearings, clippings, and gradient scalers.
+
+Lines and order are noted at every step, in Python alone. Only where a backward pass is about to add to gradients that
+a step has used are those measured, a few times in a run, as whoever zeroes `.grad.data` leaves no trace.
+"""
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grad
+from torch.utils.data import IterableDataset
+
+from ta_runtime.facts import Action, Condition, Event, Loader
+from ta_runtime.observers import construction
+from ta_runtime.observers.means import divisor
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.traces import Trace
+from ta_runtime.places import NOWHERE, Place, here
+from ta_runtime.readings import local, measurable
+
+if TYPE_CHECKING:
+    from ta_runtime.facts import Run
+    from ta_runtime.session import Session
+    from ta_runtime.window import Window
+
+_MOST = 256  # optimizers of a run, which may have one for each parameter: of more, the first
+_LOOKS = 8  # at gradients that seem not to have been cleared
+_SCALED = 16
+_NOT_FOUND = -1.0
+
+
+class Stepping(Observer):
+    """Watches the training loops of a session."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._traces: dict[int, Trace] = {}
+        self._all: list[Trace] = []
+        self._loader: Loader | None = None
+        self._loss: tuple[Place, float | None, bool | None] = (NOWHERE, None, None)
+        # losses that a scaler has scaled since its last update, and what they were divided by
+        self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
+        self._scaler: weakref.ref[Any] | None = None
+        self._steps_scaled = False  # a scaler makes a step now
+        self._made: set[tuple[int, int]] = (
+            set()
+        )  # steps of scalers since their last update: scaler, optimizer
+
+    def attach(self) -> None:
+        guarded = self.session.guarded
+        # what `clip_grad_norm_` calls, however the run came by that function
+        norm = (clip_grad, "_clip_grads_with_norm_")
+        clips = [(nn.utils, "clip_grad_value_"), norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")]
+        scaler = torch.amp.GradScaler
+        patches = [
+            Patch(torch.optim.Optimizer, "zero_grad", _around(guarded(self._look), guarded(self._cleared))),
+            Patch(nn.Module, "zero_grad", _around(guarded(self._look_all), guarded(self._all_cleared))),
+            *(Patch(owner, name, self._clip) for owner, name in clips),
+            Patch(scaler, "scale", _around(_nothing, guarded(self._scales))),
+            Patch(scaler, "unscale_", _around(guarded(self._unscales), guarded(self._unscaled))),
+            Patch(scaler, "step", self._scaler_step),
+            Patch(scaler, "update", _around(_nothing, guarded(self._updates))),
+        ]
+        self.undo += [patch.undo for patch in patches]
+
+    def detach(self) -> None:
+        super().detach()
+        self._traces.clear()
+
+    def report(self, run: "Run") -> None:
+        for trace in self._all:
+            trace.rounds.epoch_is_over = self._loader is not None and _is_over(self._loader)
+            run.loop.rounds.append(trace.report())
+
+    # -- backward passes and steps ----------------------------------------------------------------------------
+
+    def before_backward(self, loss: Tensor) -> None:
+        self._find()
+        place = here()
+        by = next((by for scaled, by in self._scaled if scaled is not None and scaled() is loss), _NOT_FOUND)
+        if by is not _NOT_FOUND:
+            self._loss = (place, by, True)
+        elif self._scaled:  # it may have been made of one that was scaled
+            self._loss = (place, None, None)
+        else:
+            self._loss = (place, divisor(loss, self.session.window.step is not None), False)
+        for trace in self._traces.values():
+            trace.look()
+            if trace.state in (Condition.USED, Condition.STALE):
+                self._measure(trace)
+
+    def after_backward(self, loss: Tensor) -> None:
+        place, by, is_scaled = self._loss
+        current = self.session.loaders.current
+        position = None if current is None else (id(current), current.epochs, current.batches)
+        for trace in self._traces.values():
+            last = trace.position
+            same = last is not None and position is not None and last[0] == position[0]
+            starts = same and last is not None and position is not None and last[1] != position[1]
+            follows = last is None or (same and position is not None and last[2] + 1 == position[2])
+            event = Event(
+                Action.BACKWARD,
+                place,
+                is_scaled=is_scaled,
+                is_next_batch=position is not None and follows,
+                divisor=by,
+            )
+            before = [Event(Action.PASS, current.place)] if starts and current is not None else []
+            if trace.computed([*before, event]):
+                trace.position = position
+                self._loader = current
+                if is_scaled is not False and trace.is_scaled is not True:
+                    trace.is_scaled = is_scaled
+
+    def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        if (trace := self._trace(optimizer)) is not None:
+            trace.look()
+            trace.steps(Event(Action.STEP, here(), trace.state, trace.is_scaled, self._steps_scaled))
+
+    def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        if (trace := self._trace(optimizer)) is not None:
+            trace.stepped()
+
+    def skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        if (trace := self._trace(optimizer)) is not None:
+            trace.skipped(here())
+
+    @torch.no_grad()
+    def _measure(self, trace: Trace) -> None:
+        """Whether the gradients that the last step has used are still there, or zero."""
+        window = self.session.window
+        gradient = trace.gradient
+        if gradient is None or trace.looks >= _LOOKS or not self.session.looks_at(window):
+            return
+        values = local(gradient)
+        if not measurable(values):
+            return
+        trace.looks += 1
+        rounds = trace.rounds
+
+        def deliver(norms: list[float]) -> None:
+            rounds.kept += norms[0] > 0
+            rounds.emptied += norms[0] == 0
+
+        window.readings.norms([values], deliver)
+
+    # -- clearings --------------------------------------------------------------------------------------------
+
+    def _look(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+        if (trace := self._trace(optimizer)) is not None:
+            trace.look()
+
+    def _cleared(self, result: Any, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+        if (trace := self._trace(optimizer)) is not None:
+            trace.may_be_cleared(here())
+
+    def _look_all(self, *args: Any, **kwargs: Any) -> None:
+        self._find()
+        for trace in self._traces.values():
+            trace.look()
+
+    def _all_cleared(self, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+        place = here()
+        for trace in self._traces.values():
+            if trace.state is not Condition.EMPTY or trace.rounds.first is None:
+                trace.may_be_cleared(place)
+
+    # -- clippings --------------------------------------------------------------------------------------------
+
+    def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        before, after = self.session.guarded(self._clips), self.session.guarded(self._clipped)
+
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or not self.undo:
+                return original(parameters, *args, **kwargs)
+            if isinstance(parameters, GeneratorType):
+                parameters = list(parameters)
+            traces = before(parameters)
+            result = original(parameters, *args, **kwargs)
+            if traces:
+                after(traces, next(iter((*args, *kwargs.values())), None))
+            return result
+
+        return clip
+
+    def _clips(self, parameters: Any) -> list[Trace]:
+        if isinstance(parameters, Tensor):
+            parameters = [parameters]
+        if not isinstance(parameters, (list, tuple)):
+            return []
+        given = set(map(id, parameters))
+        found = [trace for trace in self._traces.values() if trace.is_among(given)]
+        for trace in found:
+            trace.look()
+        return found
+
+    def _clipped(self, traces: list[Trace], limit: object) -> None:
+        bounds = isinstance(limit, (int, float)) and limit < float("inf")  # else it is for the norm alone
+        for trace in traces:
+            trace.written()
+            if isinstance(limit, (int, float)) and bounds:
+                event = Event(Action.CLIP, here(), trace.state, trace.is_scaled)
+                trace.add(event)
+                if trace.is_scaled:
+                    self._note_limit(trace, event.place, float(limit))
+
+    def _note_limit(self, trace: Trace, place: Place, limit: float) -> None:
+        """With the factor that the scaled gradients carry."""
+        scaler = self._scaler() if self._scaler is not None else None
+        scale = getattr(scaler, "_scale", None)  # not public: `get_scale` waits for the device
+        window, limits = self.session.window, trace.rounds.limits
+        if not isinstance(scale, Tensor) or place in limits or not self.session.looks_at(window):
+            return
+
+        def deliver(values: list[float]) -> None:
+            limits.setdefault(place, (limit, values[0]))
+
+        window.readings.scalars([scale], deliver)
+
+    # -- gradient scalers -------------------------------------------------------------------------------------
+
+    def _scales(self, result: Any, scaler: Any, outputs: Any) -> None:
+        if not scaler.is_enabled():
+            return
+        self._scaler = weakref.ref(scaler)
+        if isinstance(result, Tensor) and isinstance(outputs, Tensor):
+            by = divisor(outputs, self.session.window.step is not None)
+            self._scaled.append((weakref.ref(result), by))
+        else:
+            self._scaled.append((None, None))
+
+    def _unscales(self, scaler: Any, optimizer: Any) -> None:
+        if scaler.is_enabled() and (trace := self._trace(optimizer)) is not None:
+            trace.look()
+
+    def _unscaled(self, result: Any, scaler: Any, optimizer: Any) -> None:
+        if scaler.is_enabled() and (trace := self._trace(optimizer)) is not None:
+            trace.written()
+            trace.is_scaled = False
+            trace.add(Event(Action.UNSCALE, here(), trace.state, False))
+
+    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        begins = self.session.guarded(self._scaler_steps)
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            begins(scaler, optimizer)
+            try:
+                return original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._steps_scaled = False
+
+        return step
+
+    def _scaler_steps(self, scaler: Any, optimizer: Any) -> None:
+        if not scaler.is_enabled():
+            return
+        self._steps_scaled = True
+        key = (id(scaler), id(optimizer))
+        if key in self._made and (trace := self._trace(optimizer)) is not None:
+            trace.rounds.without_update = here()
+        self._made.add(key)
+
+    def _updates(self, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
+        self._made = {key for key in self._made if key[0] != id(scaler)}
+        self._scaled.clear()
+
+    # -- traces -----------------------------------------------------------------------------------------------
+
+    def _find(self) -> None:
+        """Take up optimizers that were built and have not stepped yet."""
+        if len(self._all) < _MOST:
+            for optimizer in construction.optimizers():
+                if id(optimizer) not in self._traces:
+                    self._trace(optimizer)
+
+    def _trace(self, optimizer: torch.optim.Optimizer) -> Trace | None:
+        trace = self._traces.get(id(optimizer))
+        if trace is not None and trace.optimizer() is optimizer:
+            return trace
+        if not self.session.watches(optimizer) or len(self._all) == _MOST:
+            return None
+        self._traces = {key: trace for key, trace in self._traces.items() if trace.optimizer() is not None}
+        trace = self._traces[id(optimizer)] = Trace(optimizer)
+        self._all.append(trace)
+        return trace
+
+
+_Before = Callable[..., None]
+
+
+def _around(before: _Before, after: _Before) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A wrapper that calls `before` with the arguments, and `after` with the result as well."""
+
+    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(*args, **kwargs)
+            before(*args, **kwargs)
+            result = original(*args, **kwargs)
+            after(result, *args, **kwargs)
+            return result
+
+        return run
+
+    return wrapper
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    pass
+
+
+def _is_over(loader: Loader) -> bool:
+    """Whether it has handed out all batches of its last pass, as far as it knows how many they are."""
+    found = loader.loader()
+    if found is None or isinstance(found.dataset, IterableDataset):
+        return False
+    return loader.batches == loader.epochs * len(found)

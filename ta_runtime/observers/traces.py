@@ -1,0 +1,230 @@
+"""Follows the gradients of one optimizer from event to event, by the objects and version counters of two of them.
+
+Nothing is read: an object that is gone was cleared, a version that moved was written to. Who wrote by `.data`, which
+moves nothing, is found out elsewhere.
+"""
+
+import weakref
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ta_runtime.facts import Action, Condition, Event, Rounds
+from ta_runtime.places import NOWHERE, Place
+
+_MOST_EVENTS = 48  # of one round, equal ones in a row taken together
+_MOST_WAYS = 64
+
+
+class Change(IntEnum):
+    """What came over a gradient since it was last looked at."""
+
+    NONE = 0
+    GONE = 1
+    WRITTEN = 2
+    REPLACED = 3
+
+
+class _Sample:
+    """The gradient of one parameter, as it was last seen."""
+
+    __slots__ = ("_gradient", "_parameter", "_version")
+
+    def __init__(self, parameter: Tensor) -> None:
+        self._parameter = weakref.ref(parameter)
+        self.look()
+
+    @property
+    def parameter(self) -> Tensor | None:
+        return self._parameter()
+
+    @property
+    def gradient(self) -> Tensor | None:
+        parameter = self._parameter()
+        return None if parameter is None else parameter.grad
+
+    def look(self) -> Change:
+        gradient = self.gradient
+        before = getattr(self, "_gradient", None)
+        if gradient is None:
+            self._gradient = None
+            return Change.NONE if before is None else Change.GONE
+        version = gradient._version
+        if before is None or before() is not gradient:
+            self._gradient, self._version = weakref.ref(gradient), version
+            return Change.REPLACED
+        if version == self._version:
+            return Change.NONE
+        self._version = version
+        return Change.WRITTEN
+
+
+class Trace:
+    """What is known of the gradients of one optimizer, and the events of the round that it is in."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = weakref.ref(optimizer)
+        self.rounds = Rounds(self.optimizer)
+        self.looks = 0
+        """How often its gradients were measured to see whether they had been zeroed after all."""
+        self.is_scaled: bool | None = False
+        self.position: tuple[int, int, int] | None = None
+        """Of the last backward pass: the loader by id, its passes and batches."""
+        self._events: list[tuple[Event, int]] | None = []
+        self._step: Event | None = None  # that runs now
+        self._before_step: list[tuple[Event, int]] | None = []
+        self._samples: list[_Sample] = []
+        self._choose(optimizer)
+        self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+        self._is_of_torch = type(optimizer).__module__.startswith("torch.optim")
+
+    def is_among(self, parameters: set[int]) -> bool:
+        """Whether it follows one of these parameters, given by id."""
+        return any(id(sample.parameter) in parameters for sample in self._samples)
+
+    @property
+    def gradient(self) -> Tensor | None:
+        return next((sample.gradient for sample in self._samples if sample.gradient is not None), None)
+
+    def add(self, event: Event, times: int = 1) -> None:
+        """Note an event of this round."""
+        events = self._events
+        if events is None:
+            return
+        if events and events[-1][0] == event:
+            events[-1] = (event, events[-1][1] + times)
+        elif len(events) < _MOST_EVENTS:
+            events.append((event, times))
+        else:
+            self._events = None
+
+    def look(self) -> None:
+        """Take notice of what has been done to the gradients unseen."""
+        changes = {sample.look() for sample in self._samples}
+        if changes <= {Change.NONE}:
+            return
+        if changes == {Change.GONE} or (Change.GONE in changes and self._is_empty()):
+            self.cleared(NOWHERE)
+        else:
+            self.state = Condition.UNKNOWN
+
+    def cleared(self, place: Place) -> None:
+        """The gradients are gone, or zero."""
+        for sample in self._samples:
+            sample.look()
+        self.add(Event(Action.CLEAR, place, self.state))
+        self.state = Condition.EMPTY
+        self.is_scaled = False
+
+    def may_be_cleared(self, place: Place) -> None:
+        """After a `zero_grad` that covers all of the gradients, or some, or none of them."""
+        changes = {sample.look() for sample in self._samples}
+        if self._is_empty() or changes == {Change.WRITTEN}:
+            self.cleared(place)
+        elif changes & {Change.GONE, Change.WRITTEN, Change.REPLACED}:
+            self.state = Condition.UNKNOWN
+
+    def written(self) -> None:
+        """After what keeps the gradients as they are, but for their size."""
+        for sample in self._samples:
+            sample.look()
+
+    def computed(self, before: list[Event]) -> bool:
+        """After a backward pass: whether it reached the gradients. `before` are its events, that it comes as last.
+
+        With `create_graph` it replaces what it adds to.
+        """
+        if Change.NONE in (changes := {sample.look() for sample in self._samples}) and len(changes) == 1:
+            return False
+        for event in before:
+            self.add(event)
+        if Change.GONE in changes:
+            self.state = Condition.UNKNOWN
+        elif self.state is Condition.EMPTY:
+            self.state = Condition.FRESH
+        elif self.state is Condition.USED:
+            self.state = Condition.STALE
+        return True
+
+    def steps(self, step: Event) -> None:
+        """A step begins; with a closure, what it is to use is yet to be computed."""
+        self._step = step
+        self._before_step, self._events = self._events, []
+
+    def stepped(self) -> None:
+        """The step is over."""
+        step, self._step = self._step, None
+        if step is None:
+            return
+        changes = {sample.look() for sample in self._samples}
+        inside, self._events = self._events, self._before_step
+        found = step.gradients
+        if inside is None or any(event.action is Action.BACKWARD for event, _ in inside):
+            found, after = self.state, []
+            for event, times in inside or ():
+                self.add(event, times)
+            if inside is None or inside[-1][0].action is Action.CLEAR:
+                found = Condition.UNKNOWN  # the step may have been before it
+        else:
+            after = inside
+            if found is Condition.EMPTY and not self._is_empty() and changes != {Change.NONE}:
+                found = Condition.UNKNOWN  # a hook brought gradients
+        self._close(replace(step, gradients=found))
+        self._events = after
+        optimizer = self.optimizer()
+        if self._is_empty() and optimizer is not None:
+            self._choose(optimizer)
+            self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+        elif after:
+            pass  # the optimizer has cleared the gradients in its own way
+        elif changes <= {Change.NONE} or (self._is_of_torch and changes <= {Change.NONE, Change.WRITTEN}):
+            self.state = Condition.EMPTY if found is Condition.EMPTY else Condition.USED
+        else:
+            self.state = Condition.UNKNOWN
+
+    def skipped(self, place: Place) -> None:
+        """A gradient scaler has left the step out."""
+        for sample in self._samples:
+            sample.look()
+        self._close(Event(Action.SKIP, place, self.state, by_scaler=True))
+        self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+
+    def _close(self, last: Event) -> None:
+        rounds = self.rounds
+        self.add(last)
+        way = None if self._events is None else tuple(self._events)
+        if way is not None and (way in rounds.ways or len(rounds.ways) < _MOST_WAYS):
+            rounds.ways[way] += 1
+            if rounds.first is None:
+                rounds.first = way
+        elif rounds.first is None:
+            rounds.first = ()
+        self._events = []
+
+    def report(self) -> Rounds:
+        self.rounds.pending = tuple(self._events or ())
+        return self.rounds
+
+    def _is_empty(self) -> bool:
+        return all(sample.gradient is None for sample in self._samples)
+
+    def _choose(self, optimizer: torch.optim.Optimizer) -> None:
+        """The first and the last parameter that has a gradient, or may have one."""
+        groups: list[dict[str, Any]] = optimizer.param_groups
+        first = _first(parameter for group in groups for parameter in group["params"])
+        last = _first(parameter for group in reversed(groups) for parameter in reversed(group["params"]))
+        chosen = [parameter for parameter in (first, last) if parameter is not None]
+        self._samples = [_Sample(parameter) for parameter in chosen[: 1 + (first is not last)]]
+
+
+def _first(parameters: Any) -> Tensor | None:
+    able = None
+    for parameter in parameters:
+        if parameter.grad is not None:
+            return parameter  # type: ignore[no-any-return]
+        if able is None and parameter.requires_grad:
+            able = parameter
+    return able
