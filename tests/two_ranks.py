@@ -43,15 +43,16 @@ class Told:
 
 def run_all(jobs: Sequence[Job], folder: Path) -> list[Told]:
     """What comes of each script; after a time limit the pair is killed, and the test fails."""
-    for job in jobs:
-        script = job.folder / job.path
-        script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(job.code, encoding="utf-8")
     given = [
-        {"script": str(job.folder / job.path), "folder": str(job.folder), "rules": list(job.rules),
-         "path": job.path, "every": job.every_n_steps}
+        {
+            "code": job.code,
+            "folder": str(job.folder),
+            "rules": list(job.rules),
+            "path": job.path,
+            "every": job.every_n_steps,
+        }
         for job in jobs
-    ]  # fmt: skip
+    ]
     (folder / "jobs.json").write_text(json.dumps(given))
     port = _free_port()
     pair = [_start(rank, port, folder) for rank in range(2)]
@@ -146,7 +147,7 @@ def _watched(job: dict[str, object]) -> dict[str, object]:
     from ta_lint.core.verdict import joined
     from ta_lint.engine import File, lint
 
-    folder, path, code = Path(job["folder"]), job["path"], Path(job["script"]).read_text()
+    folder, path, code = Path(job["folder"]), job["path"], job["code"]
     rules = job["rules"]
     audit = watched(code, folder, path=path, every_n_steps=job["every"], rules=rules)
     raised = getattr(audit, "raised", None)

@@ -10,7 +10,9 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
         kept: dict[str, int | str] = {"saved as they are": saved.kept}
         if saved.lost:
             message = "parameters that this run has trained are missing from what is saved"
-            yield Suspicion(saved.place, message, {"missing": len(saved.lost), "first": saved.lost[0], **kept})
+            yield Suspicion(
+                saved.place, message, {"missing": len(saved.lost), "first": saved.lost[0], **kept}
+            )
         elif saved.changed:
             message = "parameters that this run has trained are saved with other values than they have"
             evidence = {"changed": len(saved.changed), "first": saved.changed[0], **kept}

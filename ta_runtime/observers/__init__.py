@@ -15,5 +15,12 @@ def observers() -> list[type[Observer]]:
         entry.name[:-3] for entry in files(__name__).iterdir() if re.fullmatch(r"[a-z]\w*\.py", entry.name)
     )
     modules = [import_module(f"{__name__}.{name}") for name in names]
-    kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
-    return [kind for kind in kinds if issubclass(kind, Observer) and kind.__module__ != Observer.__module__]
+    return [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, Observer)
+        and kind.__module__ == module.__name__
+        and kind is not Observer
+    ]

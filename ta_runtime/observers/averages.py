@@ -32,6 +32,10 @@ _ARITHMETIC = re.compile(r"(AccumulateGrad|(Add|Alias|Clone|Div|Lerp|Mul|Rsub|Su
 _LOOP = re.compile(r"\bfor\b")
 
 
+_watching: "list[Averages]" = []  # audited steps of several sessions begin and end in any order
+_patches: list[Patch] = []
+
+
 class Averages(Observer):
     """Watches what loops over parameters leave behind."""
 
@@ -41,16 +45,22 @@ class Averages(Observer):
         self._looks = 0
         self._loops: list[Place] = []  # of this window, in order
         self._averages: dict[Place, Average] = {}
+        self.note = session.guarded(self._note)
 
     def begin(self, window: "Window") -> None:
         self.detach()
         thorough = window.step is not None and window.step.thorough
         if thorough and self._looks < _MOST and not self.session.compilers.used:
-            self.undo.append(Patch(nn.Module, "named_parameters", self._noting).undo)
+            _watching.append(self)
+            if len(_watching) == 1:
+                _patches.append(Patch(nn.Module, "named_parameters", _noting))
 
     def detach(self) -> None:
-        super().detach()
         self._loops = []
+        if self in _watching:
+            _watching.remove(self)
+        while not _watching and _patches:
+            _patches.pop().undo()
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if not self._loops:
@@ -74,16 +84,6 @@ class Averages(Observer):
     def report(self, run: "Run") -> None:
         run.averages = list(self._averages.values())
 
-    def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note)
-
-        def named_parameters(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not torch.compiler.is_compiling() and self.undo:
-                note()
-            return original(module, *args, **kwargs)
-
-        return named_parameters
-
     def _note(self) -> None:
         place = here()
         if place not in self._loops and _LOOP.search(linecache.getline(place.path, place.line)):
@@ -106,6 +106,16 @@ class Averages(Observer):
         grows = earlier and self._key not in root.metadata
         root.metadata[self._key] = step
         return len(seen), grows
+
+
+def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def named_parameters(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            for averages in tuple(_watching):
+                averages.note()
+        return original(module, *args, **kwargs)
+
+    return named_parameters
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> dict[int, Tensor]:

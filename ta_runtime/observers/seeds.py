@@ -16,7 +16,7 @@ import torch
 from ta_runtime.facts import Run, Seeding, Seeds
 from ta_runtime.loops import outermost
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import Place, Register, here
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class SeedWatch(Observer):
         self._numpy = False
 
     def attach(self) -> None:
-        for module in (torch, torch.random):
-            self.undo.append(Patch(module, "manual_seed", self._noting("torch")).undo)
+        # not by its name: torch.compile puts a wrapper there when it is first used
+        self.undo.append(Recoded(torch.random.manual_seed, self._noting("torch")).undo)
         self.undo.append(Patch(random, "seed", self._noting("random")).undo)
 
     def begin(self, window: "Window") -> None:
