@@ -31,13 +31,28 @@ from ta_runtime.facts.peers import (
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Pass, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
-from ta_runtime.facts.step import Call, Copy, Filters, Forward, Gradients, Loss, State, Step, Update, Value
+from ta_runtime.facts.step import (
+    IDLE,
+    Call,
+    Copy,
+    Filters,
+    Forward,
+    Gradients,
+    Loss,
+    State,
+    Step,
+    Update,
+    Value,
+)
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
 
 __all__ = [
+    "IDLE",
     "Action",
     "Attribute",
+    "Average",
+    "Backward",
     "Batch",
     "Call",
     "Checkpoints",
