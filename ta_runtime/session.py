@@ -436,6 +436,11 @@ class Session:
             self.window.step = self._audited_step(self.window.index, closer=True)
             self._follow_window()
 
+    def audit_next(self) -> None:
+        """Audit the step after this one in full, unless `every_n_steps` says that none is."""
+        if self.settings.every_n_steps:
+            self._armed = max(self._armed, 1)
+
     # -- what goes wrong --------------------------------------------------------------------------------------
 
     def _tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

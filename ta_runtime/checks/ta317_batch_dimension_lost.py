@@ -19,6 +19,14 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         message = "the model is given one sample's shape where the loader hands out a batch"
         evidence = {"batch": str(tuple(batch.shape)), "input": str(tuple(given.shape))}
         yield Suspicion(forward.place, message, evidence)
+    merged = len(step.batches) == 1 and _is_merged(step, forward)
+    if step.history.streak(("TA317 merged", forward.place), merged) >= STEPS:
+        evidence = {
+            "samples": step.batches[0].loader.batch_size or 0,
+            "input": str(tuple(forward.inputs[0].shape)),
+            "output": str(tuple(forward.outputs[0].shape)),
+        }
+        yield Suspicion(forward.place, "the samples of a batch reach the model joined into one", evidence)
     yield from _lost_after(step, forward)
 
 
@@ -34,6 +42,26 @@ def _is_lost_before(step: Step, forward: Forward) -> bool:
     if size < 2 or any(value.shape[:1] == (size,) for value in forward.inputs):
         return False
     return forward.inputs[0].shape == values[0].shape[1:]
+
+
+def _is_merged(step: Step, forward: Forward) -> bool:
+    """Whether the loader was asked for several samples and has as many targets, the model is given one row and returns one.
+
+    Not where anything besides the row, but for its mask, tells the model where samples end, nor where the output can be
+    divided among the samples again.
+    """
+    size = step.batches[0].loader.batch_size or 1
+    if size < 2 or not forward.inputs or not forward.outputs:
+        return False
+    row = forward.inputs[0].shape
+    given = [value.shape for value in step.batches[0].values]
+    if len(row) < 2 or row[0] != 1 or row[1] < size or row not in given:
+        return False
+    beside = [value for value in forward.inputs[1:] if value.name != "attention_mask" or value.shape != row]
+    answers = [value.shape for value in forward.outputs]
+    divisible = any(shape[:1] != (1,) or any(side % size == 0 for side in shape) for shape in answers)
+    targets = any(loss.target.shape[:1] == (size,) for loss in step.losses)
+    return not beside and not divisible and targets and any(shape[:1] == (size,) for shape in given)
 
 
 def _lost_after(step: Step, forward: Forward) -> Iterator[Suspicion]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import Optimizer, Step, Suspicion, Update
+from ta_runtime.facts import IDLE, Optimizer, Step, Suspicion, Update
 
 STEPS = 3
 """Audited steps in a row: the first steps of a warm-up, and those of an optimizer that collects gradients, pass."""
@@ -26,7 +26,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         half = update.tensor.dtype in _HALF
         holds = update.change == 0.0 and _should_move(update)
         steps = step.history.streak(("TA511", id(update.tensor)), holds)
-        if steps >= STEPS and (half or id(update.optimizer) in moved):
+        idle = step.idle.get(update.optimizer.optimizer) or 0
+        if steps >= STEPS and (half or id(update.optimizer) in moved or idle >= IDLE):
             stuck.setdefault((id(update.optimizer), half), []).append(update)
     for (_, half), updates in stuck.items():
         first = updates[0]

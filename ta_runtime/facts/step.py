@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ta_runtime.names import Names
     from ta_runtime.places import Place
 
+IDLE = 16
+"""Steps without a write after which an optimizer is looked at: one that collects gradients over more keeps them somewhere."""
+
 
 @dataclass(slots=True)
 class Value:
@@ -284,6 +287,8 @@ class Step:
     wrappers: list[Wrapper] = field(default_factory=list)
     births: Register[int] = field(default_factory=Register)
     """Modules that were built while a model ran in an audited step, with its number."""
+    idle: Register[int] = field(default_factory=Register)
+    """Optimizers that have never written to a parameter and keep nothing, though each step had new gradients, with the steps."""
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
