@@ -1,8 +1,9 @@
 """Digests of tensors, bit for bit: equal tensors of one shape and dtype have one digest, on whatever rank.
 
-On a CPU it is a checksum of the memory, without an operation of torch. On a device it is an integer hash that is computed there:
-integers wrap around exactly, so that no order of summation changes it, and each element is weighted by its place, so that an
-exchange of elements is seen. Beside each digest are a few of the values, to tell how far apart two tensors are.
+On a CPU it is a checksum of the memory, without an operation of torch. On a device it is an integer hash that is
+computed there: integers wrap around exactly, so that no order of summation changes it, and each element is weighted by
+its place, so that an exchange of elements is seen. Beside each digest are a few of the values, to tell how far apart
+two tensors are.
 """
 
 import zlib

@@ -18,6 +18,8 @@ SAMPLED_EVERY = 10
 _SAMPLES = 5
 LONGEST_STREAK = 3
 """Steps in a row that the most patient check asks for."""
+LONGEST_SILENCE = 50
+"""Steps without any gradient other than zero that the most patient check asks for."""
 
 
 class Series:
@@ -68,6 +70,11 @@ class Silence:
         self.without_gradients = 0
         """Steps, from the first, in which no parameter had a gradient; -1 once one had."""
         self.zero: dict[int, int] = {}
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has just become so long that a closer look at the step to come is worth it."""
+        return self.steps == LONGEST_SILENCE and LONGEST_SILENCE in self.zero.values()
 
     def add(self, gradients: "Gradients") -> None:
         if self.without_gradients >= 0:

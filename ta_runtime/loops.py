@@ -1,14 +1,12 @@
 """The loops of the user's source around a line that runs."""
 
 import ast
-import linecache
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from types import FrameType
 
-from ta_runtime.places import NOWHERE, Place, is_library
+from ta_runtime.places import NOWHERE, Place, is_library, of_node, syntax
 
 _Loop = ast.For | ast.While
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -37,8 +35,9 @@ def around(place: Place) -> Loop | None:
         return None
     function, loop = found[-1]
     cut, limit = _cut(loop)
-    floored = _is_floor(_tree(place.path), loop)
-    return Loop(_header(place.path, loop), function, _place(place.path, cut) if cut else None, limit, floored)
+    stops = of_node(place.path, cut) if cut is not None else None
+    floored = _is_floor(syntax(place.path), loop)
+    return Loop(_header(place.path, loop), function, stops, limit, floored)
 
 
 def outermost() -> Place:
@@ -63,7 +62,7 @@ def outermost() -> Place:
 def _enclosing(path: str, line: int) -> list[tuple[str, _Loop]]:
     """The loops around a line in the innermost function, the outermost first, each with the function's name."""
     innermost: list[tuple[str, _Loop]] = []
-    nodes: list[tuple[ast.AST, str, tuple[tuple[str, _Loop], ...]]] = [(_tree(path), "", ())]
+    nodes: list[tuple[ast.AST, str, tuple[tuple[str, _Loop], ...]]] = [(syntax(path), "", ())]
     while nodes:
         node, function, loops = nodes.pop()
         if isinstance(node, ast.stmt) and not node.lineno <= line <= (node.end_lineno or node.lineno):
@@ -76,14 +75,6 @@ def _enclosing(path: str, line: int) -> list[tuple[str, _Loop]]:
             innermost = list(loops)
         nodes += [(child, function, loops) for child in ast.iter_child_nodes(node)]
     return innermost
-
-
-@lru_cache(maxsize=64)
-def _tree(path: str) -> ast.Module:
-    try:
-        return ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError, RecursionError):
-        return ast.Module([], [])
 
 
 def _cut(loop: _Loop) -> tuple[ast.expr | None, int | None]:
@@ -149,8 +140,4 @@ def _number(node: ast.expr) -> int | None:
 
 
 def _header(path: str, loop: _Loop) -> Place:
-    return _place(path, loop.iter if isinstance(loop, ast.For) else loop.test)
-
-
-def _place(path: str, node: ast.expr) -> Place:
-    return Place(path, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+    return of_node(path, loop.iter if isinstance(loop, ast.For) else loop.test)

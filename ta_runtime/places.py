@@ -13,12 +13,11 @@ import sys
 import sysconfig
 import weakref
 from collections.abc import Iterator, KeysView
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import nn
 
@@ -37,11 +36,10 @@ _LIBRARY_ROOTS = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A line of a file, and, where the bytecode tells, the exact expression.
 
-    Lines count from 1. `column` and `end_column` are offsets in UTF-8 bytes from 0, as CPython's `co_positions` gives
+    A tuple, as tuples are hashed and compared in C: places are the keys of what is noted at every step. Lines count from 1. `column` and `end_column` are offsets in UTF-8 bytes from 0, as CPython's `co_positions` gives
     them, None where unknown.
     """
 
@@ -70,9 +68,14 @@ def here() -> Place:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
-            return _place(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
+            return of_frame(frame)
         frame = frame.f_back
     return NOWHERE
+
+
+def of_frame(frame: FrameType) -> Place:
+    """The line that a frame is in."""
+    return _place(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
 
 
 def built(instance: object) -> Place:
@@ -81,7 +84,7 @@ def built(instance: object) -> Place:
     while frame is not None:
         code = frame.f_code
         if not is_library(code.co_filename) and not _is_method_of(instance, frame):
-            return _place(code.co_filename, code, frame.f_lasti)
+            return of_frame(frame)
         frame = frame.f_back
     return NOWHERE
 
@@ -149,6 +152,10 @@ class Register(Generic[_V]):
         entry = self._entries.get(id(instance))
         return entry[1] if entry is not None and entry[0]() is instance else None
 
+    def discard(self, instance: object) -> None:
+        if instance in self:
+            del self._entries[id(instance)]
+
     def add(self, instance: object, value: _V) -> None:
         key = id(instance)
         entries = self._entries
@@ -174,20 +181,39 @@ def of_class(kind: type) -> Place | None:
     return None
 
 
+def definition(code: CodeType) -> ast.FunctionDef | None:
+    """The syntax of a function that `def` made; None if its source is not at hand, or has decorators above it."""
+    for node in ast.walk(syntax(code.co_filename)):
+        if isinstance(node, ast.FunctionDef) and (node.name, node.lineno) == (
+            code.co_name,
+            code.co_firstlineno,
+        ):
+            return node
+    return None
+
+
 def of_attribute(kind: type, attribute: str) -> Place | None:
     """The line in the source of a user's class, or of one it derives from, that first assigns `self.<attribute>`."""
     for base in kind.__mro__:
         filename = _file_of(base)
         if filename is None or is_library(filename):
             continue
-        if (definition := _classes(filename).get(base.__qualname__)) is None:
+        if (place := _assignment(filename, base.__qualname__, attribute)) is not None:
+            return place
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _assignment(filename: str, name: str, attribute: str) -> Place | None:
+    """The line in the class of a name that first assigns `self.<attribute>`."""
+    if (definition := _classes(filename).get(name)) is None:
+        return None
+    for node in ast.walk(definition):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
             continue
-        for node in ast.walk(definition):
-            if not isinstance(node, (ast.Assign, ast.AnnAssign)):
-                continue
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(ast.unparse(target) == f"self.{attribute}" for target in targets):
-                return Place(filename, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if any(ast.unparse(target) == f"self.{attribute}" for target in targets):
+            return of_node(filename, node)
     return None
 
 
@@ -195,7 +221,7 @@ def assigned_to(place: Place) -> str:
     """The variable or attribute that the statement at a place assigns, such as `self.head`; empty if it assigns none."""
     around = [
         node
-        for node in ast.walk(_tree(place.path))
+        for node in ast.walk(syntax(place.path))
         if isinstance(node, ast.Assign) and node.lineno <= place.line <= (node.end_lineno or node.lineno)
     ]
     return ast.unparse(around[-1].targets[0]) if around else ""
@@ -206,7 +232,7 @@ def settings_of(attribute: str, owner: str, path: str) -> list[Place]:
 
     An owner `self.encoder` is also what another object's attribute of that name is.
     """
-    tree = _tree(path)
+    tree = syntax(path)
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and _gives_modules(node.iter)]
     each = {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
     found = []
@@ -219,7 +245,7 @@ def settings_of(attribute: str, owner: str, path: str) -> list[Place]:
         receiver = ast.unparse(target.value)
         same_end = "." in receiver and "." in owner and receiver.split(".")[-1] == owner.split(".")[-1]
         if receiver == owner or same_end or receiver in each:
-            found.append(Place(path, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset))
+            found.append(of_node(path, node))
     return found
 
 
@@ -233,6 +259,7 @@ def _gives_modules(iterated: ast.expr) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def _file_of(kind: type) -> str | None:
     """The file that defines a class. Its methods know it even where its module does not: under `exec`, in a cell."""
     for name, value in vars(kind).items():
@@ -258,14 +285,25 @@ def _classes(filename: str) -> dict[str, ast.ClassDef]:
                 collect(node.body, f"{prefix}{node.name}.<locals>.")
 
     try:
-        collect(_tree(filename).body, "")
+        collect(syntax(filename).body, "")
     except RecursionError:
         return {}
     return found
 
 
+def text(place: Place) -> str:
+    """The lines of a place, whole; empty where the source is not at hand."""
+    lines = range(place.line, (place.end_line or place.line) + 1)
+    return "".join(linecache.getline(place.path, line) for line in lines)
+
+
+def of_node(path: str, node: ast.stmt | ast.expr) -> Place:
+    """Where a statement or expression of a file stands."""
+    return Place(path, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+
+
 @lru_cache(maxsize=64)
-def _tree(filename: str) -> ast.Module:
+def syntax(filename: str) -> ast.Module:
     """A file's syntax; empty if it cannot be read or parsed."""
     try:
         return ast.parse("".join(linecache.getlines(filename)))

@@ -151,8 +151,10 @@ class Readings:
             self.vector(torch.cat([parts[index] for index in indices]), collect)
 
     def send(self) -> None:
-        """The step has ended: send off what was collected. Call it under `torch.no_grad()`."""
+        """The step has ended: send off what was collected."""
         loose, self._loose = self._loose, []
+        if not loose:
+            return
 
         def hand_out(values: list[float]) -> None:
             start = 0
@@ -160,7 +162,7 @@ class Readings:
                 deliver(values[start : start + len(tensors)])
                 start += len(tensors)
 
-        if loose:
+        with torch.no_grad():
             self.norms((), hand_out, beside=[tensor for tensors, _ in loose for tensor in tensors])
 
     def vector(self, vector: Tensor, deliver: Deliver) -> None:

@@ -76,7 +76,8 @@ class Session:
         self.started = False
         self._on_incidents = on_incidents
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
-        self._checks = checks.enabled(settings.rules)
+        enabled = checks.enabled(settings.rules)
+        self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
         self._failure: AuditFailed | None = None  # to be raised when a step is over
@@ -153,8 +154,7 @@ class Session:
         if not self.window.empty:
             if self.window.step is not None:
                 self.window.step.complete = False
-            with torch.no_grad():
-                self.window.readings.send()
+            self.window.readings.send()
             self._pending.append(self.window)
             self.window = Window(self.window.index, None)
         while self._pending:
@@ -179,6 +179,11 @@ class Session:
         last = self._pending[-1] if self._pending else None
         return last.readings.arrived if last is not None and last.index == self.window.index - 1 else None
 
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether compiled code runs on audited steps too: hooks and wrappers would become part of it."""
+        return self.settings.compiled != "eager" and self.compilers.used
+
     def watches(self, optimizer: torch.optim.Optimizer) -> bool:
         return self._only is None or id(optimizer) in self._only
 
@@ -202,7 +207,7 @@ class Session:
         It looks away from other threads than the one that trains: the one that started the session, or the first in
         which a method that `leads` is called.
         """
-        thread = threading.get_ident
+        thread, tried = threading.get_ident, self._tried
 
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -215,7 +220,7 @@ class Session:
                     self._miss("optimizer steps in other threads than the first")
                     return None
                 self._thread = thread()
-            return self._tried(method, *args, **kwargs)
+            return tried(method, *args, **kwargs)
 
         return run
 
@@ -229,8 +234,15 @@ class Session:
 
     def tell(self, event: str, *args: object) -> None:
         """Call the method named as the event of every observer that has its own."""
-        for method in self._listeners[event]:
-            self._tried(method, *args)
+        self._depth += 1
+        try:
+            for method in self._listeners[event]:
+                try:
+                    method(*args)
+                except Exception as error:  # noqa: BLE001 - as in `_tried`, without a call for each
+                    self._raised(method, error)
+        finally:
+            self._depth -= 1
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped; with the last of those in use, the step of the run is over."""
@@ -275,8 +287,7 @@ class Session:
         self._expected = window.stepped or self._expected
         if not window.empty:
             if len(self._pending) < _IN_FLIGHT:
-                with torch.no_grad():
-                    window.readings.send()
+                window.readings.send()
                 self._pending.append(window)
             else:
                 self._miss("steps whose numbers had not arrived four steps later")
@@ -311,7 +322,7 @@ class Session:
         if self.window.step is None or over:
             self.forwards.detach()
             self.compilers.lift()
-        elif not eager and self.compilers.used:
+        elif self.runs_compiled:
             self._compiles()
         else:
             if eager:
@@ -323,6 +334,7 @@ class Session:
 
     def _compiles(self) -> None:
         """The process compiles its models: hooks would be compiled into them."""
+        self.tell("compiles")
         if self.settings.compiled == "skip":
             self.forwards.detach()
             what = "layers, inputs and losses, as the process uses `torch.compile`"
@@ -360,6 +372,8 @@ class Session:
                 self.history.add_norm(key, gradients.before_clipping or gradients.total)
                 self.history.add_loss(key, gradients.loss)
                 self.history.add_gradients(gradients)
+                if self.history.silence(key).is_long:
+                    self.audit_next()
         if window.step is not None:
             self.history.add_updates(window.step.updates)
             self.history.add_calls(window.step.training_forwards)
@@ -394,8 +408,8 @@ class Session:
     def _asked(
         self, fact: str, value: object, *, thorough: bool = True
     ) -> Iterable[tuple[str, Suspicion | Refutation]]:
-        for check in self._checks:
-            if check.fact != fact or check.rule in self._off or (check.of_structure and not thorough):
+        for check in self._checks[fact]:
+            if check.rule in self._off or (check.of_structure and not thorough):
                 continue
             try:
                 yield from [(check.rule, said) for said in check.function(value)]
@@ -447,15 +461,19 @@ class Session:
         self._depth += 1
         try:
             return method(*args, **kwargs)
-        except AuditFailed:
-            raise
-        except torch.OutOfMemoryError:
-            self._miss("what the memory of the device did not suffice for")
         except Exception as error:  # noqa: BLE001 - the run goes on
-            self._observer_failed(method.__qualname__, error)
+            self._raised(method, error)
         finally:
             self._depth -= 1
         return None
+
+    def _raised(self, method: Callable[..., Any], error: Exception) -> None:
+        if isinstance(error, AuditFailed):
+            raise error
+        if isinstance(error, torch.OutOfMemoryError):
+            self._miss("what the memory of the device did not suffice for")
+        else:
+            self._observer_failed(method.__qualname__, error)
 
     def _observer_failed(self, name: str, error: Exception) -> None:
         self._failures[name] = self._failures.get(name, 0) + 1

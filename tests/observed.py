@@ -1,6 +1,7 @@
 """Code run under `ta_runtime`, for the tests of the run."""
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
             raise
         except Exception as error:  # noqa: BLE001
             audit.raised = error  # type: ignore[attr-defined]
+            sys.last_value = error  # as Python does for one that ends a script
         finally:
             audit.stop()
         return audit

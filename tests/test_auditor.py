@@ -227,7 +227,7 @@ def test_wrong_arguments_are_named_with_the_remedy(options: dict[str, Any], told
     [
         ({"rules": "TA4O1"}, "rules: no rule, .* 'TA4O1'; did you mean"),
         ({"rules": 5}, "rules: 5 names no rule; write 'TA102,stability', or a list"),
-        ({"rules": "TA600"}, "rules: a run sees none of these rules; `ta-lint rules` says which it sees"),
+        ({"rules": "TA910"}, "rules: a run sees none of these rules; `ta-lint rules` says which it sees"),
         ({"ignore": "nope"}, "ignore: no rule, .* 'nope'; `ta-lint rules` lists them all"),
         ({"output": 3}, "output: 3 is not the path of a file"),
         ({"output": "none/x.sarif"}, "cannot write .*: there is no folder none"),

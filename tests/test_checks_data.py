@@ -243,7 +243,7 @@ def test_an_unused_layer_is_told_before_the_end_of_a_long_run() -> None:
     tensors = list(module.parameters())
     optimizer = Optimizer(torch.optim.SGD(tensors, lr=0.1), LINE, Names())
     history = History()
-    gradients = Gradients(0, optimizer, LINE, tensors, [True, True, False, False], True, history)
+    gradients = Gradients(0, optimizer, LINE, tensors, [True, True, False, False], history)
     audited = step(forward(module, [], [call(module[0]), call(module)]), history=history)
     audited.gradients = [gradients]
     assert not list(ta500.check_step(audited))
@@ -259,7 +259,7 @@ def test_waiting_for_unused_layers_keeps_no_model_alive() -> None:
     tensors = list(module.parameters())
     optimizer = Optimizer(torch.optim.SGD(tensors, lr=0.1), LINE, Names())
     audited = step(forward(module, [], [call(module)]), history=history)
-    audited.gradients = [Gradients(0, optimizer, LINE, tensors, [False] * 4, True, history)]
+    audited.gradients = [Gradients(0, optimizer, LINE, tensors, [False] * 4, history)]
     list(ta500.check_step(audited))
     alive = weakref.ref(module)
     del module, tensors, optimizer, audited
@@ -306,7 +306,7 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
 def small_step(*inputs: Value, backwards: int = 1) -> Step:
     model = nn.Linear(4, 1)
     optimizer = Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), LINE, Names())
-    gradients = Gradients(0, optimizer, LINE, [], [], True, History(), backwards=backwards)
+    gradients = Gradients(0, optimizer, LINE, [], [], History(), backwards=backwards)
     taken = step(*(forward(model, [given]) for given in inputs))
     taken.gradients = [gradients]
     return taken

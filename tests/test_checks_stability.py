@@ -51,7 +51,7 @@ class Watched:
     def gradients(self, norms: Sequence[float | None], step: int = 0, **other: object) -> Gradients:
         present = [norm is not None for norm in norms]
         finite = [norm for norm in norms if norm is not None]
-        facts = Gradients(step, self.optimizer, STEP, self.tensors, present, True, self.history, norms)
+        facts = Gradients(step, self.optimizer, STEP, self.tensors, present, self.history, norms)
         facts.total = math.hypot(*finite) if finite else None
         facts.loss_place = BACKWARD
         for name, value in other.items():

@@ -32,6 +32,53 @@ def test_the_gradients_of_a_step_cost_two_operations(model: str) -> None:
     assert added(model, 0, 1).operations == {"aten._foreach_norm.Scalar": 1, "aten.stack.default": 1}
 
 
+def operations_of_a_loop(steps: int, gradients_every_n_steps: int | None) -> Counted:
+    """The operations of steps with everything around them: a loader, a scaler, a clipping, a schedule and an evaluation."""
+    torch.manual_seed(0)
+    session = None
+    if gradients_every_n_steps is not None:
+        session = Session(resolve(every_n_steps=0, gradients_every_n_steps=gradients_every_n_steps))
+        session.start()
+    try:
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
+        scaler = torch.amp.GradScaler("cpu")
+        samples = [(torch.randn(4), number % 2) for number in range(4 * steps)]
+        loader = torch.utils.data.DataLoader(samples, batch_size=4, shuffle=True)
+        with Counted() as counts:
+            for inputs, targets in loader:
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(model(inputs), targets)
+                scaler.scale(loss).backward()
+                scaler.unscale_(optimizer)
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                scaler.step(optimizer)
+                scaler.update()
+                scheduler.step()
+            model.eval()
+            with torch.no_grad():
+                model(samples[0][0][None])
+            model.train()
+    finally:
+        if session is not None:
+            session.stop()
+    return counts
+
+
+@pytest.mark.parametrize("steps", [1, 40])
+def test_a_whole_loop_that_is_not_looked_at_has_no_operation_more(steps: int) -> None:
+    """But for a view of each of the two tensors of a batch, through which it is hashed on the CPU."""
+    plain = operations_of_a_loop(steps, None).operations
+    plain["aten.detach.default"] += 2 * steps
+    assert operations_of_a_loop(steps, 0).operations == plain
+
+
+def test_the_gradients_of_a_whole_loop_cost_two_operations_a_step() -> None:
+    totals = [operations_of_a_loop(steps, every).total for every in (1, 0) for steps in (80, 40)]
+    assert (totals[0] - totals[1]) - (totals[2] - totals[3]) == 2 * 40
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_an_audited_step_never_waits_for_the_device(model: str) -> None:
     counts = added(model, 1, 1)

@@ -340,6 +340,7 @@ def test_json_holds_every_finding_whole():
             "end_column": 18,
             "scope": "fit",
             "observer": "static",
+            "verdict": None,
             "evidence": {"step": 3, "norm": "inf"},
             "related": [
                 {

@@ -203,7 +203,7 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
             ["run", "--select", "TA4O1", "train.py"],
             "--select: no rule, prefix, tag or alias is called 'TA4O1'; did ",
         ),
-        (["run", "--select", "TA600", "train.py"], "--select: a run sees none of these rules"),
+        (["run", "--select", "TA910", "train.py"], "--select: a run sees none of these rules"),
         (["run", "--selct", "TA401", "train.py"], "unrecognized arguments: --selct; did you mean --select?"),
         (["run", "--baseline", "train.py", "train.py"], "train.py is corrupt ("),
         (["train.py", "--lr", "3"], "to watch a script, write `ta-runtime run train.py`"),

@@ -6,11 +6,13 @@
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
+import forks
 from document import OURS, rendered, summary, write
 from pairs import KINDS, Case, Kind, cases
 from scores import Results, false_alarms, problems
@@ -80,16 +82,22 @@ def _record(results: Results) -> None:
 
 def _run(chosen: list[Case], tools: list[str], jobs: int, results: Results) -> None:
     asked = [(case, kind, tool) for case in chosen for kind in KINDS for tool in tools]
-
-    def ask(job: tuple[Case, Kind, str]) -> Outcome:
-        case, kind, tool = job
-        return TOOLS[tool](case, kind)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        for number, (job, outcome) in enumerate(zip(asked, pool.map(ask, asked), strict=True), 1):
+    with tempfile.TemporaryDirectory() as folder:
+        tasks = [(job, partial(_ask, job)) for job in asked]
+        for number, (job, path) in enumerate(forks.each(tasks, Path(folder), jobs), 1):
             case, kind, tool = job
-            results.outcomes[case.name, kind, tool] = outcome
+            said = (
+                json.loads(path.read_text("utf-8"))
+                if path.is_file()
+                else {"found": [], "problem": "no answer"}
+            )
+            results.outcomes[case.name, kind, tool] = _outcome(said)
             print(f"{number}/{len(asked)} {case.name}/{kind}.py {tool}", file=sys.stderr, flush=True)
+
+
+def _ask(job: tuple[Case, Kind, str], path: Path) -> None:
+    case, kind, tool = job
+    path.write_text(json.dumps(asdict(TOOLS[tool](case, kind))), "utf-8")
 
 
 def _alarms(chosen: list[Case], results: Results) -> Iterator[Found]:

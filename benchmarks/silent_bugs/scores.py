@@ -45,7 +45,7 @@ def askable(case: Case, tool: str) -> bool:
     """Whether a tool is meant to see it here: not the linter a rule of the run, nor the run what needs a device."""
     if tool == "lint":
         return any("static" in mark.observers for mark in case.bugs()) or _is_static(case)
-    return not case.device
+    return not case.device and any("runtime" in mark.observers for mark in case.bugs())
 
 
 def false_alarms(case: Case, results: Results, tool: str) -> list[Found]:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forks
 from pairs import Case, Kind
 
 from ta_lint.core.catalogue import catalogue
 
 HERE = Path(__file__).parent
-SECONDS = 60
+SECONDS = 120
 
 # The ids that torch-audit 0.3.0 has; ours of the same number mean the same.
 TORCH_AUDIT_RULES = {
@@ -61,16 +62,8 @@ Tool = Callable[[Case, Kind], Outcome]
 def lint(case: Case, kind: Kind) -> Outcome:
     """`ta-lint check`, with the rule of the case where that is opt-in."""
     with _alone(case, kind) as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "ta_lint",
-            "check",
-            "--isolated",
-            "--format=json",
-            "--output=found.json",
-        ]
-        status, said = _finished([*command, *_opted_in(case), "train.py"], folder)
+        words = ["-m", "ta_lint", "check", "--isolated", "--format=json", "--output=found.json"]
+        status, said = _finished([*words, *_opted_in(case), "train.py"], folder)
         return _ours(folder, said) if status in (0, 1) else Outcome((), said)
 
 
@@ -112,13 +105,13 @@ TOOLS: dict[str, Tool] = {
 def _watched(case: Case, kind: Kind, options: list[str]) -> Outcome:
     with _alone(case, kind) as folder:
         options = ["--format=json", "--output=found.json", *options, *_opted_in(case)]
-        _, said = _finished([*_python(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
+        _, said = _finished([*_launcher(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
         return _ours(folder, said)
 
 
 def _launched(case: Case, kind: Kind, launcher: str) -> Outcome:
     with _alone(case, kind) as folder:
-        _, said = _finished([*_python(case), str(HERE / launcher), "train.py"], folder)
+        _, said = _finished([*_launcher(case), str(HERE / launcher), "train.py"], folder)
         reports = sorted(folder.glob("found.*.json"))
         if not reports:
             return Outcome((), said or "no report")
@@ -135,11 +128,11 @@ def _alone(case: Case, kind: Kind) -> Iterator[Path]:
         yield folder
 
 
-def _python(case: Case) -> list[str]:
+def _launcher(case: Case) -> list[str]:
+    """What starts the ranks of a case, if it has several."""
     if case.ranks == 1:
-        return [sys.executable]
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.ranks}"]
-    return [sys.executable, *launcher]
+        return []
+    return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={case.ranks}"]
 
 
 def _opted_in(case: Case) -> list[str]:
@@ -147,13 +140,21 @@ def _opted_in(case: Case) -> list[str]:
     return [f"--extend-select={rule.id}"] if rule is not None and not rule.default else []
 
 
-def _finished(command: list[str], folder: Path) -> tuple[int, str]:
-    """The exit status and the last line of standard error; all that the command started ends with it."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+def _finished(words: list[str], folder: Path) -> tuple[int, str]:
+    """`python WORDS`: the exit status and the last line of standard error; all that it started ends with it."""
+    if "torch.distributed.run" in words:
+        status, said = _separate(words, folder)
+    else:
+        status, said = forks.python(words, folder, SECONDS)
+    return status, said.rpartition("\n")[2]
+
+
+def _separate(words: list[str], folder: Path) -> tuple[int, str]:
+    """In a process of its own."""
     with subprocess.Popen(
-        command,
+        [sys.executable, *words],
         cwd=folder,
-        env=environment,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -162,13 +163,12 @@ def _finished(command: list[str], folder: Path) -> tuple[int, str]:
     ) as process:
         try:
             said = process.communicate(timeout=SECONDS)[1].strip()
-            last = said.rpartition("\n")[2]
         except subprocess.TimeoutExpired:
-            last = f"not done after {SECONDS} s"
+            said = f"not done after {SECONDS} s"
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # workers and ranks that outlived it
-    return process.returncode, last
+                os.killpg(process.pid, signal.SIGKILL)  # ranks that outlived it
+    return process.returncode, said
 
 
 def _ours(folder: Path, said: str) -> Outcome:

@@ -18,6 +18,7 @@ NEEDS = (
         rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
         rf"\*(?:(?<=[\w)\]] \*)|(?<=[\w)\]]\*))\s*{_CLASS}",
         r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*\w+\s*\]\s*\*",
+        r"(?:ModuleList|Sequential)\(\s*\*\s*\[[^\n]*\]\s*\*",
         r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*(\w+)\s*for\s+(?!\1\b)\w+\s+in\b",
     ),
 )

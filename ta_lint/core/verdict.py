@@ -24,8 +24,9 @@ def joined(
     """One list of findings: each suspicion of the source with its verdict, then what only a run has found.
 
     `measured` are the findings of one or more runs, `refuted` the places where a run looked and found nothing, as
-    findings too. One run that confirms outweighs all that refute, and a verdict from before stays where these say nothing. A refuted finding is suppressed, with the numbers as
-    justification; one of a rule that no run sees has no verdict. The order is that of `suspected`, then of `measured`.
+    findings too. One run that confirms outweighs all that refute, and a verdict from before stays where these say nothing.
+    A refuted finding is suppressed, with the numbers as justification; one of a rule that no run sees has no verdict. The
+    order is that of `suspected`, then of `measured`.
     """
     suspicions = list(suspected)
     found, cleared = list(measured), list(refuted)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Layer, Step, Suspicion
+from ta_runtime.history import LONGEST_SILENCE
 
-PATIENCE = 50
+PATIENCE = LONGEST_SILENCE
 """Steps without any other gradient.
 
 Layers behind a zero initialisation (LoRA, residual branches, ControlNet) get theirs after one step for each zero layer on

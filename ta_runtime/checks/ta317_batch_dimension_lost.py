@@ -21,12 +21,12 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         yield Suspicion(forward.place, message, evidence)
     merged = len(step.batches) == 1 and _is_merged(step, forward)
     if step.history.streak(("TA317 merged", forward.place), merged) >= STEPS:
-        evidence = {
+        shapes: dict[str, float | int | str] = {
             "samples": step.batches[0].loader.batch_size or 0,
             "input": str(tuple(forward.inputs[0].shape)),
             "output": str(tuple(forward.outputs[0].shape)),
         }
-        yield Suspicion(forward.place, "the samples of a batch reach the model joined into one", evidence)
+        yield Suspicion(forward.place, "the samples of a batch reach the model joined into one", shapes)
     yield from _lost_after(step, forward)
 
 

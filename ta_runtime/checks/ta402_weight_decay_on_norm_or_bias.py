@@ -52,13 +52,19 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
 
 
 def _is_exclusion(group: dict[str, Any], holders: Holders) -> bool:
-    """Whether a group leaves out of the decay what is no matrix; one that its filter left empty as well."""
-    held = [holder for tensor in group["params"] for holder in holders.get(id(tensor), ())[:1]]
+    """Whether a group leaves norm weights or biases out of the decay; one that its filter left empty was meant to.
+
+    Not one of embeddings alone: leaving those out says nothing about the others.
+    """
+    if group.get("weight_decay", 1.0):
+        return False
+    held = [(tensor, *holder) for tensor in group["params"] for holder in holders.get(id(tensor), ())[:1]]
     known = len(held) == len(group["params"])
     matrices = any(
-        isinstance(module, (nn.Linear, _ConvNd)) and name.endswith("weight") for name, module in held
+        isinstance(module, (nn.Linear, _ConvNd)) and name.endswith("weight") for _, name, module in held
     )
-    return not group.get("weight_decay", 1.0) and known and not matrices
+    meant = not held or any(_kind(name, module, tensor) for tensor, name, module in held)
+    return known and meant and not matrices
 
 
 def _is_strong(optimizer: Optimizer, group: dict[str, Any]) -> bool:

@@ -13,6 +13,8 @@ PASSES = 2
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    if not len(step.births):
+        return
     made: dict[Place, list[nn.Module]] = {}
     kept: dict[Place, int] = {}
     for module in {id(call.module): call.module for f in step.training_forwards for call in f.calls}.values():

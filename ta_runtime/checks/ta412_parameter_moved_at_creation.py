@@ -7,12 +7,12 @@ from ta_runtime.facts import Refutation, Run, Suspicion
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for attribute in run.attributes:
+        numbers: dict[str, float | int | str] = {
+            "steps looked at": attribute.looks,
+            "device": attribute.device,
+        }
         if attribute.of_lost_parameter and not attribute.replaced:
             message = f"`self.{attribute.name}` is a copy of a parameter that no module and no optimizer has"
-            yield Suspicion(attribute.place, message, {"looks": attribute.looks, "device": attribute.device})
+            yield Suspicion(attribute.place, message, numbers)
         elif attribute.registered:
-            evidence: dict[str, float | int | str] = {
-                "looks at which it was a parameter": attribute.looks,
-                "device": attribute.device,
-            }
-            yield Refutation(attribute.place, evidence)
+            yield Refutation(attribute.place, numbers)

@@ -37,9 +37,9 @@ def _harm(attribute: Attribute) -> str | None:
 
 def _numbers(attribute: Attribute) -> dict[str, float | int | str]:
     return {
-        "looks": attribute.looks,
+        "steps looked at": attribute.looks,
         "written to": attribute.written,
         "other after loading": attribute.differs,
         "device": attribute.device,
-        "of the model": attribute.model_device,
+        "device of the model": attribute.model_device,
     }

@@ -1,6 +1,5 @@
 """TA419: a container holds one layer several times, where each place should have its own."""
 
-import linecache
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,7 +7,7 @@ from itertools import pairwise
 from torch import nn
 
 from ta_runtime.facts import Layer, Model, Refutation, Suspicion
-from ta_runtime.places import BUILT, NOWHERE, Place
+from ta_runtime.places import BUILT, Place, text
 
 _SHARED = re.compile(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
 """One instance on purpose, in the words of those who do it: the linter's."""
@@ -46,13 +45,8 @@ def _is_multiplied(ids: list[int]) -> bool:
 def _is_meant(model: Model, layer: Layer, places: list[Place]) -> bool:
     """Whether the statements that build it, or the name of the class around it, say that the layer is shared."""
     around = type(model.module.get_submodule(layer.name.rpartition(".")[0])).__name__ if layer.name else ""
-    text = " ".join([around, layer.name, *(_text(place) for place in (layer.place, *places))])
-    return _SHARED.search(text) is not None
-
-
-def _text(place: Place) -> str:
-    lines = range(place.line, (place.end_line or place.line) + 1) if place is not NOWHERE else ()
-    return "".join(linecache.getline(place.path, line) for line in lines)
+    words = " ".join([around, layer.name, *(text(place) for place in (layer.place, *places))])
+    return _SHARED.search(words) is not None
 
 
 def _has_weights(module: nn.Module) -> bool:

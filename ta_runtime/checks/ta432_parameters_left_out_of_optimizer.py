@@ -43,7 +43,8 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
 def check_run(run: Run) -> Iterator[Refutation]:
     """Of a layer that an optimizer holds, or that no gradient ever reached."""
     for layer in run.memberships:
-        if layer.held == layer.trainable or (layer.looks >= STEPS and not layer.with_gradient):
+        without = layer.looks >= STEPS and not layer.with_gradient and not layer.left_out
+        if layer.held == layer.trainable or without:
             numbers = {
                 "trainable parameters": layer.trainable,
                 "held": layer.held,

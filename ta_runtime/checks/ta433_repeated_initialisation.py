@@ -9,7 +9,7 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
     for found in run.initialisations:
         message = "this line initialises a parameter that it has initialised before"
         evidence: dict[str, float | int | str] = {
-            "times": found.times,
+            "draws": found.times,
             "parameters": found.parameters,
             "shape": str(found.shape),
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Suspicion
+from ta_runtime.facts import Reach, Refutation, Run, Suspicion
 
 STEPS = 10
 """Steps of the optimizer without a gradient, at the end of the run: a part that is left out half of the time is then never
@@ -19,9 +19,14 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
-        steps = run.steps_without_gradient(reach.parameters)
-        if reach.cut and not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS):
+        if reach.cut and (steps := starved(run, reach)):
             message = "the loss is cut off from the output of this model, and the optimizer steps without its gradients"
             evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}
             related = ((reach.backward, "the backward pass starts here"),)
             yield Suspicion(reach.place, message, evidence, related=related)
+
+
+def starved(run: Run, reach: Reach) -> int:
+    """The optimizer steps in which no gradient came to a model, 0 if one did or they are too few to say so."""
+    steps = run.steps_without_gradient(reach.parameters)
+    return steps if not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS) else 0

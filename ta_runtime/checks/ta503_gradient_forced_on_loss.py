@@ -11,11 +11,9 @@ requires a gradient."""
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
-        if backward.recorded:
-            yield Refutation(
-                backward.place,
-                {"losses with a graph": backward.recorded, "parameters reached": backward.parameters},
-            )
-        elif backward.forced >= PASSES or (backward.forced and run.over):
+        if backward.recorded and not backward.forced:
+            numbers = {"losses with a graph": backward.recorded, "parameters reached": backward.parameters}
+            yield Refutation(backward.place, numbers)
+        elif not backward.recorded and backward.forced >= (1 if run.over else PASSES):
             message = "the loss is a leaf that was made to require a gradient, and no parameter gets one"
             yield Suspicion(backward.place, message, {"losses without a graph": backward.forced})

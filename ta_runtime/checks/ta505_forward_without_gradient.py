@@ -2,13 +2,8 @@
 
 from collections.abc import Iterator
 
+from ta_runtime.checks.ta502_detached_loss import starved
 from ta_runtime.facts import Refutation, Run, Suspicion
-
-STEPS = 10
-"""Steps of the optimizer without a gradient, at the end of the run: a part that is left out half of the time is then never
-in the loss with probability 0.001."""
-EARLY_STEPS = 1000
-"""Steps after which the end is not waited for: by then a phase that leaves a part out on purpose is over."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -19,13 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
-        steps = run.steps_without_gradient(reach.parameters)
-        if (
-            reach.unrecorded
-            and not reach.cut
-            and not reach.reached
-            and steps >= (STEPS if run.over else EARLY_STEPS)
-        ):
+        if reach.unrecorded and not reach.cut and (steps := starved(run, reach)):
             message = (
                 "the model is only called without recording, and the optimizer steps without its gradients"
             )

@@ -13,4 +13,4 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 average.place, message, {"averages": average.graphs, "nodes of the largest": average.nodes}
             )
         elif not average.others:
-            yield Refutation(average.place, {"averages with a graph": 0, "looks": average.looks})
+            yield Refutation(average.place, {"averages with a graph": 0, "steps looked at": average.looks})

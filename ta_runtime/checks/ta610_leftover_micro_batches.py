@@ -24,11 +24,11 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _usual(rounds: Rounds) -> int:
-    """How many backward passes go into most steps, 0 before there are two."""
+    """How many batches most steps add up, 0 before there are two steps."""
     counts = Counter[int]()
     for way, times in rounds.ways.items():
         if not any(event.action is Action.PASS for event, _ in way[1:]):
-            counts[_backwards(way)] += times
+            counts[_summed(way)] += times
     return counts.most_common(1)[0][0] if counts.total() > 1 else 0
 
 
@@ -53,6 +53,18 @@ def _crosses(rounds: Rounds, usual: int) -> bool:
 
 def _first(way: Way) -> int:
     return next(index for index, (event, _) in enumerate(way) if event.action is Action.BACKWARD)
+
+
+def _summed(way: Way) -> int:
+    """The batches whose gradients nothing cleared before the step; 0 if one of them had several backward passes.
+
+    Those of a GAN are one batch each: of real and fake images, or of the other network's loss, cleared away again.
+    """
+    cleared = [index for index, (event, _) in enumerate(way) if event.action is Action.CLEAR]
+    kept = way[cleared[-1] + 1 :] if cleared else way
+    if not all(event.is_next_batch for event, _ in kept if event.action is Action.BACKWARD):
+        return 0
+    return _backwards(kept)
 
 
 def _backwards(way: Way) -> int:

@@ -9,13 +9,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for load in run.checkpoints.partial:
         evidence: dict[str, int | str] = {
             "keys loaded": load.loaded,
-            "missing": len(load.missing),
-            "unexpected": len(load.unexpected),
+            "missing": load.missing,
+            "unexpected": load.unexpected,
         }
         if not load.missing and not load.unexpected:
             yield Refutation(load.place, evidence)
         elif load.discarded:
-            evidence["first"] = (load.missing or load.unexpected)[0]
+            evidence["first"] = load.first
             yield Suspicion(
                 load.place,
                 "`load_state_dict(strict=False)` passes over keys, and nobody looks at which",

@@ -10,7 +10,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
     if place is None:
         return
     if run.checkpoints.saved:
-        saved = {one.path or one.place.path for one in run.checkpoints.saved}
-        yield Refutation(place, {"steps": run.steps, "files": len(saved)})
+        lines = {saved.place for saved in run.checkpoints.saved}
+        yield Refutation(place, {"steps": run.steps, "lines that save": len(lines)})
     else:
         yield Suspicion(place, "this run trained a model and saved it nowhere", {"steps": run.steps})

@@ -12,10 +12,13 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
+from ta_runtime.facts.lookup import FailedLookup
 from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Inference, Modes, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
+from ta_runtime.facts.normalisation import Normalisation
+from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import (
     Collective,
     Divergence,
@@ -65,6 +68,7 @@ __all__ = [
     "Dropping",
     "Event",
     "Expression",
+    "FailedLookup",
     "Filters",
     "Forward",
     "Gradients",
@@ -82,7 +86,9 @@ __all__ = [
     "Mismatch",
     "Model",
     "Modes",
+    "Normalisation",
     "Optimizer",
+    "Override",
     "Padding",
     "Parameter",
     "PartialLoad",

@@ -40,12 +40,14 @@ class Loaded:
 
 @dataclass(slots=True)
 class PartialLoad:
-    """A call of `load_state_dict(strict=False)` from the user's code, and the keys that did not match."""
+    """A call of `load_state_dict(strict=False)` from the user's code: how many keys matched, and how many did not."""
 
     place: "Place"
-    missing: list[str]
-    unexpected: list[str]
     loaded: int
+    missing: int
+    unexpected: int
+    first: str
+    """The first key that did not match, empty if all did."""
     discarded: bool
     """Whether nothing takes the result, in which the keys are."""
 
@@ -75,4 +77,4 @@ class Checkpoints:
     partial: list[PartialLoad] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     stepped_at: "Place | None" = None
-    """The line that called `optimizer.step()` first."""
+    """The line that first called `step()` of an optimizer that has an `nn.Parameter`."""

@@ -46,8 +46,9 @@ class Backward:
 class Reach:
     """Whether gradients come to a model that is called in training at one line, while an optimizer steps its parameters.
 
-    `parameters` are their ids. Counts of thorough steps in which at least one of them had a gradient, `reached`, or none had:
-    although the model put out something with a graph, `cut`, or as it was only called without recording, `unrecorded`.
+    `parameters` are their ids. Counts of thorough steps in which at least one of them had a gradient, `reached`, or
+    none had: although the model put out something with a graph, `cut`, or as it was only called without recording,
+    `unrecorded`.
     """
 
     place: "Place"

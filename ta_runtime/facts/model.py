@@ -108,11 +108,6 @@ class Model:
         for name, tensor in self.module.named_parameters():
             yield self.names.parameter_of(self.module, name, tensor)
 
-    @property
-    def buffers(self) -> Iterator[Parameter]:
-        for name, tensor in self.module.named_buffers():
-            yield self.names.parameter_of(self.module, name, tensor)
-
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:

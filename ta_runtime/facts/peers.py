@@ -24,9 +24,9 @@ class Saved:
 class Collective:
     """A call of a collective, the `number`-th of its group as this rank counts, at a place.
 
-    `alike` are its arguments that must be equal on all ranks, with their names. `sent` and `received` are the elements for and from each
-    member of the group, of an all-to-all: what one sends another receives. `member` is this rank's number in the group.
-    `early` says that the group was there before the session.
+    `alike` are its arguments that must be equal on all ranks, with their names. `sent` and `received` are the elements
+    for and from each member of the group, of an all-to-all: what one sends another receives. `member` is this rank's
+    number in the group. `early` says that the group was there before the session.
     """
 
     group: str
@@ -68,8 +68,8 @@ class Wrapper:
 class Replica:
     """A parameter at an optimizer step: its digests before and after, and those of its gradient.
 
-    `wrapped` is the number of the `DistributedDataParallel` that holds it, None without one. `computed` is the gradient as the
-    last backward pass left it, and `used` as the step used it, reduced and clipped by whatever ran in between.
+    `wrapped` is the number of the `DistributedDataParallel` that holds it, None without one. `computed` is the gradient
+    as the last backward pass left it, and `used` as the step used it, reduced and clipped by whatever ran in between.
     """
 
     wrapped: int | None

@@ -11,10 +11,13 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
+from ta_runtime.facts.lookup import FailedLookup
 from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Modes
 from ta_runtime.facts.model import Machine
+from ta_runtime.facts.normalisation import Normalisation
+from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
@@ -25,9 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Run:
-    """The run so far, and, if it is `over`, the whole of it."""
+    """The run so far, and, if it is `over`, the whole of it: what the observers saw, each in fields of its own.
+
+    What concerns one line or object of the run is described with its class; lists are in order of first sight.
+    """
 
     steps: int
+    """Optimizer steps so far, of all optimizers together."""
     machine: Machine
     loaders: list[Loader]
     history: "History"
@@ -39,11 +46,11 @@ class Run:
     data_parallel: bool = False
     """Whether a model was one that ranks share to see more data: then each should see its own."""
     over: bool = True
+    """Whether the run has ended: what it has not done by now it never does."""
     modes: Modes = field(default_factory=Modes)
     syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)
     reads: list[Read] = field(default_factory=list)
-    """Numbers that were read from sharded tensors."""
     memberships: list[Membership] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
@@ -51,13 +58,15 @@ class Run:
     loadings: list[Loading] = field(default_factory=list)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     backwards: list[Backward] = field(default_factory=list)
-    """Each line that began backward passes."""
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
+    overrides: list[Override] = field(default_factory=list)
+    normalisations: list[Normalisation] = field(default_factory=list)
+    failed_lookups: list[FailedLookup] = field(default_factory=list)
 
     def steps_without_gradient(self, parameters: frozenset[int]) -> int:
-        """The steps that were looked at of an optimizer that holds some of these, by id; 0 if one of them ever had a gradient."""
+        """The steps that were looked at of an optimizer that holds some of these, by id; 0 if one ever had a gradient."""
         usages = self.history.usages.values()
         if any(not usage.used.isdisjoint(parameters) for usage in usages):
             return 0

@@ -48,7 +48,8 @@ class Scores:
 
 @dataclass(slots=True)
 class Padding:
-    """How many targets of a loss are the token with which an embedding of the same vocabulary pads."""
+    """How many targets of a loss are padding: the token of an embedding of the same vocabulary, or what stands exactly
+    where the ids of an embedding are padding."""
 
     token: int
     targets: int

@@ -66,13 +66,12 @@ class Call:
     """One call of one module inside a forward pass, in order of completion.
 
     `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included; a
-    tensor that goes from one call to the next is the same `Value` in both, and so is an input of the forward pass that a
-    module gets as it is. `dead` is, for an activation that outputs
-    exact zeros (ReLU and its kin), the share of its units that are zero for the whole batch; a unit is a channel
-    (dimension 1) of an output of 4 or more dimensions, else an entry of the last. It is None where later
-    code wrote to a small output before it was looked at, at the end of the forward pass. `saturated`, for sigmoid and tanh, is
-    the share of outputs within 0.01 of a limit. Only the outputs of modules without children have a `norm`, and those
-    of rectifiers have none.
+    tensor that goes from one call to the next is the same `Value` in both, and so is an input of the forward pass that
+    a module gets as it is. `dead` is, for an activation that outputs exact zeros (ReLU and its kin), the share of its
+    units that are zero for the whole batch; a unit is a channel (dimension 1) of an output of 4 or more dimensions,
+    else an entry of the last. It is None where later code wrote to a small output before it was looked at, at the end
+    of the forward pass. `saturated`, for sigmoid and tanh, is the share of outputs within 0.01 of a limit. Only the
+    outputs of modules without children have a `norm`, and those of rectifiers have none.
     """
 
     module: nn.Module
@@ -171,10 +170,10 @@ class Gradients:
     """The gradients that one optimizer step uses: accumulated, reduced, unscaled and clipped, as the step sees them.
 
     `tensors` are the parameters that require gradients, and of the others nothing is said. `norms` are the L2 norms of
-    their gradients in that order, None where there is none (or it is sparse and the step is not audited). `before_clipping` is the norm that `clip_grad_norm_` returned in this
-    step. `loss` is the value that `backward` was called on last, without the scale of a GradScaler. Under FSDP2 norms
-    are of this rank's shard: `sharded`. `skipped` says that a GradScaler found an overflow and the step changes
-    nothing.
+    their gradients in that order, None where there is none (or it is sparse and the step is not audited).
+    `before_clipping` is the norm that `clip_grad_norm_` returned in this step. `loss` is the value that `backward` was
+    called on last, without the scale of a GradScaler. Under FSDP2 norms are of this rank's shard: `sharded`. `skipped`
+    says that a GradScaler found an overflow and the step changes nothing.
     """
 
     step: int
@@ -183,7 +182,6 @@ class Gradients:
     """The line that called `step()`."""
     tensors: list[Tensor]
     present: list[bool]
-    audited: bool
     history: "History"
     norms: Sequence[float | None] = ()
     total: float | None = None
@@ -239,7 +237,6 @@ class State:
 
     tensor: Tensor
     optimizer: Optimizer
-    is_buffer: bool
     norm: float | None = None
 
     @property

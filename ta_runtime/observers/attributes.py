@@ -4,9 +4,8 @@ And, when a state is loaded into another model of the class, whether that has th
 """
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 from ta_runtime.facts import Attribute, Model
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, of_attribute
 
 if TYPE_CHECKING:
@@ -42,9 +40,7 @@ class Attributes(Observer):
         self._attributes: dict[Place, Attribute] = {}
         self._seen: dict[Place, _Seen] = {}
         self._kept: dict[tuple[str, str, str], tuple[Tensor, Attribute]] = {}
-        self.undo.append(Patch(nn.Module, "load_state_dict", self._load_state_dict).undo)
 
-    @torch.no_grad()
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if window.step is None or not window.step.thorough or window.stepped:
             return
@@ -56,6 +52,7 @@ class Attributes(Observer):
     def report(self, run: "Run") -> None:
         run.attributes = list(self._attributes.values())
 
+    @torch.no_grad()
     def _look(self, model: Model) -> None:
         first = next(model.module.parameters())
         held = _held(model)
@@ -64,7 +61,7 @@ class Attributes(Observer):
             if kind.__module__.startswith("torch."):
                 continue
             for name, tensor in _tensors(layer.module):
-                place = _assigned(kind, name)  # type: ignore[arg-type]
+                place = of_attribute(kind, name)
                 if place is None:
                     continue
                 registered = name in layer.module._parameters
@@ -99,21 +96,11 @@ class Attributes(Observer):
             attribute.written += version != seen.version
         self._seen[attribute.place] = _Seen(weakref.ref(tensor), version)
 
-    # -- states that are loaded -------------------------------------------------------------------------------
-
-    def _load_state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_load)
-
-        def load_state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if self.undo and self._kept:
-                note(module)
-            return original(module, *args, **kwargs)
-
-        return load_state_dict
-
     @torch.no_grad()
-    def _note_load(self, module: nn.Module) -> None:
+    def loads_state(self, module: nn.Module, state: Any) -> None:
         """Whether a model that gets a trained state has the plain tensors that the trained model had."""
+        if not self._kept:
+            return
         kind = type(module).__qualname__
         parts = dict(module.named_modules())
         for (of_kind, path, name), (kept, attribute) in self._kept.items():
@@ -131,20 +118,9 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield name, value
 
 
-@lru_cache(maxsize=4096)
-def _assigned(kind: type, name: str) -> Place | None:
-    return of_attribute(kind, name)
-
-
 def _held(model: Model) -> set[int]:
     """What some optimizer holds, or the model has."""
-    held = {
-        id(p)
-        for optimizer in construction.optimizers()
-        for group in optimizer.param_groups
-        for p in group["params"]
-    }
-    return held | {id(parameter) for parameter in model.module.parameters()}
+    return construction.held().keys() | {id(parameter) for parameter in model.module.parameters()}
 
 
 def _origin(tensor: Tensor) -> nn.Parameter | None:

@@ -1,7 +1,8 @@
 """Sees averages of parameters that hang on one another by their graphs: they keep everything that they were computed from.
 
-On thorough steps it is noted where the code loops over parameters. If it does, what lives is looked through before the step for
-tensors that were made of parameters by arithmetic alone, and marked; one that later leads to a mark grows with each step.
+On thorough steps it is noted where the code loops over parameters. If it does, what lives is looked through before the
+step for tensors that were made of parameters by arithmetic alone, and marked; one that later leads to a mark grows with
+each step.
 """
 
 import gc
@@ -14,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Average
+from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Shared
 from ta_runtime.places import Place, here
 
 if TYPE_CHECKING:
@@ -30,10 +32,6 @@ _NODES = 500
 _TENSORS = (Tensor, nn.Parameter)
 _ARITHMETIC = re.compile(r"(AccumulateGrad|(Add|Alias|Clone|Div|Lerp|Mul|Rsub|Sub|ToCopy)Backward\d)$")
 _LOOP = re.compile(r"\bfor\b")
-
-
-_watching: "list[Averages]" = []  # audited steps of several sessions begin and end in any order
-_patches: list[Patch] = []
 
 
 class Averages(Observer):
@@ -51,16 +49,11 @@ class Averages(Observer):
         self.detach()
         thorough = window.step is not None and window.step.thorough
         if thorough and self._looks < _MOST and not self.session.compilers.used:
-            _watching.append(self)
-            if len(_watching) == 1:
-                _patches.append(Patch(nn.Module, "named_parameters", _noting))
+            _watching.join(self)
 
     def detach(self) -> None:
         self._loops = []
-        if self in _watching:
-            _watching.remove(self)
-        while not _watching and _patches:
-            _patches.pop().undo()
+        _watching.leave(self)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if not self._loops:
@@ -68,7 +61,7 @@ class Averages(Observer):
         self._looks += 1
         graphs = nodes = 0
         grows = False
-        for average in _computed(parameters := _parameters(optimizer)):
+        for average in _computed(parameters := construction.held(optimizer)):
             size, earlier = self._visit(average.grad_fn, parameters, window.index)
             if size:
                 graphs, nodes, grows = graphs + 1, max(nodes, size), grows or earlier
@@ -76,6 +69,8 @@ class Averages(Observer):
             found = self._averages.setdefault(place, Average(place))
             found.looks += 1
             found.others = max(found.others, graphs)
+        if (graphs and not grows) or not window.index:  # a second look tells, and there is none before a step
+            self.session.audit_next()
         if grows:  # an average is taken after a step, and so by the first loop
             first = self._averages[self._loops[0]]
             first.graphs, first.nodes = max(first.graphs, graphs), max(first.nodes, nodes)
@@ -111,15 +106,14 @@ class Averages(Observer):
 def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
     def named_parameters(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         if not torch.compiler.is_compiling():
-            for averages in tuple(_watching):
+            for averages in _watching:
                 averages.note()
         return original(module, *args, **kwargs)
 
     return named_parameters
 
 
-def _parameters(optimizer: torch.optim.Optimizer) -> dict[int, Tensor]:
-    return {id(tensor): tensor for group in optimizer.param_groups for tensor in group["params"]}
+_watching: Shared[Averages] = Shared(lambda: [Patch(nn.Module, "named_parameters", _noting).undo])
 
 
 def _computed(parameters: dict[int, Tensor]) -> Iterator[Tensor]:

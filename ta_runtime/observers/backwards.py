@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from ta_runtime.observers.compilers import traced
 from ta_runtime.observers.patching import Patch, as_overridden, overridden
-from ta_runtime.places import here
+from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Backwards:
         self._session = session
         self._patches: list[Patch] = []
         self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
+        self.place = NOWHERE
+        """Where `backward` was called last."""
         self.running = False
         """Whether a backward pass runs now, in which a forward is a recomputation."""
 
@@ -46,14 +48,13 @@ class Backwards:
         self._scaled = None
 
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self._session.guarded(self._note_loss)
-        tell = self._session.guarded(self._session.tell)
+        before = self._session.guarded(self._before)
+        after = self._session.guarded(self._after)
 
         def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not self._patches or self.running:
                 return original(loss, *args, **kwargs)
-            note(loss)
-            tell("before_backward", loss)
+            before(loss)
             outer, self.running = self.running, True
             try:
                 if overridden((loss,), {}):
@@ -62,10 +63,18 @@ class Backwards:
                     result = original(loss, *args, **kwargs)
             finally:
                 self.running = outer
-            tell("after_backward", loss)
+            after(loss)
             return result
 
         return backward
+
+    def _before(self, loss: Tensor) -> None:
+        self.place = here()
+        self._note_loss(loss)
+        self._session.tell("before_backward", loss)
+
+    def _after(self, loss: Tensor) -> None:
+        self._session.tell("after_backward", loss)
 
     def _note_loss(self, loss: Tensor) -> None:
         scaled, self._scaled = self._scaled, None
@@ -80,7 +89,7 @@ class Backwards:
             window.losses = [loss.detach() for loss in window.losses]
             window.losses.append(local(unscaled))
         if window.step is not None or window.loss_place is None:
-            window.loss_place = here()
+            window.loss_place = self.place
 
     def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def clip_grad_norm_(*args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ None of them has a hook: the functions run other code, the methods are wrapped. 
 """
 
 import os
+import socket
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from ta_runtime.facts import Checkpoints as Facts
-from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, SavedState
+from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, Saved, SavedState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import Place, Register, caller, discards, here, is_library
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _MOST = 64  # calls of each kind that are looked at, and states that are remembered
 _DEPTH = 3  # of dictionaries in what is saved
-_NAMES = 8  # of keys that did not match
 _WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.")
 
 # What keeps weights without `torch.save`, if it is loaded.
@@ -87,15 +87,18 @@ class Checkpoints(Observer):
         if self._optimizers.get(optimizer) == count:
             return
         self._optimizers.add(optimizer, count)
-        if self._facts.stepped_at is None:
-            self._facts.stepped_at = here()
         for group in optimizer.param_groups:
             for parameter in group["params"]:
+                if self._facts.stepped_at is None and isinstance(parameter, nn.Parameter):
+                    self._facts.stepped_at = here()
                 if parameter.grad is not None and parameter not in self._trained:
                     self._trained.add(parameter, True)
 
     def report(self, run: Run) -> None:
         run.checkpoints = self._facts
+        host = socket.gethostname()
+        files = [saved for saved in self._facts.saved if saved.path]
+        run.told.saved = [Saved(os.path.realpath(saved.path), host, saved.place) for saved in files]
 
     # -- saving -----------------------------------------------------------------------------------------------
 
@@ -211,29 +214,36 @@ class Checkpoints(Observer):
         self._facts.loaded.append(Loaded(place, unpickles, own, _unsafe(f) if unpickles else []))
 
     def _load_state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before = self.session.guarded(self._note_used)
+        before = self.session.guarded(self._loads)
         after = self.session.guarded(self._note_partial)
 
         def load_state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if not self.undo or torch.compiler.is_compiling():
                 return original(module, *args, **kwargs)
             state = args[0] if args else kwargs.get("state_dict")
-            before(state, None)
+            before(module, state)
             result = original(module, *args, **kwargs)
             strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
             frame = caller()
             if not strict and frame is not None and _of_user(frame):
-                after(state, result, discards(frame))
+                after(module, state, result, discards(frame))
             return result
 
         return load_state_dict
 
-    def _note_partial(self, state: Any, result: Any, discarded: bool) -> None:
+    def _loads(self, module: nn.Module, state: Any) -> None:
+        self._note_used(state, None)
+        self.session.tell("loads_state", module, state)
+
+    def _note_partial(self, module: nn.Module, state: Any, result: Any, discarded: bool) -> None:
         missing, unexpected = list(result.missing_keys), list(result.unexpected_keys)
+        if missing and not unexpected and _is_frozen(module, missing):
+            return  # the state is that of adapters: of what is to be trained, nothing is missing
         if len(self._facts.partial) < _MOST:
             loaded = len(state) - len(unexpected)
+            first = next(iter((*missing, *unexpected)), "")
             self._facts.partial.append(
-                PartialLoad(here(), missing[:_NAMES], unexpected[:_NAMES], loaded, discarded)
+                PartialLoad(here(), loaded, len(missing), len(unexpected), first, discarded)
             )
 
     # -- states that are kept ---------------------------------------------------------------------------------
@@ -256,6 +266,7 @@ class Checkpoints(Observer):
         return state_dict
 
     def _note_taken(self, state: Any) -> None:
+        self.session.tell("took_state", state)
         values = [value for value in state.values() if isinstance(value, Tensor) and value.numel()]
         self._taken = [
             taken for taken in self._taken if any(ref() is not None for ref in taken.tensors.values())
@@ -329,6 +340,14 @@ def _same(value: Tensor, own: Tensor) -> bool:
     if _storage(value) == _storage(own):
         return True
     return bool(torch.equal(value, own.to(value)))
+
+
+def _is_frozen(module: nn.Module, missing: list[str]) -> bool:
+    """Whether a module has parameters to train, and none of them is among the keys that are missing."""
+    training = {
+        name for name, value in module.named_parameters(remove_duplicate=False) if value.requires_grad
+    }
+    return bool(training) and training.isdisjoint(missing)
 
 
 def _set(variable: str) -> bool:

@@ -1,8 +1,9 @@
 """Sees the collectives that the training code calls, and whether the ranks of a group agree on their arguments.
 
-Each rank counts the calls of each group. What it calls for the first time, or with other sizes than before, it writes into the store of
-the process group before the call goes through, and looks at what the others wrote: of two ranks that disagree the later one
-sees it, before the call aborts, hangs or hands out memory that nobody wrote. Nobody waits for anybody.
+Each rank counts the calls of each group. What it calls for the first time, or with other sizes than before, it writes
+into the store of the process group before the call goes through, and looks at what the others wrote: of two ranks that
+disagree the later one sees it, before the call aborts, hangs or hands out memory that nobody wrote. Nobody waits for
+anybody.
 """
 
 from collections import deque

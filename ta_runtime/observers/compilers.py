@@ -6,12 +6,13 @@ when they go. So forward passes are not observed where `torch.compile` is in use
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Shared
 
 # none of these is public: without them, what some tracers run is looked at
 _interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
@@ -20,10 +21,6 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 _mode = getattr(torch._C, "_get_dispatch_mode", lambda key: None)
 _keys = getattr(torch._C, "_TorchDispatchModeKey", None)
 _TRACERS = [key for name in ("PROXY", "FAKE") if (key := getattr(_keys, name, None)) is not None]
-
-
-_suspending: "list[Compilers]" = []  # audited steps of several sessions begin and end in any order
-_eager: list[Callable[[], object]] = []
 
 
 def traced() -> bool:
@@ -37,7 +34,7 @@ def traced() -> bool:
 
 
 class Compilers:
-    """Watches for `torch.compile`; `on_use` is called before it first compiles anything."""
+    """Watches for `torch.compile`; `on_use` is called before each call of it."""
 
     def __init__(self, on_use: Callable[[], None]) -> None:
         self._on_use = on_use
@@ -64,32 +61,33 @@ class Compilers:
 
     def lift(self) -> None:
         """Let compiled code run again, if no other session needs it uncompiled."""
-        if self in _suspending:
-            _suspending.remove(self)
-            while not _suspending and _eager:
-                _eager.pop()()
+        _suspending.leave(self)
 
     def suspend(self) -> None:
         """Run everything uncompiled until `lift`, nothing is recompiled for it."""
-        if self in _suspending:
-            return
-        _suspending.append(self)
-        if len(_suspending) > 1:
-            return
-        stance = torch.compiler.set_stance("force_eager")
-        _eager.append(lambda: stance.__exit__(None, None, None))  # back to the stance before
-        if (frames := sys.modules.get("torch._dynamo.eval_frame")) is not None:
-            # its own `__call__` warns of global hooks, and then does the same
-            _eager.append(Patch(frames.OptimizedModule, "__call__", _plain_call).undo)
+        _suspending.join(self)
 
     def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile(*args: Any, **kwargs: Any) -> Any:
-            if self._undo and not self._used:
+            if self._undo:
                 self._used = True
                 self._on_use()
             return original(*args, **kwargs)
 
         return compile
+
+
+def _run_eagerly() -> list[Callable[[], object]]:
+    stance = torch.compiler.set_stance("force_eager")
+    before = partial(stance.__exit__, None, None, None)  # back to the stance before
+    undo: list[Callable[[], object]] = [before]
+    if (frames := sys.modules.get("torch._dynamo.eval_frame")) is not None:
+        # its own `__call__` warns of global hooks, and then does the same
+        undo.append(Patch(frames.OptimizedModule, "__call__", _plain_call).undo)
+    return undo
+
+
+_suspending: Shared[Compilers] = Shared(_run_eagerly)
 
 
 def _plain_call(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
@@ -28,6 +28,13 @@ _optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a sub
 def optimizers() -> list[torch.optim.Optimizer]:
     """Every optimizer that was built while a session was on and still lives, also those that have not stepped yet."""
     return [optimizer for reference in _optimizers if (optimizer := reference()) is not None]
+
+
+def held(optimizer: torch.optim.Optimizer | None = None) -> dict[int, Tensor]:
+    """What an optimizer holds in its groups, by id and in order; without one, what all that still live hold."""
+    holders = optimizers() if optimizer is None else [optimizer]
+    groups = (group for holder in holders for group in holder.param_groups)
+    return {id(parameter): parameter for group in groups for parameter in group["params"]}
 
 
 def attach(on_model: Callable[[], None]) -> None:

@@ -3,7 +3,6 @@
 Only for parameters whose statement says `torch.empty` or its kin: a copy of each is kept until then.
 """
 
-import linecache
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ta_runtime.facts import Content
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, Register, of_attribute
+from ta_runtime.places import Place, Register, of_attribute, text
 from ta_runtime.readings import local, measurable
 
 if TYPE_CHECKING:
@@ -53,12 +52,11 @@ class Contents(Observer):
         if parameter is None or parameter in self._kept or kind.__module__.startswith("torch."):
             return
         place = of_attribute(kind, name)
-        if place is None or not _EMPTY.search(_text(place)) or not measurable(local(parameter)):
+        if place is None or not _EMPTY.search(text(place)) or not measurable(local(parameter)):
             return
         values = local(parameter.detach()).clone()
         self._kept.add(parameter, _Kept(values, parameter._version, place, name))
 
-    @torch.no_grad()
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if not len(self._kept):
             return
@@ -70,6 +68,7 @@ class Contents(Observer):
                 if (entry := kept.get(parameter)) is not None and entry.place not in self._contents:
                     self._compare(parameter, entry, window)
 
+    @torch.no_grad()
     def _compare(self, parameter: nn.Parameter, kept: _Kept, window: "Window") -> None:
         now = local(parameter.detach())
         before = kept.values.to(now.device, now.dtype)
@@ -84,8 +83,3 @@ class Contents(Observer):
 
         counts = [torch.count_nonzero((before != now) & ~both_nan), torch.count_nonzero(before)]
         window.readings.scalars([count.float() for count in counts], deliver)
-
-
-def _text(place: Place) -> str:
-    lines = range(place.line, (place.end_line or place.line) + 1)
-    return "".join(linecache.getline(place.path, line) for line in lines)

@@ -15,7 +15,7 @@ from torch import nn
 
 from ta_runtime.facts import Dropping
 from ta_runtime.facts.mode import ATTENTION
-from ta_runtime.observers.patching import Patch, Recoded, standing_in
+from ta_runtime.observers.patching import Patch, Recoded, Shared, standing_in
 from ta_runtime.places import Place, here, is_library
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ _RANDOM = re.compile(
     r"train|augment|perturb|corrupt|mc_|_mc|monte|sample|bayes|stochastic|uncertain", re.IGNORECASE
 )
 
-_attached: "list[Dropouts]" = []  # of several sessions, which begin and end in any order
-_patches: list[Patch | Recoded] = []
-
 
 class Dropouts:
     """Notes what is dropped, by line."""
@@ -44,20 +41,10 @@ class Dropouts:
         self.note = session.guarded(self._note)
 
     def attach(self) -> None:
-        _attached.append(self)
-        if len(_attached) == 1:
-            for name in _FUNCTIONS:
-                function = getattr(nn.functional, name)
-                if function.__module__ == nn.functional.__name__ and not function.__closure__:
-                    _patches.append(Recoded(function, _function))
-            _patches.append(Patch(nn.functional, ATTENTION, _attention))
+        _attached.join(self)
 
     def detach(self) -> None:
-        if self in _attached:
-            _attached.remove(self)
-        if not _attached:
-            while _patches:
-                _patches.pop().undo()
+        _attached.leave(self)
 
     def _note(self, function: str, frame: FrameType, p: float, told: bool, training: bool) -> None:
         module = _module(frame)
@@ -78,6 +65,18 @@ class Dropouts:
             dropping.kept += not training
 
 
+def _put_on() -> list[Callable[[], object]]:
+    patches: list[Patch | Recoded] = [Patch(nn.functional, ATTENTION, _attention)]
+    for name in _FUNCTIONS:
+        function = getattr(nn.functional, name)
+        if function.__module__ == nn.functional.__name__ and not function.__closure__:
+            patches.append(Recoded(function, _function))
+    return [patch.undo for patch in patches]
+
+
+_attached: Shared[Dropouts] = Shared(_put_on)
+
+
 def _function(original: Callable[..., Any]) -> Callable[..., Any]:
     name = original.__name__
     default = name not in _OFF_BY_DEFAULT
@@ -88,7 +87,7 @@ def _function(original: Callable[..., Any]) -> Callable[..., Any]:
             p = args[1] if len(args) > 1 else kwargs.get("p", _DEFAULT)
             told = len(args) > 2 or "training" in kwargs
             training = args[2] if len(args) > 2 else kwargs.get("training", default)
-            for dropouts in tuple(_attached):
+            for dropouts in _attached:
                 dropouts.note(name, frame, float(p), told, bool(training))
         return original(*args, **kwargs)
 
@@ -105,7 +104,7 @@ def _observed_attention(original: Callable[..., Any]) -> Callable[..., Any]:
         frame = sys._getframe(1)
         if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
             p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
-            for dropouts in tuple(_attached):
+            for dropouts in _attached:
                 dropouts.note(ATTENTION, frame, float(p), True, True)
         return original(*args, **kwargs)
 

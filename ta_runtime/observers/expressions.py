@@ -11,7 +11,7 @@ from torch import Tensor
 from ta_runtime.facts import Expression
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, standing_in
+from ta_runtime.observers.patching import Patch, Shared, standing_in
 from ta_runtime.places import here, is_library
 from ta_runtime.readings import local, measurable
 
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from ta_runtime.session import Session
     from ta_runtime.window import Window
 
-_FUNCTIONS = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin")
-_POWERS = ("pow", "__pow__")
-_NAMES = {"arccos": "acos", "arcsin": "asin"}
+_FUNCTIONS = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin", "pow")
+_NAMES = {"arccos": "acos", "arcsin": "asin", "__pow__": "pow"}
 _RULES = frozenset({"TA110", "TA112"})
 _MOST = 64  # calls of one step
-
-_attached: "list[Expressions]" = []  # of several sessions, which begin and end their audited steps in any order
-_patches: list[Patch] = []
 
 
 class Expressions(Observer):
@@ -39,29 +35,17 @@ class Expressions(Observer):
         self.note = session.guarded(self._note)
         self._wanted = bool(_RULES & session.settings.rules)
 
-    def attach(self) -> None:
-        self.undo = [self._let_go, Patch(torch, "compile", self._compile).undo]
-
     def begin(self, window: "Window") -> None:
-        self._let_go()
-        compiles = self.session.compilers.used and self.session.settings.compiled != "eager"
-        if self._wanted and window.step is not None and window.step.thorough and not compiles:
-            _attached.append(self)
-            if len(_attached) == 1:
-                _patch()
+        _attached.leave(self)
+        thorough = window.step is not None and window.step.thorough
+        if self._wanted and thorough and not self.session.runs_compiled:
+            _attached.join(self)
 
-    def _let_go(self) -> None:
-        if self in _attached:
-            _attached.remove(self)
-            while _patches and not _attached:
-                _patches.pop().undo()
+    def compiles(self) -> None:
+        _attached.leave(self)
 
-    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def compile(*args: Any, **kwargs: Any) -> Any:
-            self._let_go()  # it would be traced
-            return original(*args, **kwargs)
-
-        return compile
+    def detach(self) -> None:
+        _attached.leave(self)
 
     def _note(self, function: str, operand: Tensor, result: Tensor) -> None:
         step = self.session.window.step
@@ -82,12 +66,14 @@ class Expressions(Observer):
         self.session.window.readings.scalars(numbers, deliver)
 
 
-def _patch() -> None:
-    for name in _FUNCTIONS:
-        _patches.append(Patch(torch, name, partial(_function, name)))
-        _patches.append(Patch(Tensor, name, partial(_observed, _NAMES.get(name, name))))
-    _patches.append(Patch(torch, "pow", partial(_function, "pow")))
-    _patches.extend(Patch(Tensor, name, partial(_observed, "pow")) for name in _POWERS)
+def _put_on() -> list[Callable[[], object]]:
+    functions = [Patch(torch, name, partial(_function, name)) for name in _FUNCTIONS]
+    methods = [(name, _NAMES.get(name, name)) for name in (*_FUNCTIONS, "__pow__")]
+    patches = [*functions, *(Patch(Tensor, name, partial(_observed, function)) for name, function in methods)]
+    return [patch.undo for patch in patches]
+
+
+_attached: Shared[Expressions] = Shared(_put_on)
 
 
 @cache
@@ -107,7 +93,7 @@ def _observed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
             and not is_library(sys._getframe(1).f_code.co_filename)
         ):
-            for expressions in tuple(_attached):
+            for expressions in _attached:
                 expressions.note("sqrt" if name == "pow" else name, args[0], result)
         return result
 

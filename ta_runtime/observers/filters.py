@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Filters
+from ta_runtime.observers import construction
 from ta_runtime.readings import local, measurable
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ def measure(optimizer: torch.optim.Optimizer, window: "Window") -> None:
     """Of the models that ran in this step, the convolutions that this optimizer holds. Call it under `torch.no_grad()`."""
     step = window.step
     assert step is not None
-    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    held = construction.held(optimizer)
     found: dict[torch.device, list[tuple[Filters, Tensor]]] = {}
     for model in {id(forward.model.module): forward.model for forward in step.forwards}.values():
         for path, module in model.module.named_modules():
             weight = module._parameters.get("weight") if isinstance(module, _CONVOLUTIONS) else None
             if weight is None or id(weight) not in held or not measurable(values := local(weight)):
                 continue
-            held.remove(id(weight))
+            del held[id(weight)]
             filters = Filters(f"{path}.weight".lstrip("."), weight, model)
             norms = torch.linalg.vector_norm(values, dim=tuple(range(1, values.dim())))
             found.setdefault(values.device, []).append((filters, norms.float()))

@@ -87,6 +87,7 @@ class Forwards:
         self._root = self._forward = None
         self._given = {}
         self._depth = self._seen = 0
+        self._losses.begin()
 
     # -- the hooks --------------------------------------------------------------------------------------------
 
@@ -95,10 +96,8 @@ class Forwards:
         is_compiling = torch.compiler.is_compiling
 
         def hook(module: nn.Module, args: tuple[Any, ...]) -> None:
-            if is_compiling():
-                return
             root = self._root
-            if root is None or module is root or isinstance(module, _EMBEDDINGS):
+            if (root is None or module is root or isinstance(module, _EMBEDDINGS)) and not is_compiling():
                 before(module, args)
 
         return hook
@@ -130,6 +129,7 @@ class Forwards:
         if over:
             self._root = self._forward = None
             self._given = {}
+            self._session.tell("passed", module, args, None if len(rest) == 1 else rest[1])
         elif module is self._root:
             self._depth -= 1
 
@@ -331,6 +331,8 @@ class Forwards:
         forward.lookups.append(
             Call(module, self._session.names, forward.model.module, module.training, [value])
         )
+        if (pad := getattr(module, "padding_idx", None)) is not None and not ids.is_meta:
+            self._losses.padded.append((ids, pad))
         with torch.no_grad():
             measure_value(self._session.window, value, ids, moments=False)
 

@@ -1,7 +1,7 @@
 """Sees the graphs that backward passes go through: whether they lead to the model, into earlier steps, and how long they live.
 
-On thorough steps a graph is walked. Beside that the loss of each of the first steps, and of audited ones, is marked: a mark lies
-in the metadata of the loss's node and lives exactly as long as that.
+On thorough steps a graph is walked. Beside that the loss of each of the first steps, and of audited ones, is marked: a
+mark lies in the metadata of the loss's node and lives exactly as long as that.
 """
 
 import gc
@@ -17,7 +17,7 @@ from ta_runtime.facts import Backward, Reach
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.walks import walk
-from ta_runtime.places import Place, here
+from ta_runtime.places import Place
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Forward, Run, Step
@@ -91,7 +91,7 @@ class Graphs(Observer):
         looks = window.index < _FIRST or window.step is not None
         if node is not None and not looks and not self._doubted:
             return
-        place = here()
+        place = self.session.backwards.place
         passes = self._passes.setdefault(place, Backward(place))
         if node is None:
             self._doubted.add(place)
@@ -121,7 +121,11 @@ class Graphs(Observer):
 
     def _classify(self, loss: Tensor, passes: Backward, step: "Step | None") -> None:
         if loss.requires_grad:
-            if loss.numel() == 1 and not isinstance(loss, nn.Parameter) and id(loss) not in _held():
+            if (
+                loss.numel() == 1
+                and not isinstance(loss, nn.Parameter)
+                and id(loss) not in construction.held()
+            ):
                 passes.forced += 1
             return
         forwards = [forward for forward in step.forwards if _learns(forward)] if step is not None else []
@@ -133,7 +137,7 @@ class Graphs(Observer):
     # -- where a graph leads ----------------------------------------------------------------------------------
 
     def _follow(self, node: Any, passes: Backward, step: int) -> None:
-        found = walk(node, self._step_key, step, marking=True, others=_held())
+        found = walk(node, self._step_key, step, marking=True, others=construction.held().keys())
         if step != self._walked:
             self._walked_before, self._walked = self._walked, step
         self._met |= found.through | found.stepped
@@ -164,7 +168,7 @@ class Graphs(Observer):
         self, optimizer: torch.optim.Optimizer, forwards: "list[Forward]", backward: Place
     ) -> None:
         """Whether what the optimizer is about to change has any gradient, model by model."""
-        held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        held = construction.held(optimizer)
         for module in dict.fromkeys(forward.model.module for forward in forwards if forward.training):
             learning = [p for p in module.parameters() if p.requires_grad and id(p) in held]
             if not learning:
@@ -202,21 +206,11 @@ class Graphs(Observer):
 
     def _spare_higher_orders(self, optimizer: torch.optim.Optimizer, step: int) -> None:
         """A gradient that has a graph (`create_graph=True`) is to be gone back through: what it needs has to live."""
-        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
-        gradient = next((p.grad for p in parameters if p.grad is not None), None)
+        held = construction.held(optimizer).values()
+        gradient = next((parameter.grad for parameter in held if parameter.grad is not None), None)
         if gradient is not None and gradient.requires_grad:
             for trail in self._trails.values():
                 trail.marks.clear()
-
-
-def _held() -> set[int]:
-    """What optimizers step, by id."""
-    return {
-        id(tensor)
-        for optimizer in construction.optimizers()
-        for group in optimizer.param_groups
-        for tensor in group["params"]
-    }
 
 
 def _learns(forward: "Forward") -> bool:

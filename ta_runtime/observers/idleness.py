@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ta_runtime.facts import IDLE
+from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
 from ta_runtime.places import Register
 
@@ -65,8 +66,8 @@ class Idleness(Observer):
             self.session.audit_next()
 
     def _begin(self, optimizer: torch.optim.Optimizer) -> _Watch | None:
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        used = [parameter for parameter in parameters if parameter.grad is not None]
+        held = construction.held(optimizer).values()
+        used = [parameter for parameter in held if parameter.grad is not None]
         used = [parameter for parameter in used[:_WATCHED] if not parameter.is_inference()]
         if not used:
             return None

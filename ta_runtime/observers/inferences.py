@@ -1,6 +1,5 @@
 """Sees outermost forward passes that train nothing, while it is attached: their mode, and whether they record a graph."""
 
-import threading
 import weakref
 from collections.abc import Callable
 from itertools import islice
@@ -13,7 +12,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from ta_runtime.facts import Inference
-from ta_runtime.observers import losses
+from ta_runtime.observers.losses import Evaluations
 from ta_runtime.places import Place, Register, here
 from ta_runtime.tree import tensors
 
@@ -32,7 +31,9 @@ class Inferences:
         self._on_pass = on_pass
         self._undo: list[Callable[[], None]] = []
         self._root: nn.Module | None = None
-        self._thread = 0
+        self._evaluations = Evaluations(session.guarded(self._measured))
+        self.alone = True
+        """Whether it looks for the passes itself, while it is attached."""
         self._last: Inference | None = None  # the pass that a loss may be of
         self._batches: dict[Place, tuple[weakref.ref[Tensor] | None, int]] = {}
         self.found: dict[tuple[Place, str], Inference] = {}
@@ -48,8 +49,20 @@ class Inferences:
     def attached(self) -> bool:
         return bool(self._undo)
 
-    def attach(self) -> None:
-        self._thread = threading.get_ident()
+    def begin(self, passes: int) -> None:
+        """Look at so many passes from now on, while it is attached."""
+        self.left = passes
+        self._root = self._last = None
+
+    def attach(self, *, alone: bool) -> None:
+        """`alone`, it looks for the passes itself; else it is told of them by `passed`."""
+        self.alone = alone
+        self._evaluations.attach()
+        self._undo = [self._evaluations.detach]
+        if alone:
+            self._hook()
+
+    def _hook(self) -> None:
         before = self._session.guarded(self._before)
         after = self._session.guarded(self._after)
         is_compiling = torch.compiler.is_compiling
@@ -62,16 +75,19 @@ class Inferences:
             if module is self._root and not is_compiling():
                 after(module, args, result)
 
-        self._undo = [
+        self._undo += [
             register_module_forward_pre_hook(enter).remove,
             register_module_forward_hook(leave, always_call=True).remove,
-            losses.watch_evaluations(self._session.guarded(self._measured), self._session.machine),
         ]
 
     def detach(self) -> None:
         while self._undo:
             self._undo.pop()()
         self._root = self._last = None
+
+    def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        if not self.alone and self.left > 0 and next(module.parameters(), None) is not None:
+            self._after(module, args, result)
 
     def _before(self, module: nn.Module) -> None:
         if next(module.parameters(), None) is not None:

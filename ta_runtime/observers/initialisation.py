@@ -15,8 +15,8 @@ from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, Place, Register, here, is_library
+from ta_runtime.observers.patching import Patch, Shared
+from ta_runtime.places import BUILT, Place, Register, is_library, of_frame
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
@@ -26,9 +26,7 @@ REPEATED = 3
 """Draws of one line for one parameter that are reported. Two are usual for tied weights, which a walk over the modules
 meets twice."""
 
-
-_attached: "list[Initialisations]" = []  # sessions share the wrappers, as they let go of them in any order
-_patches: list[Patch] = []
+_PLAIN = (Tensor, nn.Parameter)
 
 
 class Initialisations(Observer):
@@ -38,15 +36,10 @@ class Initialisations(Observer):
         self._counts: Register[Counter[Place]] = Register()  # by storage
         self._found: dict[Place, Initialisation] = {}
         self.note = self.session.guarded(self._note)
-        _attached.append(self)
-        if len(_attached) == 1:
-            _patches.extend(Patch(Tensor, name, _drawing) for name in ("normal_", "uniform_"))
+        _attached.join(self)
 
     def detach(self) -> None:
-        if self in _attached:
-            _attached.remove(self)
-            while _patches and not _attached:
-                _patches.pop().undo()
+        _attached.leave(self)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self.detach()
@@ -55,14 +48,16 @@ class Initialisations(Observer):
         run.initialisations = list(self._found.values())
 
     def _note(self, tensor: Tensor) -> None:
-        if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_meta or not _is_called_by_user():
+        if type(tensor) not in _PLAIN or tensor.is_meta:
             return
         storage = tensor.untyped_storage()
+        place = _drawing_line(storage)
+        if place is None:
+            return
         counts = self._counts.get(storage)
         if counts is None:
             counts = Counter()
             self._counts.add(storage, counts)
-        place = here()
         counts[place] += 1
         if counts[place] == REPEATED and _is_parameter(storage):
             found = self._found.setdefault(place, Initialisation(place, tuple(tensor.shape)))
@@ -76,22 +71,45 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
     def draw(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         result = original(tensor, *args, **kwargs)
         if not torch.compiler.is_compiling():
-            for observer in tuple(_attached):
+            for observer in _attached:
                 observer.note(tensor)
         return result
 
     return draw
 
 
-def _is_called_by_user() -> bool:
-    """Whether the code that draws, but for that of torch, is the user's: what a library does is its own affair."""
+_attached: Shared[Initialisations] = Shared(
+    lambda: [Patch(Tensor, name, _drawing).undo for name in ("normal_", "uniform_")]
+)
+
+
+def _drawing_line(storage: UntypedStorage) -> Place | None:
+    """The line, but for those of torch, that draws; None if it is a library's: what that does is its own affair.
+
+    A function that is given the tensor draws for the line that calls it.
+    """
     frame: FrameType | None = sys._getframe(3)
     while frame is not None:
         filename, package = frame.f_code.co_filename, frame.f_globals.get("__name__", "")
         if not package.startswith(("torch.", "ta_runtime.")) and filename != __file__:
-            return not is_library(filename)
+            if is_library(filename):
+                return None
+            if not _is_given(frame, storage):
+                return of_frame(frame)
         frame = frame.f_back
-    return False
+    return None
+
+
+def _is_given(frame: FrameType, storage: UntypedStorage) -> bool:
+    """Whether a tensor that lies there is an argument of the function that runs in a frame."""
+    given = (frame.f_locals.get(name) for name in frame.f_code.co_varnames[: frame.f_code.co_argcount])
+    return any(
+        isinstance(value, Tensor)
+        and type(value) in _PLAIN
+        and not value.is_meta
+        and value.untyped_storage() is storage
+        for value in given
+    )
 
 
 def _is_parameter(storage: UntypedStorage) -> bool:

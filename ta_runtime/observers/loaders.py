@@ -122,15 +122,20 @@ class Loaders:
         return None
 
     def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        begin = self._session.guarded(self._begin)
+        ask, begin = self._session.guarded(self._ask), self._session.guarded(self._begin)
 
         def __iter__(loader: Any) -> Any:
+            if not self._patches:
+                return original(loader)
+            ask(loader)
             iterator = original(loader)
-            if self._patches:
-                begin(loader, iterator)
+            begin(loader, iterator)
             return iterator
 
         return __iter__
+
+    def _ask(self, loader: Any) -> None:
+        self._session.tell("iterates", loader)
 
     def _begin(self, loader: Any, iterator: Any) -> None:
         facts = self.facts(loader)

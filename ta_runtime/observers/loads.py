@@ -1,6 +1,6 @@
 """Sees `load_state_dict`: which modules got values from elsewhere, and which a copy of their own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import Loading
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import NOWHERE, Place, Register, here
 
 if TYPE_CHECKING:
@@ -26,40 +25,15 @@ class Loads(Observer):
     def attach(self) -> None:
         self._loadings: dict[Place, Loading] = {}
         self._taken: Register[int] = Register()  # states, and how many steps there had been
-        self.undo += [
-            Patch(nn.Module, "load_state_dict", self._load_state_dict).undo,
-            Patch(nn.Module, "state_dict", self._state_dict).undo,
-        ]
 
     def report(self, run: "Run") -> None:
         run.loadings = list(self._loadings.values())
 
-    def _load_state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_load)
-
-        def load_state_dict(module: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.undo:
-                note(module, state_dict)
-            return original(module, state_dict, *args, **kwargs)
-
-        return load_state_dict
-
-    def _state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_state)
-
-        def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            state = original(module, *args, **kwargs)
-            if self.undo and not args and kwargs.get("destination") is None:  # else one inside another
-                note(state)
-            return state
-
-        return state_dict
-
-    def _note_state(self, state: Any) -> None:
-        if type(state) is not dict:
+    def took_state(self, state: Mapping[str, Any]) -> None:
+        if type(state) is not dict:  # to which nothing can refer weakly
             self._taken.add(state, self.session.step_count)
 
-    def _note_load(self, module: nn.Module, state: Any) -> None:
+    def loads_state(self, module: nn.Module, state: Any) -> None:
         for part in module.modules():
             LOADED.add(part, True)
         place = here()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Copy, Loss, Machine, Padding, Scores, Value
+from ta_runtime.facts import Copy, Loss, Padding, Scores, Value
 from ta_runtime.observers import scores
-from ta_runtime.observers.patching import Patch, Recoded, overridden
+from ta_runtime.observers.patching import Patch, Recoded, Shared, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
@@ -37,48 +37,29 @@ _BY_CLASS = ("cross_entropy", "nll_loss")
 _OF_PROBABILITIES = (*_BY_CLASS, "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
 
 
-_attached: "list[Losses]" = []
-_evaluations: list[Callable[[], object]] = []
-_patches: list[Patch | Recoded] = []
-
-
-def watch_evaluations(measured: Callable[[], object], machine: Machine) -> Callable[[], None]:
-    """Have `measured` called for each loss that is taken without gradients; returns what ends that."""
-    _evaluations.append(measured)
-    _follow(machine)
-
-    def end() -> None:
-        _evaluations.remove(measured)
-        _follow(machine)
-
-    return end
-
-
-def _follow(machine: Machine) -> None:
-    """Patch the functions while somebody watches them."""
-    watched = bool(_attached or _evaluations)
-    if watched and not _patches:
-        _patch(machine)
-    while _patches and not watched:
-        _patches.pop().undo()
-
-
 class Losses:
     """Watches functions for one audited window."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        self.padded: list[tuple[Tensor, int]] = []
+        """The ids that embeddings of this step were asked for, each with the one that pads."""
         self.record = session.guarded(self._record)
         self.value = session.guarded(self._value)
         self.copied = session.guarded(self._copied)
 
     def attach(self) -> None:
-        _attached.append(self)
-        _follow(self._session.machine)
+        _losing.join(self)
+        if self._session.machine.accelerator is not None:
+            _copying.join(self)
+
+    def begin(self) -> None:
+        """Forget the step before."""
+        self.padded = []
 
     def detach(self) -> None:
-        _attached.remove(self)
-        _follow(self._session.machine)
+        _losing.leave(self)
+        _copying.leave(self)
 
     # -- losses -----------------------------------------------------------------------------------------------
 
@@ -122,7 +103,8 @@ class Losses:
             scores.measure(loss.scores, given, axis if by_class else None, window)
 
     def _count_padding(self, loss: Loss, target: Tensor) -> None:
-        """Count the token that pads, where the model chooses among the tokens of its own embedding."""
+        """Count the token that pads: that of the embedding whose tokens the model chooses among, or a class that the
+        targets have where the ids are padding, and nowhere else."""
         step = self._session.window.step
         if (
             loss.function not in _BY_CLASS
@@ -140,6 +122,7 @@ class Losses:
         tokens = {table.padding_idx for table in tables.values() if table.num_embeddings == classes}
         token = tokens.pop() if len(tokens) == 1 else None
         if token is None:
+            self._count_beside_ids(loss, target)
             return
         padding = loss.padding = Padding(token, target.numel())
 
@@ -147,6 +130,29 @@ class Losses:
             padding.padded = values[0]
 
         self._session.window.readings.scalars([torch.count_nonzero(target == token)], deliver)
+
+    def _count_beside_ids(self, loss: Loss, target: Tensor) -> None:
+        alike = [
+            (ids, pad)
+            for ids, pad in self.padded
+            if ids.numel() == target.numel() and ids.device == target.device
+        ]
+        if len(alike) != 1 or target.dtype is not torch.int64:
+            return
+        ((ids, pad),) = alike
+        targets = target.reshape(-1)
+        is_padding = ids.reshape(-1) == pad
+        lowest = torch.iinfo(target.dtype).min
+        label = torch.where(is_padding, targets, lowest).amax()
+        agree = (targets == label) == is_padding
+
+        def deliver(values: list[float]) -> None:
+            padded, agreeing, token = values
+            if agreeing == target.numel():
+                loss.padding = Padding(int(token) if padded else pad, target.numel(), padded)
+
+        counts = [torch.count_nonzero(is_padding), torch.count_nonzero(agree), label]
+        self._session.window.readings.scalars(counts, deliver)
 
     def _measure_target(self, loss: Loss, target: Tensor) -> None:
         from ta_runtime.observers.forwards import measure_value
@@ -183,14 +189,29 @@ class Losses:
         step.copies.append(Copy(here(), source.device, result.device, True, pinned, loader))
 
 
-def _patch(machine: Machine) -> None:
+class Evaluations:
+    """Watches for losses that are taken without gradients, and calls `measured` for each."""
+
+    def __init__(self, measured: Callable[[], object]) -> None:
+        self.measured = measured
+
+    def attach(self) -> None:
+        _losing.join(self)
+
+    def detach(self) -> None:
+        _losing.leave(self)
+
+
+def _recode() -> list[Callable[[], object]]:
     functions = [getattr(nn.functional, name) for name in LOSSES]
     own = [
         function for function in functions if getattr(function, "__module__", "") == nn.functional.__name__
     ]
-    _patches.extend(Recoded(function, _loss) for function in own if not getattr(function, "__closure__", ()))
-    if machine.accelerator is not None:
-        _patches.extend(Patch(Tensor, name, _to) for name in ("to", "cuda"))
+    return [Recoded(function, _loss).undo for function in own if not getattr(function, "__closure__", ())]
+
+
+_losing: Shared[Losses | Evaluations] = Shared(_recode)
+_copying: Shared[Losses] = Shared(lambda: [Patch(Tensor, name, _to).undo for name in ("to", "cuda")])
 
 
 def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -198,11 +219,13 @@ def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
         if torch.compiler.is_compiling() or overridden(args, kwargs):
             return original(*args, **kwargs)
         if not torch.is_grad_enabled():
-            for measured in tuple(_evaluations):
-                measured()
+            for watcher in _losing:
+                if isinstance(watcher, Evaluations):
+                    watcher.measured()
             return original(*args, **kwargs)
         # before it: it may raise
-        noted = [(losses, losses.record(original, args, kwargs)) for losses in tuple(_attached)]
+        attached = [watcher for watcher in _losing if isinstance(watcher, Losses)]
+        noted = [(losses, losses.record(original, args, kwargs)) for losses in attached]
         result = original(*args, **kwargs)
         for losses, loss in noted:
             if loss is not None:
@@ -216,7 +239,7 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
     def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         result = original(tensor, *args, **kwargs)
         if not torch.compiler.is_compiling() and kwargs.get("non_blocking"):
-            for losses in tuple(_attached):
+            for losses in _copying:
                 losses.copied(tensor, result)
         return result
 

@@ -91,7 +91,6 @@ class Memberships(Observer):
         self._looks: dict[tuple[Place, str], _Look] = {}
         self._stepped: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
 
-    @torch.no_grad()
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if window.step is None or not window.step.thorough:
             return
@@ -109,6 +108,7 @@ class Memberships(Observer):
     def report(self, run: "Run") -> None:
         run.memberships = [look.membership for look in self._looks.values()]
 
+    @torch.no_grad()
     def _look(
         self,
         model: Model,

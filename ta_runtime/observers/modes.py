@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from ta_runtime.facts import Modes as Facts
 from ta_runtime.facts import Run, Switch
+from ta_runtime.observers import construction
 from ta_runtime.observers.dropouts import Dropouts
 from ta_runtime.observers.inferences import Inferences, depends_on_mode
 from ta_runtime.observers.observer import Observer
@@ -22,6 +22,8 @@ from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, here
 
 if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
+
     from ta_runtime.session import Session
     from ta_runtime.window import Window
 
@@ -64,14 +66,24 @@ class Modes(Observer):
             self._look_away,
             Patch(nn.Module, "train", self._train).undo,
             Patch(nn.Module, "eval", self._eval).undo,
-            Patch(DataLoader, "__iter__", self._iter).undo,
-            Patch(torch, "compile", self._compile).undo,
         ]
 
     def begin(self, window: "Window") -> None:
+        looks = window.step is not None and not self.session.runs_compiled
+        if not looks or self._inferences.alone:
+            self._look_away()
+        if looks:
+            self._look(_MOST, alone=False)
+
+    def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        if self._inferences.attached:
+            self._inferences.passed(module, args, result)
+
+    def compiles(self) -> None:
         self._look_away()
-        if window.step is not None and (self.session.settings.compiled == "eager" or not self._compiles):
-            self._look(_MOST)
+
+    def iterates(self, loader: "DataLoader[Any]") -> None:
+        self._look_soon()
 
     def before_backward(self, loss: Tensor) -> None:
         self._inferences.backwards += 1
@@ -81,8 +93,7 @@ class Modes(Observer):
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if id(optimizer) not in self._stepped:
             self._stepped.add(id(optimizer))
-            held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-            self._inferences.trained |= held
+            self._inferences.trained |= construction.held(optimizer).keys()
         if self._off:
             self._off = [off for off in self._off if not self._is_settled(off, optimizer)]
 
@@ -95,14 +106,11 @@ class Modes(Observer):
 
     # -- looking at what runs ---------------------------------------------------------------------------------
 
-    @property
-    def _compiles(self) -> bool:
-        return self.session.compilers.used
-
-    def _look(self, passes: int) -> None:
-        self._inferences.left = passes
-        self._inferences.attach()
-        self._dropouts.attach()
+    def _look(self, passes: int, *, alone: bool) -> None:
+        self._inferences.begin(passes)
+        if not self._inferences.attached:
+            self._inferences.attach(alone=alone)
+            self._dropouts.attach()
 
     def _look_away(self) -> None:
         if self._inferences.attached:
@@ -113,9 +121,9 @@ class Modes(Observer):
         """An evaluation may begin here."""
         if self._inferences.attached:
             self._inferences.left = max(self._inferences.left, _PASSES)
-        elif self._looks < _LOOKS and not self._compiles:
+        elif self._looks < _LOOKS and not self.session.compilers.used:
             self._looks += 1
-            self._look(_PASSES)
+            self._look(_PASSES, alone=True)
 
     def _passed(self, module: nn.Module, training: bool, records: bool) -> None:
         for off in self._off:
@@ -207,22 +215,3 @@ class Modes(Observer):
         off.switch.trained += 1
         off.switch.trained_at = off.switch.trained_at or here()
         return False
-
-    # -- where an evaluation may begin, and where nothing may be looked at -------------------------------------
-
-    def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        look = self.session.guarded(self._look_soon)
-
-        def __iter__(loader: Any) -> Any:
-            if self.undo and not torch.compiler.is_compiling():
-                look()
-            return original(loader)
-
-        return __iter__
-
-    def _compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def compile(*args: Any, **kwargs: Any) -> Any:
-            self._look_away()
-            return original(*args, **kwargs)
-
-        return compile

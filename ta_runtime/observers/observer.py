@@ -1,12 +1,13 @@
 """What an observer of a session may be told of, besides what it wraps itself."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.data import DataLoader
 
     from ta_runtime.facts import Loader, Run
     from ta_runtime.session import Session
@@ -34,8 +35,23 @@ class Observer:
     def begin(self, window: "Window") -> None:
         """A new window begins; it is audited if it has a `step`. What the audited step needs can be attached here."""
 
+    def compiles(self) -> None:
+        """`torch.compile` was called: what is attached to forward passes now would be compiled into the model."""
+
+    def iterates(self, loader: "DataLoader[Any]") -> None:
+        """An iterator over a `DataLoader` is asked for."""
+
     def batch(self, loader: "Loader", tensors: list[Tensor]) -> None:
         """A `DataLoader` handed out a batch: its tensors in memory that can be read, with its facts."""
+
+    def took_state(self, state: Mapping[str, Any]) -> None:
+        """`state_dict()` of a module returned this, with what is inside the module."""
+
+    def loads_state(self, module: nn.Module, state: Any) -> None:
+        """`load_state_dict(state)` of a module was called and has not changed anything yet."""
+
+    def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        """In an audited step: the outermost call of a module is over; its result is None if it raised."""
 
     def before_backward(self, loss: Tensor) -> None:
         """`loss.backward()` was called and has not run yet."""

@@ -9,7 +9,8 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, itemgetter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from ta_runtime.facts import Gradients, Optimizer, State, Update
 from ta_runtime.observers import filters, states
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, here
+from ta_runtime.places import BUILT, NOWHERE, here
 from ta_runtime.readings import alike, local, measurable, row_norms
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ SAMPLE = 4096
 
 _PLAIN = {Tensor}
 _STRIDED = {torch.strided}
-_LAYOUT, _DEVICE = attrgetter("layout"), attrgetter("device")
+_PARAMETERS = itemgetter("params")
+_LEARNS, _GRADIENT, _LAYOUT = attrgetter("requires_grad"), attrgetter("grad"), attrgetter("layout")
 _STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
 _RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
 
@@ -54,6 +56,8 @@ class Optimizers:
         self._running: dict[int, _Sample | None] = {}
         self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
         self._undo: list[Callable[[], None]] = []
+        self.place = NOWHERE
+        """Where an optimizer steps now, or did last."""
         self.closer: set[int] = set()
         """Parameters, by id, of which a sample did not change: audited steps compare them whole."""
 
@@ -94,6 +98,7 @@ class Optimizers:
                 return
             self._nested.pop(key, None)  # the step before raised
         self._running[key] = None
+        self.place = here()
         window = session.window_for(optimizer)
         session.tell("before_step", optimizer, window)
         if not session.looks_at(window):
@@ -145,8 +150,9 @@ class Optimizers:
     @torch.no_grad()
     def _measure(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         audited = window.step is not None
-        tensors = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-        gradients = [parameter.grad for parameter in tensors]
+        parameters = chain.from_iterable(map(_PARAMETERS, optimizer.param_groups))
+        tensors = list(filter(_LEARNS, parameters))
+        gradients = list(map(_GRADIENT, tensors))
         indices: Sequence[int] = range(len(tensors))
         plain = (
             set(map(type, gradients)) == _PLAIN
@@ -164,10 +170,9 @@ class Optimizers:
         facts = Gradients(
             step=window.index,
             optimizer=self.facts(optimizer),
-            place=here(),
+            place=self.place,
             tensors=tensors,
             present=present,
-            audited=audited,
             history=self._session.history,
             loss_place=window.loss_place,
             backwards=window.backwards,
@@ -268,7 +273,7 @@ class Optimizers:
             takers.append(("weight", updates))
             if all(update.exact for update in updates):
                 norms.append(row_norms(changes))  # the weights themselves, until `before` is taken from them
-                states = [State(update.tensor, update.optimizer, False) for update in updates]
+                states = [State(update.tensor, update.optimizer) for update in updates]
                 after |= {id(state.tensor): state for state in states}
                 takers.append(("norm", states))
             changes.sub_(before)

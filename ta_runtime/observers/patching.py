@@ -1,14 +1,15 @@
 """Wrapping a function for which torch has no hook, and putting it back."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from torch.jit import _builtins
 from torch.overrides import handle_torch_function, has_torch_function
 
+_W = TypeVar("_W")
 _ABSENT = object()
 
 
@@ -69,6 +70,38 @@ class Recoded:
         if self._function.__code__ is self._replacement:
             self._function.__code__ = self._code
             vars(self._function).pop("__signature__", None)
+
+
+class Shared(Generic[_W]):
+    """The watchers of several sessions, which share what is wrapped for them: it is on while there is one.
+
+    Their audited steps begin and end in any order; a wrapper of each could not be taken off below one that came later.
+    `put_on()` returns what takes the wrappers off again.
+    """
+
+    def __init__(self, put_on: Callable[[], list[Callable[[], object]]]) -> None:
+        self._put_on = put_on
+        self._undo: list[Callable[[], object]] = []
+        self._watchers: list[_W] = []
+
+    def __iter__(self) -> Iterator[_W]:
+        """Those that are there now, also if one leaves in the meantime."""
+        return iter(tuple(self._watchers))
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    def join(self, watcher: _W) -> None:
+        if watcher not in self._watchers:
+            self._watchers.append(watcher)
+        if not self._undo:
+            self._undo = self._put_on()
+
+    def leave(self, watcher: _W) -> None:
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+        while self._undo and not self._watchers:
+            self._undo.pop()()
 
 
 @cache

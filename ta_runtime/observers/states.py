@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> None:
     """What this optimizer holds and, once a step, the running statistics of the layers that ran.
 
-    `known` has what is measured already, by the ids of the tensors. Other buffers are left out: masks full of infinities are what they should be. Call it under `torch.no_grad()`.
+    `known` has what is measured already, by the ids of the tensors. Other buffers are left out: masks full of
+    infinities are what they should be. Call it under `torch.no_grad()`.
     """
     step = window.step
     assert step is not None
@@ -27,14 +28,14 @@ def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> 
     states: list[State] = []
     new: list[State] = []
     measured: list[Tensor] = []
-    for number, tensor in enumerate([*held, *buffers]):
+    for tensor in (*held, *buffers):
         if id(tensor) in noted:
             continue
         state = known.get(id(tensor))
         if state is None:
             if not measurable(values := local(tensor)):
                 continue
-            state = State(tensor, optimizer, number >= len(held))
+            state = State(tensor, optimizer)
             new.append(state)
             measured.append(values)
         states.append(state)

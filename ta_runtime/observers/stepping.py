@@ -17,11 +17,11 @@ from torch.utils.data import IterableDataset
 
 from ta_runtime.facts import Action, Condition, Event, Loader
 from ta_runtime.observers import construction
-from ta_runtime.observers.means import divisor
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.reductions import divisor
 from ta_runtime.observers.traces import Trace
-from ta_runtime.places import NOWHERE, Place, here
+from ta_runtime.places import Place, here
 from ta_runtime.readings import local, measurable
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Stepping(Observer):
         self._traces: dict[int, Trace] = {}
         self._all: list[Trace] = []
         self._loader: Loader | None = None
-        self._loss: tuple[Place, float | None, bool | None] = (NOWHERE, None, None)
+        self._length: int | None = None  # its batches in a pass, asked while it is there
+        self._loss: tuple[float | None, bool | None] = (None, None)  # as of `Event`
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
@@ -75,28 +76,35 @@ class Stepping(Observer):
 
     def report(self, run: "Run") -> None:
         for trace in self._all:
-            trace.rounds.epoch_is_over = self._loader is not None and _is_over(self._loader)
+            trace.rounds.epoch_is_over = self._is_over
             run.loop.rounds.append(trace.report())
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the loader has handed out all batches of its last pass, as far as it knows how many they are."""
+        loader = self._loader
+        return (
+            loader is not None and self._length is not None and loader.batches == loader.epochs * self._length
+        )
 
     # -- backward passes and steps ----------------------------------------------------------------------------
 
     def before_backward(self, loss: Tensor) -> None:
         self._find()
-        place = here()
         by = next((by for scaled, by in self._scaled if scaled is not None and scaled() is loss), _NOT_FOUND)
         if by is not _NOT_FOUND:
-            self._loss = (place, by, True)
+            self._loss = (by, True)
         elif self._scaled:  # it may have been made of one that was scaled
-            self._loss = (place, None, None)
+            self._loss = (None, None)
         else:
-            self._loss = (place, divisor(loss, self.session.window.step is not None), False)
+            self._loss = (divisor(loss, self.session.window.step is not None), False)
         for trace in self._traces.values():
             trace.look()
             if trace.state in (Condition.USED, Condition.STALE):
                 self._measure(trace)
 
     def after_backward(self, loss: Tensor) -> None:
-        place, by, is_scaled = self._loss
+        by, is_scaled = self._loss
         current = self.session.loaders.current
         position = None if current is None else (id(current), current.epochs, current.batches)
         for trace in self._traces.values():
@@ -106,7 +114,7 @@ class Stepping(Observer):
             follows = last is None or (same and position is not None and last[2] + 1 == position[2])
             event = Event(
                 Action.BACKWARD,
-                place,
+                self.session.backwards.place,
                 is_scaled=is_scaled,
                 is_next_batch=position is not None and follows,
                 divisor=by,
@@ -114,14 +122,23 @@ class Stepping(Observer):
             before = [Event(Action.PASS, current.place)] if starts and current is not None else []
             if trace.computed([*before, event]):
                 trace.position = position
-                self._loader = current
+                if current is not self._loader:
+                    self._loader, self._length = current, _length(current)
                 if is_scaled is not False and trace.is_scaled is not True:
                     trace.is_scaled = is_scaled
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if (trace := self._trace(optimizer)) is not None:
             trace.look()
-            trace.steps(Event(Action.STEP, here(), trace.state, trace.is_scaled, self._steps_scaled))
+            trace.steps(
+                Event(
+                    Action.STEP,
+                    self.session.optimizers.place,
+                    trace.state,
+                    trace.is_scaled,
+                    self._steps_scaled,
+                )
+            )
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if (trace := self._trace(optimizer)) is not None:
@@ -315,9 +332,7 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     pass
 
 
-def _is_over(loader: Loader) -> bool:
-    """Whether it has handed out all batches of its last pass, as far as it knows how many they are."""
-    found = loader.loader()
-    if found is None or isinstance(found.dataset, IterableDataset):
-        return False
-    return loader.batches == loader.epochs * len(found)
+def _length(loader: Loader | None) -> int | None:
+    """The batches of a pass, where it knows how many they are."""
+    found = loader.loader() if loader is not None else None
+    return None if found is None or isinstance(found.dataset, IterableDataset) else len(found)

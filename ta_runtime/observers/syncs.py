@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ta_runtime.facts import Run, Sync
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Shared
 from ta_runtime.places import Place, here, is_library
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 _READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
 _PRINTING = frozenset({"torch._tensor", "torch._tensor_str"})
 _MOST = 512  # reads of one step
-
-_attached: "list[Syncs]" = []  # of several sessions, which begin and end their audited steps in any order
-_patches: list[Patch] = []
 
 
 class Syncs(Observer):
@@ -52,12 +49,8 @@ class Syncs(Observer):
         if self in _attached:
             self._end_step()
         audited = window.step is not None
-        compiles = self.session.compilers.used and self.session.settings.compiled != "eager"
-        if (audited or self._audited) and not compiles:
-            if self not in _attached:
-                _attached.append(self)
-            if not _patches:
-                _patches.extend(Patch(Tensor, name, _read) for name in _READS)
+        if (audited or self._audited) and not self.session.runs_compiled:
+            _attached.join(self)
         else:
             self._let_go()
         self._audited = audited
@@ -66,10 +59,7 @@ class Syncs(Observer):
         run.syncs = list(self._found.values())
 
     def _let_go(self) -> None:
-        if self in _attached:
-            _attached.remove(self)
-        while _patches and not _attached:
-            _patches.pop().undo()
+        _attached.leave(self)
         self._reads, self._count = {}, 0
 
     def _end_step(self) -> None:
@@ -108,11 +98,14 @@ def _read(original: Callable[..., Any]) -> Callable[..., Any]:
         started = time.perf_counter()
         result = original(tensor, *args, **kwargs)
         seconds = time.perf_counter() - started
-        for syncs in tuple(_attached):
+        for syncs in _attached:
             syncs.note(on_cpu, seconds)
         return result
 
     return read
+
+
+_attached: Shared[Syncs] = Shared(lambda: [Patch(Tensor, name, _read).undo for name in _READS])
 
 
 def _is_asked_for(frame: "FrameType") -> bool:

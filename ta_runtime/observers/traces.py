@@ -5,7 +5,6 @@ moves nothing, is found out elsewhere.
 """
 
 import weakref
-from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
@@ -35,6 +34,8 @@ class _Sample:
 
     def __init__(self, parameter: Tensor) -> None:
         self._parameter = weakref.ref(parameter)
+        self._gradient: weakref.ref[Tensor] | None = None
+        self._version = 0
         self.look()
 
     @property
@@ -47,8 +48,8 @@ class _Sample:
         return None if parameter is None else parameter.grad
 
     def look(self) -> Change:
-        gradient = self.gradient
-        before = getattr(self, "_gradient", None)
+        parameter, before = self._parameter(), self._gradient
+        gradient = None if parameter is None else parameter.grad
         if gradient is None:
             self._gradient = None
             return Change.NONE if before is None else Change.GONE
@@ -112,9 +113,7 @@ class Trace:
             self.state = Condition.UNKNOWN
 
     def cleared(self, place: Place) -> None:
-        """The gradients are gone, or zero."""
-        for sample in self._samples:
-            sample.look()
+        """The gradients, that were just looked at, are gone, or zero."""
         self.add(Event(Action.CLEAR, place, self.state))
         self.state = Condition.EMPTY
         self.is_scaled = False
@@ -172,7 +171,7 @@ class Trace:
             after = inside
             if found is Condition.EMPTY and not self._is_empty() and changes != {Change.NONE}:
                 found = Condition.UNKNOWN  # a hook brought gradients
-        self._close(replace(step, gradients=found))
+        self._close(step._replace(gradients=found))
         self._events = after
         optimizer = self.optimizer()
         if self._is_empty() and optimizer is not None:

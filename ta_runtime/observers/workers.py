@@ -110,6 +110,7 @@ def _writing(held: list[_Held], memory: mmap.mmap) -> Callable[..., Callable[...
     names = [each.name for each in held]
     states: list[int] = []
 
+    # in a worker, where the session cannot take in what goes wrong: then nothing is written, which says nothing
     def before(dataset: Any) -> list[_Held]:
         with suppress(Exception):
             own = list(islice(_held(dataset), _GENERATORS))  # where they were put into the worker's copy anew

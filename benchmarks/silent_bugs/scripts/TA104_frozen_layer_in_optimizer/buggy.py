@@ -17,7 +17,7 @@ class Classifier(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    model = Classifier()
+    model = Classifier()  # bug: TA432 (runtime)
     for name, parameter in model.named_parameters():
         parameter.requires_grad = name.startswith("bn")
     optimizer = torch.optim.Adam(model.fc.parameters(), lr=1e-3)
@@ -27,7 +27,7 @@ def main():
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
-        optimizer.step()  # bug: TA104 or TA432 (runtime)
+        optimizer.step()  # bug: TA104 (runtime)
     print(loss.item())
 
 

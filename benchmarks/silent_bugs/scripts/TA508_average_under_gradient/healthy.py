@@ -5,13 +5,13 @@ from torch import nn
 
 
 class Average:
-    def __init__(self, model, decay=0.99):
-        self.model, self.decay = model, decay
+    def __init__(self, model):
+        self.model = model
         self.shadow = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
-    def update(self):
+    def update(self, decay=0.99):
         for name, parameter in self.model.named_parameters():
-            self.shadow[name] = self.decay * self.shadow[name] + (1 - self.decay) * parameter.detach()
+            self.shadow[name] = decay * self.shadow[name] + (1 - decay) * parameter.detach()
 
 
 def main():

@@ -35,7 +35,7 @@ def main():
         loss = nn.functional.cross_entropy(model(x), x[:, :4].argmax(dim=1))
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()  # bug: any
+        optimizer.step()  # bug: TA619 (runtime)
     print(loss.item())
 
 

@@ -5,7 +5,7 @@ from torch import nn
 
 
 def generate(model, prompt, max_new_tokens, context=8):
-    limit = len(prompt) + max_new_tokens  # bug: any
+    limit = len(prompt) + max_new_tokens  # bug: TA318 (static)
     prompt = prompt[-context:]
     text = prompt.clone()
     with torch.no_grad():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST = 256  # lines that read
 
 
-class Parts(Observer):
+class DTensors(Observer):
     """Watches what turns a DTensor into a number: `item`, `float` and `int`. A plain tensor never comes here."""
 
     def __init__(self, session: "Session") -> None:

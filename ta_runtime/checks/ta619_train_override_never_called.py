@@ -1,0 +1,17 @@
+"""TA619: a module with a `train()` of its own is trained, and nobody has called it."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion]:
+    for override in run.overrides:
+        message = f"`{override.model}` is trained without what its `train()` does, which was never called"
+        evidence: dict[str, float | int | str] = {
+            "steps": run.steps,
+            "parameters trained that it freezes": override.parameters,
+            "layers in training mode that it puts into evaluation mode": override.layers,
+        }
+        related = ((override.defined, "what would have been done"),)
+        yield Suspicion(override.place, message, evidence, override.model, related=related)

@@ -1,0 +1,142 @@
+"""Sees `torch.nn.utils.spectral_norm`, and whether a weight is used in evaluation before its norm was ever estimated.
+
+Its hook estimates the norm of a weight in training mode alone, a little better with each pass; a wrapper around the hook
+counts. A layer whose state was loaded, or that is a copy, may bring an estimate with it and is left alone.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.spectral_norm import SpectralNorm, SpectralNormLoadStateDictPreHook
+
+from ta_runtime.facts import Normalisation
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import Patch
+from ta_runtime.places import Place, Register, here, is_library
+from ta_runtime.readings import measurable
+
+if TYPE_CHECKING:
+    from ta_runtime.facts import Run
+    from ta_runtime.session import Session
+
+_ROUNDS = 8  # of the power iteration that measures a norm, from below
+_PASSES = 8  # of one line, that are looked at
+_SEVERAL = 2  # samples: one alone is mostly made up, to learn the shape of an output
+_TRIALS = {"_run_sanity_check"}  # of Lightning: nobody reads the numbers
+_TORCH = str(Path(nn.__file__).parents[1]) + os.sep
+
+
+class Normalisations(Observer):
+    """Watches the hooks of `spectral_norm` that are made while a session is on."""
+
+    def __init__(self, session: "Session") -> None:
+        super().__init__(session)
+        self._pending: Register[Place] = Register()
+        """Hooks that have not estimated a norm yet, and the line that asked for each."""
+        self._found: dict[Place, Normalisation] = {}
+        self._layers: Register[bool] = Register()
+
+    def attach(self) -> None:
+        self.undo = [
+            Patch(SpectralNorm, "__init__", self._init).undo,
+            Patch(SpectralNorm, "__call__", self._call).undo,
+            Patch(SpectralNormLoadStateDictPreHook, "__call__", self._load).undo,
+        ]
+
+    def report(self, run: "Run") -> None:
+        run.normalisations = list(self._found.values())
+
+    def _init(self, original: Callable[..., None]) -> Callable[..., None]:
+        begin = self.session.guarded(self._begin)
+
+        def __init__(hook: Any, *args: Any, **kwargs: Any) -> None:
+            original(hook, *args, **kwargs)
+            if self.undo:
+                begin(hook)
+
+        return __init__
+
+    def _call(self, original: Callable[..., None]) -> Callable[..., None]:
+        note = self.session.guarded(self._note)
+
+        def __call__(hook: Any, module: nn.Module, inputs: Any) -> None:
+            original(hook, module, inputs)
+            if not self.undo or torch.compiler.is_compiling() or hook not in self._pending:
+                return
+            if module.training:
+                self._pending.discard(hook)
+            else:
+                note(hook, module, inputs)
+
+        return __call__
+
+    def _load(self, original: Callable[..., None]) -> Callable[..., None]:
+        def __call__(loads: Any, *args: Any, **kwargs: Any) -> None:
+            original(loads, *args, **kwargs)
+            self._pending.discard(loads.fn)
+
+        return __call__
+
+    def _begin(self, hook: SpectralNorm) -> None:
+        self._pending.add(hook, here())
+
+    def _note(self, hook: SpectralNorm, module: nn.Module, inputs: Any) -> None:
+        place = self._pending.get(hook)
+        vector, weight = getattr(module, f"{hook.name}_u"), getattr(module, hook.name)
+        if place is None or vector.is_inference() or vector._version:  # written to by hand
+            self._pending.discard(hook)
+            return
+        found = self._found.get(place)
+        if found is not None and found.passes == _PASSES and module in self._layers:
+            return
+        if not _has_several(inputs) or not _is_for_the_user():
+            return
+        if found is None:
+            found = self._found[place] = Normalisation(place, here())
+            self._measure(found, hook.reshape_weight_to_matrix(weight.detach()))
+        found.passes += module in self._layers or not found.layers
+        found.layers += module not in self._layers
+        self._layers.add(module, True)
+
+    @torch.no_grad()
+    def _measure(self, found: Normalisation, weight: Tensor) -> None:
+        if not measurable(weight) or not self.session.looks_at(self.session.window):
+            return
+        weight = weight.float()
+        vector = weight[0]
+        for _ in range(_ROUNDS):
+            vector = weight.T @ (weight @ vector)
+            vector = vector / torch.linalg.vector_norm(vector)
+
+        def deliver(values: list[float]) -> None:
+            found.norm = values[0]
+
+        self.session.window.readings.scalars([torch.linalg.vector_norm(weight @ vector)], deliver)
+
+
+def _has_several(inputs: Any) -> bool:
+    given = inputs[0] if isinstance(inputs, tuple) and inputs else None
+    return isinstance(given, Tensor) and given.dim() > 1 and given.shape[0] >= _SEVERAL
+
+
+def _is_for_the_user() -> bool:
+    """Whether the user's own code called the outermost module: a library that does so looks at shapes, or counts."""
+    frame: FrameType | None = sys._getframe(1)
+    outermost: str | None = None
+    is_called = False
+    while frame is not None:
+        if frame.f_code.co_name in _TRIALS:
+            return False
+        filename = frame.f_code.co_filename
+        if filename.startswith(_TORCH):
+            is_called |= frame.f_code.co_name == "_call_impl"
+        elif is_called:
+            outermost, is_called = filename, False
+        frame = frame.f_back
+    return outermost is not None and not is_library(outermost)

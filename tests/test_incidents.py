@@ -1,0 +1,75 @@
+"""What checks say of a place: repeats are counted, and a suspicion there outweighs every refutation."""
+
+import pytest
+
+from ta_runtime import incidents
+from ta_runtime.facts import Refutation, Suspicion
+from ta_runtime.incidents import Incidents, Refuted
+from ta_runtime.places import Place
+from ta_runtime.ranks import Seen, merged_refuted
+
+LINE = Place("train.py", 9)
+ELSEWHERE = Place("train.py", 12)
+
+
+def healthy(place: Place = LINE, share: float = 0.0) -> tuple[str, Refutation]:
+    return "TA204", Refutation(place, {"share of step": share})
+
+
+def broken(place: Place = LINE, rule: str = "TA204") -> tuple[str, Suspicion]:
+    return rule, Suspicion(place, "broken")
+
+
+def test_a_refutation_is_kept_with_what_the_last_look_measured() -> None:
+    seen = Incidents()
+    for step, share in enumerate([0.1, 0.2, 0.3]):
+        assert seen.add([healthy(share=share)], step) == []
+    [refuted] = seen.refuted
+    assert (refuted.rule, refuted.times, refuted.last_step) == ("TA204", 3, 2)
+    assert refuted.refutation.evidence == {"share of step": 0.3}
+
+
+@pytest.mark.parametrize("said", [[healthy(), broken()], [broken(), healthy()]], ids=["before", "after"])
+def test_a_suspicion_at_the_same_place_outweighs_a_refutation(
+    said: list[tuple[str, Suspicion | Refutation]],
+) -> None:
+    seen = Incidents()
+    for step, saying in enumerate(said):
+        seen.add([saying], step)
+    assert seen.refuted == []
+    assert [incident.rule for incident in seen] == ["TA204"]
+
+
+def test_a_suspicion_of_another_rule_or_place_leaves_a_refutation_alone() -> None:
+    seen = Incidents()
+    seen.add([healthy(), broken(ELSEWHERE), broken(rule="TA205")], 0)
+    assert [refuted.refutation.place for refuted in seen.refuted] == [LINE]
+
+
+def test_a_place_that_was_suspected_only_as_what_followed_from_another_is_still_refuted() -> None:
+    first = ("TA101", Suspicion(ELSEWHERE, "not finite", cause="non-finite"))
+    follower = ("TA100", Suspicion(LINE, "not finite", cause="non-finite", order=3))
+    seen = Incidents()
+    seen.add([first, follower, ("TA100", Refutation(LINE, {"finite": 1}))], 0)
+    assert [incident.rule for incident in seen] == ["TA101"]
+    assert [refuted.rule for refuted in seen.refuted] == ["TA100"]
+
+
+def test_refutations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incidents, "_MOST_REFUTED", 3)
+    seen = Incidents()
+    seen.add([healthy(Place("train.py", line)) for line in range(1, 6)], 0)
+    seen.add([healthy(Place("train.py", 2), share=0.5)], 1)
+    assert [refuted.refutation.place.line for refuted in seen.refuted] == [1, 2, 3]
+    assert seen.refuted[1].refutation.evidence == {"share of step": 0.5}
+
+
+def test_of_what_several_ranks_refuted_there_is_one_with_the_ranks_that_looked() -> None:
+    def refuted(place: Place, share: float) -> Refuted:
+        return Refuted(*healthy(place, share), last_step=4)
+
+    own, theirs = refuted(LINE, 0.1), [refuted(LINE, 0.2), refuted(ELSEWHERE, 0.3)]
+    first, second = merged_refuted([own], {1: Seen(refuted=theirs), 2: Seen(refuted=[refuted(LINE, 0.4)])})
+    assert (first.refutation, first.ranks) == (own.refutation, {0, 1, 2})
+    assert (second.refutation, second.ranks) == (theirs[1].refutation, {1})
+    assert own.ranks == theirs[0].ranks == set()
