@@ -17,8 +17,10 @@ NEEDS = (
     r"Module",
     r"def forward\(",
     r"\bModule\b",
-    rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()|"
-    rf"\breturn\b[^#\n]*?{_LAYER}",
+    (
+        rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()|"
+        rf"\breturn\b[^#\n]*?{_LAYER}"
+    ),
 )
 
 
