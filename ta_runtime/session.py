@@ -308,10 +308,17 @@ class Session:
 
     def _audited_step(self, index: int, *, closer: bool) -> Step:
         number, self._audits = self._audits, self._audits + 1
-        thorough = number < _THOROUGH or number % _THOROUGH == 0
-        thorough |= closer or bool(self.optimizers.closer) or self.history.is_waiting
+        closer |= bool(self.optimizers.closer) or self.history.is_waiting
+        first = number < _THOROUGH
         self.history.is_waiting = False
-        return Step(index, NOWHERE, self.machine, history=self.history, thorough=thorough)
+        return Step(
+            index,
+            NOWHERE,
+            self.machine,
+            history=self.history,
+            thorough=closer or first or number % _THOROUGH == 0,
+            structural=closer or first or number & (number - 1) == 0,
+        )
 
     def _follow_window(self) -> None:
         """Attach what an audited step needs, or let go of it."""
@@ -359,7 +366,7 @@ class Session:
                     self._data_parallel |= forward.model.data_parallel
                     suspicions += self._asked("model", forward.model)
             self._join(step)
-            suspicions += self._asked("step", step, thorough=step.thorough)
+            suspicions += self._asked("step", step, structural=step.structural)
             self._look_closer(step)
         self._remember(window)
         self._open(suspicions, window.index)
@@ -406,10 +413,10 @@ class Session:
             self._armed = max(self._armed, 1)
 
     def _asked(
-        self, fact: str, value: object, *, thorough: bool = True
+        self, fact: str, value: object, *, structural: bool = True
     ) -> Iterable[tuple[str, Suspicion | Refutation]]:
         for check in self._checks[fact]:
-            if check.rule in self._off or (check.of_structure and not thorough):
+            if check.rule in self._off or (check.of_structure and not structural):
                 continue
             try:
                 yield from [(check.rule, said) for said in check.function(value)]

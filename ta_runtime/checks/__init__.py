@@ -14,7 +14,7 @@ A suspicion is a `Suspicion`. Where a check looked and the pitfall is not there 
 refutes what the source suspects. A check that could not look, or measured too little, says nothing.
 
 `OF_STRUCTURE = True` beside a `check_step` says that it looks at how layers are put together, which hardly changes: it is
-asked on thorough steps alone (`facts.Step.thorough`).
+asked on few of the audited steps (`facts.Step.structural`).
 
 Nothing lists the modules: the folder is the list.
 """

@@ -10,6 +10,8 @@ OF_STRUCTURE = True
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for forward in step.training_forwards:
+        if not any("requires_grad" in vars(module) for module in forward.model.module.modules()):
+            continue
         for layer in forward.model.layers:
             flag = vars(layer.module).get("requires_grad")
             parameters = list(layer.module.parameters())

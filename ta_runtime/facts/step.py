@@ -289,6 +289,9 @@ class Step:
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
+    structural: bool = True
+    """Whether it is one of the first four audits, of those after them the eighth, the sixteenth and so on, or a closer look:
+    only then is it looked at how the model is put together."""
     history: History = field(default_factory=History)
 
     @property

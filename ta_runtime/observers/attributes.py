@@ -1,4 +1,4 @@
-"""Looks, on thorough steps, at the tensors that the user's modules have as plain attributes, and at their parameters.
+"""Looks, on structural steps (`facts.Step.structural`), at the tensors that the user's modules have as plain attributes, and at their parameters.
 
 And, when a state is loaded into another model of the class, whether that has the same ones.
 """
@@ -42,7 +42,7 @@ class Attributes(Observer):
         self._kept: dict[tuple[str, str, str], tuple[Tensor, Attribute]] = {}
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
-        if window.step is None or not window.step.thorough or window.stepped:
+        if window.step is None or not window.step.structural or window.stepped:
             return
         for model in {
             id(forward.model.module): forward.model for forward in window.step.training_forwards

@@ -1,4 +1,4 @@
-"""Looks, on thorough steps, for parameters that get gradients and that no optimizer holds."""
+"""Looks, on structural steps (`facts.Step.structural`), for parameters that get gradients and that no optimizer holds."""
 
 import weakref
 from collections.abc import Iterable
@@ -92,7 +92,7 @@ class Memberships(Observer):
         self._stepped: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
-        if window.step is None or not window.step.thorough:
+        if window.step is None or not window.step.structural:
             return
         self._stepped[id(optimizer)] = weakref.ref(optimizer)
         built = construction.optimizers()
