@@ -7,7 +7,9 @@ from torch.nn.utils import spectral_norm
 
 def make_critic():
     return nn.Sequential(
-        spectral_norm(nn.Linear(16, 32)), nn.ReLU(), spectral_norm(nn.Linear(32, 1))  # bug: TA434 (runtime)
+        spectral_norm(nn.Linear(16, 32)),
+        nn.ReLU(),
+        spectral_norm(nn.Linear(32, 1)),  # bug: TA434 (runtime)
     )
 
 
