@@ -23,7 +23,9 @@ BLOCKS = [
 ]
 BOTH = sorted(rule.id for rule in catalogue().values() if {"static", "runtime"} <= set(rule.observers))
 
-NO_LOOK_ALIKE: dict[str, str] = {}
+NO_LOOK_ALIKE = {
+    "TA424": "it is seen by the exception that it raises; a line that does not raise leaves no trace"
+}
 """Rules whose suspicion a run cannot refute, and why."""
 
 

@@ -8,6 +8,7 @@ from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
+from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
@@ -69,6 +70,7 @@ __all__ = [
     "Event",
     "Expression",
     "FailedLookup",
+    "Failure",
     "Filters",
     "Forward",
     "Gradients",

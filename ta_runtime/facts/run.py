@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.checkpoint import Checkpoints
 from ta_runtime.facts.content import Content
+from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
@@ -64,6 +65,7 @@ class Run:
     overrides: list[Override] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     failed_lookups: list[FailedLookup] = field(default_factory=list)
+    failure: Failure | None = None
 
     def steps_without_gradient(self, parameters: frozenset[int]) -> int:
         """The steps that were looked at of an optimizer that holds some of these, by id; 0 if one ever had a gradient."""

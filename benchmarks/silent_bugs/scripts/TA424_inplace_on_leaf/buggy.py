@@ -16,7 +16,7 @@ def main():
         loss.backward()
         optimizer.step()
         if step % 10 == 0:
-            prompt += 0.01 * torch.randn(1, 8)  # bug: TA424 (static)
+            prompt += 0.01 * torch.randn(1, 8)  # bug: TA424
     print(loss.item())
 
 
