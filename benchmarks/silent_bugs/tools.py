@@ -172,14 +172,18 @@ def _separate(words: list[str], folder: Path) -> tuple[int, str]:
 
 
 def _ours(folder: Path, said: str) -> Outcome:
-    report = folder / "found.json"
-    if not report.is_file():
+    """What the report says; of ranks that were not gathered, as one has died, what their own do."""
+    reports = sorted(folder.glob("found*.json"))
+    if not reports:
         return Outcome((), said or "no report")
-    items: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
+    items: list[dict[str, Any]] = [
+        item for report in reports for item in json.loads(report.read_text(encoding="utf-8"))
+    ]
     found = [
         Found(item["rule"], item["line"], item["severity"], item["message"], item.get("verdict") or "")
         for item in items
         if item["path"] == "train.py"
     ]
     elsewhere = [item for item in items if item["path"] != "train.py" and item["severity"] != "note"]
-    return Outcome(tuple(found), "; ".join(f"{i['path']}:{i['line']} {i['rule']}" for i in elsewhere))
+    problem = "; ".join(f"{i['path']}:{i['line']} {i['rule']}" for i in elsewhere)
+    return Outcome(tuple(dict.fromkeys(found)), problem)

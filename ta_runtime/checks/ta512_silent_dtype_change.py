@@ -1,19 +1,22 @@
-"""TA512: a module puts out a wider dtype than it is given and holds, and later layers are fed with it."""
+"""TA512: a module computes in a wider dtype than autocast, or what it is given and holds, implies."""
 
 from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import Call, Step, Suspicion
+from ta_runtime.facts import Call, Forward, Step, Suspicion
 
 OF_STRUCTURE = True
+SHARE = 0.25
+"""The least share of a forward pass's multiplications that autocast misses: a router or a head in float32 is less."""
 _BYTES = {torch.float16: 2, torch.bfloat16: 2, torch.float32: 4, torch.float64: 8}
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.training_forwards:
         if forward.autocast is not None:
-            continue  # it chooses dtypes by operation
+            yield from _left_out(forward, forward.autocast)
+            continue
         for index, call in enumerate(forward.calls):
             given, result = _dtypes(call)
             if given is None or result is None or _BYTES[result] <= _BYTES[given]:
@@ -23,6 +26,22 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 message = f"{layer} turns `{_name(given)}` into `{_name(result)}`, which later layers get"
                 yield Suspicion(layer.place, message, {"module": type(call.module).__name__}, layer.name)
                 break  # what follows follows from it
+
+
+def _left_out(forward: Forward, wanted: torch.dtype) -> Iterator[Suspicion]:
+    """Layers that autocast does not reach although it is on around the model, if much of the work is theirs.
+
+    The last layer is left out of account: scores are often computed in float32 on purpose.
+    """
+    calls = [call for call in forward.calls if call.multiplications]
+    missed = [call for call in calls[:-1] if call.outputs[0].dtype is torch.float32]
+    total = sum(call.multiplications for call in calls)
+    share = sum(call.multiplications for call in missed) / total if total else 0.0
+    if share >= SHARE:
+        layer = missed[0].layer
+        message = f"{layer} computes in float32 although autocast to `{_name(wanted)}` is on around the model"
+        evidence = {"layers": len(missed), "share of multiplications": round(share, 2)}
+        yield Suspicion(layer.place, message, evidence, layer.name)
 
 
 def _dtypes(call: Call) -> tuple[torch.dtype | None, torch.dtype | None]:

@@ -14,8 +14,11 @@ def capacity_of(tokens):
 def exchanged(tokens):
     """Half of the slots of each rank go to the expert of the other."""
     capacity = capacity_of(tokens)
-    slots = torch.zeros(2 * capacity, tokens.shape[1])
-    slots[: len(tokens)] = tokens.detach()
+    slots = torch.zeros(2, capacity, tokens.shape[1])
+    for expert in range(2):
+        routed = tokens[expert::2].detach()
+        slots[expert, : len(routed)] = routed
+    slots = slots.flatten(0, 1)
     received = torch.empty_like(slots)
     dist.all_to_all_single(received, slots)
     return received
