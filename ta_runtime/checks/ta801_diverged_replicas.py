@@ -6,9 +6,8 @@ from ta_runtime.facts import Divergence, Suspicion
 
 
 def check_replicas(divergence: Divergence) -> Iterator[Suspicion]:
-    model = (
-        "the model that `DistributedDataParallel` wraps" if divergence.wrapped else "a model that ranks share"
-    )
+    wrapped = divergence.layer is None
+    model = "the model that `DistributedDataParallel` wraps" if wrapped else "a model that ranks share"
     evidence: dict[str, float | int | str] = {
         "parameters": divergence.count,
         "of": divergence.total,
@@ -23,4 +22,5 @@ def check_replicas(divergence: Divergence) -> Iterator[Suspicion]:
         evidence,
         cause="diverged replicas",
         order=1,
+        related=() if divergence.layer is None else ((divergence.layer, "the first layer that differs"),),
     )

@@ -69,13 +69,15 @@ class Replica:
     """A parameter at an optimizer step: its digests before and after, and those of its gradient.
 
     `wrapped` is the number of the `DistributedDataParallel` that holds it, None without one. `computed` is the gradient
-    as the last backward pass left it, and `used` as the step used it, reduced and clipped by whatever ran in between.
+    as the last backward pass left it, `reduced` as an `all_reduce` left it, if one was given it, and `used` as the step
+    used it, reduced and clipped by whatever ran in between.
     """
 
     wrapped: int | None
     after: "Digest"
     before: "Digest | None" = None
     computed: "Digest | None" = None
+    reduced: "Digest | None" = None
     used: "Digest | None" = None
 
 
@@ -89,12 +91,17 @@ class Snapshot:
     """The ranks that share each wrapped model."""
     communicates: bool = False
 
+    @property
+    def unwrapped(self) -> Mapping[str, Replica]:
+        return {name: replica for name, replica in self.replicas.items() if replica.wrapped is None}
+
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
     """Parameters that ranks should share and do not, of one model: how many, of how many, the first, and by how much.
 
-    `apart` is the largest difference of a few elements, relative to the largest of them.
+    `apart` is the largest difference of a few elements, relative to the largest of them. The place is the line that wraps
+    the model; of what nobody wraps it is the line that steps, and `layer` the one that made the first of them.
     """
 
     place: "Place"
@@ -103,7 +110,7 @@ class Divergence:
     total: int
     apart: float
     ranks: tuple[int, ...]
-    wrapped: bool
+    layer: "Place | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from torch.distributed import distributed_c10d
 from ta_runtime import ranks
 from ta_runtime.facts import Collective, Mismatch, Run
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import NOWHERE, Place, here
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Collectives(Observer):
     def __init__(self, session: "Session") -> None:
         super().__init__(session)
         self.count = 0
-        """Calls so far."""
+        """Calls so far, those included that send to one rank or receive from one."""
         self.reduced = 0
         """Elements that `all_reduce` was given since the last optimizer step."""
         self._running = False
@@ -62,6 +62,9 @@ class Collectives(Observer):
                 own = Patch(distributed_c10d, name, self._wrapped(name))
                 public = Patch(dist, name, self._wrapped(name))
                 self.undo += [own.undo, public.undo]
+        # a `P2POp` compares these two with what it is given; `send` and `recv` call them
+        pairwise = [distributed_c10d.isend, distributed_c10d.irecv]
+        self.undo += [Recoded(function, self._counted).undo for function in pairwise]
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: Any) -> None:
         self.reduced = 0
@@ -75,7 +78,7 @@ class Collectives(Observer):
             self._judge(rank, told.collectives)
 
     def _wrapped(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        note = self.session.guarded(self._note)
+        note, reduced = self.session.guarded(self._note), self.session.guarded(self._reduced)
         arguments = _ARGUMENTS[name]
 
         def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,13 +88,32 @@ class Collectives(Observer):
                 note(name, arguments, args, kwargs)
                 self._running = True
                 try:
-                    return original(*args, **kwargs)
+                    result = original(*args, **kwargs)
                 finally:
                     self._running = False
+                if name == "all_reduce" and result is None:  # an asynchronous one gives what to wait for
+                    reduced(*args, **kwargs)
+                return result
 
             return collective
 
         return wrapper
+
+    def _counted(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        count = self.session.guarded(self._count)
+
+        def message(*args: Any, **kwargs: Any) -> Any:
+            if self.undo and not torch.compiler.is_compiling():
+                count()
+            return original(*args, **kwargs)
+
+        return message
+
+    def _count(self) -> None:
+        self.count += 1
+
+    def _reduced(self, tensor: Tensor, *_: Any, **__: Any) -> None:
+        self.session.tell("all_reduced", tensor)
 
     def _note(
         self, name: str, arguments: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -59,6 +59,9 @@ class Observer:
     def after_backward(self, loss: Tensor) -> None:
         """`loss.backward()` ran, and did not raise."""
 
+    def all_reduced(self, tensor: Tensor) -> None:
+        """`all_reduce` was called by the training code, and has put the result into this tensor."""
+
     def before_step(self, optimizer: "torch.optim.Optimizer", window: "Window") -> None:
         """`optimizer.step()` was called and has not changed anything yet."""
 

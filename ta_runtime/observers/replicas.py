@@ -2,12 +2,13 @@
 
 After the optimizer steps 1, 2, 4, 8 and so on each rank puts digests of its parameters into the store of the process group, and the
 first of the ranks that share a model compares them, a few steps later and without waiting. Shared is what is wrapped; and
-what nobody wraps, if ranks that communicate had the same weights with the same gradients once.
+what nobody wraps, if the gradients of ranks that communicate show it (`sharing`).
 """
 
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +24,8 @@ from ta_runtime.observers import construction
 from ta_runtime.observers.collectives import Collectives
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, NOWHERE, Place
+from ta_runtime.observers.sharing import shared
+from ta_runtime.places import BUILT, NOWHERE, Place, here
 from ta_runtime.readings import measurable
 
 if TYPE_CHECKING:
@@ -40,8 +42,9 @@ _ROUNDING = 1e-6
 
 @dataclass(slots=True)
 class _Taken:
-    """Digests of some parameters, on their way: their names, and which of their states they are."""
+    """Digests of some parameters, on their way: which of their states they are, and their names."""
 
+    state: str
     names: list[str]
     digests: Digests
 
@@ -52,7 +55,7 @@ class _Pending:
 
     step: int
     window: int
-    taken: dict[str, _Taken]
+    taken: list[_Taken]
     wrapped: dict[str, int]
     groups: dict[int, tuple[int, ...]]
     snapshot: Snapshot | None = None
@@ -69,7 +72,9 @@ class Replicas(Observer):
         self._local: set[int] = set()  # wrapped models that took steps of their own on purpose, by number
         self._unsynced: set[int] = set()  # those whose last backward pass was not reduced on purpose
         self._tensors: dict[str, weakref.ref[Tensor]] = {}
-        self._taken: dict[str, _Taken] = {}
+        self._taken: list[_Taken] = []
+        self._computed: dict[tuple[int, int], str] = {}  # parameter of each gradient, by its memory
+        self._stepped_at = NOWHERE
         self._pending: list[_Pending] = []
         self._shared: set[tuple[int, str]] = set()  # rank and parameter, of what nobody wraps
 
@@ -101,7 +106,7 @@ class Replicas(Observer):
     def _due(self) -> bool:
         """Whether the next optimizer step is one to look at."""
         count = self.session.step_count
-        return count & (count + 1) == 0 and ranks.connected() and (bool(self._wrappers) or self._communicates)
+        return count & (count + 1) == 0 and ranks.connected()
 
     @property
     def _communicates(self) -> bool:
@@ -116,9 +121,20 @@ class Replicas(Observer):
     def after_backward(self, loss: Tensor) -> None:
         for number, wrapper in self._alive:
             (self._unsynced.discard if wrapper.require_backward_grad_sync else self._unsynced.add)(number)
-        if self._due and self._communicates:
-            for optimizer in construction.optimizers():
-                self._take("computed", self._gradients(optimizer))
+        if self._due:  # the first message may be that of these gradients
+            gradients = dict(chain.from_iterable(map(self._gradients, construction.optimizers())))
+            self._computed = {_memory(gradient): name for name, gradient in gradients.items()}
+            self._taken = []
+            self._take("computed", gradients)
+
+    def all_reduced(self, tensor: Tensor) -> None:
+        name = self._computed.get(_memory(tensor)) if self._computed else None
+        if name is None:
+            return
+        parameter = self._tensors[name]()
+        gradient = parameter.grad if parameter is not None else None
+        if gradient is not None and _memory(gradient) == _memory(tensor):
+            self._take("reduced", {name: gradient})
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self._local |= self._unsynced
@@ -128,14 +144,16 @@ class Replicas(Observer):
                 for _, wrapper in self._alive
             ]
         if self._due and self._communicates:
-            self._take("before", self._unwrapped(optimizer))
-            self._take("used", self._gradients(optimizer))
+            self._stepped_at = here()
+            self._take("before", dict(self._unwrapped(optimizer)))
+            self._take("used", dict(self._gradients(optimizer)))
+        self._computed = {}
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         count = self.session.step_count
         if count & (count - 1) or not ranks.connected() or not (self._wrappers or self._communicates):
             return
-        self._pending.append(self._snapshot(dict(self._unwrapped(optimizer))))
+        self._pending.append(self._snapshot(dict(self._unwrapped(optimizer)) if self._communicates else {}))
         self._publish()
 
     def begin(self, window: "Window") -> None:
@@ -167,7 +185,7 @@ class Replicas(Observer):
         """The parameters of an optimizer that no wrapper and no sharding takes care of, by names that all ranks have."""
         known = construction.optimizers()
         number = next((index for index, other in enumerate(known) if other is optimizer), None)
-        if number is None or not self._communicates:
+        if number is None:
             return
         wrapped = {id(tensor) for _, wrapper in self._alive for tensor in wrapper.parameters()}
         for group, entries in enumerate(optimizer.param_groups):
@@ -182,10 +200,9 @@ class Replicas(Observer):
             if tensor.grad is not None and _whole(tensor.grad):
                 yield name, tensor.grad
 
-    def _take(self, state: str, tensors: Iterator[tuple[str, Tensor]]) -> None:
-        found = dict(tensors)
-        if found:
-            self._taken[state] = _Taken(list(found), Digests(list(found.values())))
+    def _take(self, state: str, tensors: dict[str, Tensor]) -> None:
+        if tensors:
+            self._taken.append(_Taken(state, list(tensors), Digests(list(tensors.values()))))
 
     def _snapshot(self, tensors: dict[str, Tensor]) -> _Pending:
         """The parameters as they are now: these, and those of all wrapped models."""
@@ -199,14 +216,14 @@ class Replicas(Observer):
                 if name not in wrapper.parameters_to_ignore and _whole(tensor):
                     full = f"{number}.{name}"
                     tensors[full], wrapped[full] = tensor, number
-        taken, self._taken = self._taken, {}
-        taken["after"] = _Taken(list(tensors), Digests(list(tensors.values())))
+        taken, self._taken = self._taken, []
+        taken.append(_Taken("after", list(tensors), Digests(list(tensors.values()))))
         return _Pending(self.session.step_count, self.session.window.index, taken, wrapped, groups)
 
     def _publish(self) -> None:
         """Show the others what has arrived from the device."""
         for pending in self._pending:
-            if pending.snapshot is None and all(taken.digests.arrived for taken in pending.taken.values()):
+            if pending.snapshot is None and all(taken.digests.arrived for taken in pending.taken):
                 pending.snapshot = _read(pending, self._communicates)
                 ranks.post(_topic(pending.step), pending.snapshot)
 
@@ -241,26 +258,12 @@ class Replicas(Observer):
                 names = [name for name, replica in mine.replicas.items() if replica.wrapped == number]
                 others = {rank: other for rank, other in pending.others.items() if rank in members}
                 self._tell(mine, others, names, number)
-        plain = [name for name, replica in mine.replicas.items() if replica.wrapped is None]
-        if plain and own == 0:
+        if own == 0 and mine.unwrapped:
             sharing = {rank: other for rank, other in pending.others.items() if other.communicates}
             for rank, other in sharing.items():
-                shared = [
-                    name
-                    for name in plain
-                    if name in other.replicas and self._is_shared(rank, name, mine, other)
-                ]
-                self._tell(mine, {rank: other}, shared, None)
-
-    def _is_shared(self, rank: int, name: str, mine: Snapshot, other: Snapshot) -> bool:
-        """Whether two ranks once had the same weights with the same gradients: of one that is split, each has its own."""
-        here, there = mine.replicas[name], other.replicas[name]
-        gradients = [(here.computed, there.computed), (here.used, there.used)]
-        if _same(here.before, there.before) and any(
-            _same(*pair) and pair[0].varies for pair in gradients if pair[0]
-        ):
-            self._shared.add((rank, name))
-        return (rank, name) in self._shared
+                self._shared |= {(rank, name) for name in shared(mine.unwrapped, other.unwrapped)}
+                names = [name for name in mine.unwrapped if (rank, name) in self._shared]
+                self._tell(mine, {rank: other}, names, None)
 
     def _tell(
         self, mine: Snapshot, others: dict[int, Snapshot], names: list[str], number: int | None
@@ -269,20 +272,26 @@ class Replicas(Observer):
         strange: set[int] = set()
         for rank, other in others.items():
             for name in names:
-                here, there = mine.replicas[name].after, other.replicas.get(name)
-                if there is None or here.shape != there.after.shape or here.bits == there.after.bits:
+                after, there = mine.replicas[name].after, other.replicas.get(name)
+                if there is None or after.shape != there.after.shape or after.bits == there.after.bits:
                     continue
-                gap = here.apart(there.after)
+                gap = after.apart(there.after)
                 if number is not None or gap > _ROUNDING:
                     apart[name] = max(gap, apart.get(name, 0.0))
                     strange.add(rank)
         if apart:
             first = next(name for name in names if name in apart)
-            place, called = self._named(first, number)
+            made, called = self._named(first, number)
             involved = tuple(sorted({ranks.rank(), *strange}))
             widest = max(apart.values())
             divergence = Divergence(
-                place, called, len(apart), len(names), widest, involved, number is not None
+                made if number is not None else self._stepped_at,
+                called,
+                len(apart),
+                len(names),
+                widest,
+                involved,
+                made if number is None else None,
             )
             self.session.ask("replicas", divergence)
 
@@ -299,10 +308,9 @@ class Replicas(Observer):
 
 
 def _read(pending: _Pending, communicates: bool) -> Snapshot:
-    states: dict[str, dict[str, Digest]] = {
-        state: dict(zip(taken.names, taken.digests.read(), strict=True))
-        for state, taken in pending.taken.items()
-    }
+    states: dict[str, dict[str, Digest]] = {}
+    for taken in pending.taken:
+        states.setdefault(taken.state, {}).update(zip(taken.names, taken.digests.read(), strict=True))
     after = states.pop("after")
     replicas = {
         name: Replica(
@@ -313,8 +321,9 @@ def _read(pending: _Pending, communicates: bool) -> Snapshot:
     return Snapshot(pending.step, replicas, pending.groups, communicates)
 
 
-def _same(one: Digest | None, other: Digest | None) -> bool:
-    return one is not None and other is not None and (one.bits, one.shape) == (other.bits, other.shape)
+def _memory(tensor: Tensor) -> tuple[int, int]:
+    """Where a tensor is, and its elements: the same for a tensor and its `data`."""
+    return tensor.data_ptr(), tensor.numel()
 
 
 def _topic(step: int) -> str:
