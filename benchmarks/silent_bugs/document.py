@@ -28,11 +28,12 @@ def write(chosen: list[Case], results: Results) -> None:
 
 def rendered(chosen: list[Case], results: Results) -> Iterator[str]:
     """A row for each case: `line` where the bug is named on its line, `yes` where it is named, `no` where it is not."""
-    rows: list[tuple[str, ...]] = [("case", "TrainCheck", *TOOLS, "on the healthy one")]
+    asked = _asked(results)
+    rows: list[tuple[str, ...]] = [("case", "TrainCheck", *asked, "on the healthy one")]
     for case in chosen:
-        cells = [_WORDS[hit(case, results, tool)] for tool in TOOLS]
+        cells = [_WORDS[hit(case, results, tool)] for tool in asked]
         false = sorted(
-            {f"{tool}: {found.rule}" for tool in TOOLS for found in false_alarms(case, results, tool)}
+            {f"{tool}: {found.rule}" for tool in asked for found in false_alarms(case, results, tool)}
         )
         rows.append((case.name, case.source, *cells, ", ".join(false)))
     yield from aligned(rows)
@@ -43,8 +44,9 @@ def summary(chosen: list[Case], results: Results) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
         ("", "bugs", "named", "on the line", "any alarm on buggy", "any alarm on healthy")
     ]
-    several = [*((tool,) for tool in TOOLS), ("lint", "run"), ("lint", "run --every 1")]
-    rows += [_total(tools, chosen, results) for tools in several]
+    asked = _asked(results)
+    several = [*((tool,) for tool in asked), ("lint", "run"), ("lint", "run --every 1")]
+    rows += [_total(tools, chosen, results) for tools in several if set(tools) <= set(asked)]
     yield from aligned(rows)
     reproduced = [case for case in chosen if case.source]
     named = [case for case in reproduced if together(case, results, OURS) in ("line", "found")]
@@ -52,7 +54,8 @@ def summary(chosen: list[Case], results: Results) -> Iterator[str]:
     yield f"Of {len(reproduced)} errors of the TrainCheck paper, linter or run name {len(named)}."
     suspected = [(case, found) for case in chosen for found in judged(case, results)]
     refuted = [found for _, found in suspected if found.verdict == "refuted"]
-    yield f"Of {len(suspected)} suspicions about near misses, the run refutes {len(refuted)}."
+    if suspected:
+        yield f"Of {len(suspected)} suspicions about near misses, the run refutes {len(refuted)}."
     for case, found in suspected:
         if found.verdict != "refuted":
             yield f"- {found.verdict}: {case.name}/healthy.py:{found.line} {found.rule}"
@@ -60,6 +63,12 @@ def summary(chosen: list[Case], results: Results) -> Iterator[str]:
         for tool in OURS:
             for found in false_alarms(case, results, tool):
                 yield f"- false: {case.name}/healthy.py:{found.line} {found.rule} ({tool}): {found.message}"
+
+
+def _asked(results: Results) -> list[str]:
+    """The tools that have been run, in order."""
+    answered = {tool for _, _, tool in results.outcomes}
+    return [tool for tool in TOOLS if tool in answered]
 
 
 def _total(tools: tuple[str, ...], chosen: list[Case], results: Results) -> tuple[str, ...]:
