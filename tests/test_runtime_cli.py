@@ -372,12 +372,13 @@ def test_on_a_terminal_lines_are_coloured_and_stay_clear_of_progress_bars(projec
     def shown(**environment: str) -> str:
         leader, terminal = pty.openpty()
         termios.tcsetwinsize(terminal, (24, 60))
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         process = subprocess.Popen(
             [sys.executable, "-m", "ta_runtime", "run", "train.py"],
             cwd=project,
             stdin=subprocess.DEVNULL,
             stderr=terminal,
-            env={**os.environ, "TERM": "xterm", **environment},
+            env={**inherited, "TERM": "xterm", **environment},
         )
         os.close(terminal)
         timer = threading.Timer(60, process.kill)
