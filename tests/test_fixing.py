@@ -10,9 +10,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from ta_lint import checks, cli, fixing
+from ta_lint import checks, commands, fixing
 from ta_lint.checks import Check
 from ta_lint.cli import main
+from ta_lint.commands import check as check_command
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Applicability, Finding, TextEdit
 from ta_lint.engine import File, lint_file
@@ -539,13 +540,13 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_done(
 def test_a_file_that_changed_meanwhile_is_not_overwritten(
     check: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = cli._saved
+    saved = check_command._saved
 
     def edited_first(results: list[Fixed]) -> object:
         (tmp_path / "a.py").write_text("edited\n")
         return saved(results)
 
-    monkeypatch.setattr(cli, "_saved", edited_first)
+    monkeypatch.setattr(check_command, "_saved", edited_first)
     assert check("--fix", "--unsafe-fixes") == 2
     assert "cannot write a.py: it has changed since it was read" in check.err
     assert (tmp_path / "a.py").read_text() == "edited\n"
@@ -562,7 +563,7 @@ def test_ctrl_c_leaves_whole_files_and_nothing_beside_them(
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(SystemExit) as ended:
         check("--fix", "--unsafe-fixes")
-    assert ended.value.code == cli.INTERRUPTED
+    assert ended.value.code == commands.INTERRUPTED
     assert contents(tmp_path) == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

@@ -1,0 +1,363 @@
+"""`ta-lint check`: which files, what of them, and how it is told."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ta_lint import __version__
+from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN, colors
+
+if TYPE_CHECKING:
+    from ta_lint.core.config import Config, Options
+    from ta_lint.core.finding import Finding
+    from ta_lint.engine import File
+    from ta_lint.fixing import Fixed
+    from ta_lint.runner import Result
+
+    Fixes = Callable[[Finding], bool]
+
+T = TypeVar("T")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lint, or fix; returns the exit status."""
+    from ta_lint.core import baseline, report
+    from ta_lint.core.config import Configs, project_root
+    from ta_lint.core.errors import UsageError
+    from ta_lint.core.files import display, encodable
+    from ta_lint.discovery import discover, named
+    from ta_lint.runner import fix_files, lint_files
+
+    if arguments.statistics and arguments.format in ("sarif", "github"):
+        raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
+    if arguments.update_baseline and (arguments.fix or arguments.diff):
+        raise UsageError(
+            "--update-baseline: not together with --fix or --diff; fix first, then record what is left"
+        )
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working folder does not exist any more") from error
+    configs = Configs(_options(arguments), cwd)
+    config = configs.root_config
+    if arguments.show_settings:
+        print(_settings(config), end="")
+        return CLEAN
+    if arguments.update_baseline and config.baseline is None:
+        raise UsageError("--update-baseline: name the file with --baseline FILE, or set [tool.ta] baseline")
+    accepted = []
+    if config.baseline is not None and (config.baseline.exists() or not arguments.update_baseline):
+        accepted = baseline.load(config.baseline)
+    root = project_root(cwd)
+    given = _standard_input(arguments)
+    if given is not None:
+        files = named(arguments.stdin_filename or STDIN, given, configs, root)
+    else:
+        files = discover(arguments.paths or [Path()], configs, root)
+    if not files and given is None:
+        print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
+    outcome = None
+    if arguments.fix or arguments.diff:
+        fingerprints = frozenset(entry.fingerprint for entry in accepted)
+        fixed = list(_with_progress(fix_files(files, fingerprints, arguments.jobs), len(files)))
+        for complaint in (complaint for result in fixed for complaint in result.complaints):
+            print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
+        if arguments.diff:
+            left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
+            return _show_changes(arguments, fixed, baseline.marked(left, accepted)[0])
+        if given is None:
+            outcome = _saved(fixed)
+        else:
+            given = fixed[0].after if fixed else given
+            outcome = _handed_back(fixed, given)
+        findings = _ordered([*outcome.linted, *lint_files(outcome.unwritten, 1)])
+    else:
+        findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
+
+    findings, stale = baseline.marked(findings, accepted)
+    enabled = {encodable(file.name): file.config.rules for file in files}
+    judged = [
+        entry
+        for entry in stale
+        if entry.rule in enabled.get(entry.path, ()) or not (root / entry.path).exists()
+    ]
+    if arguments.update_baseline:
+        assert config.baseline is not None
+        kept = [entry for entry in stale if entry not in judged]
+        count = baseline.save(config.baseline, findings, kept)
+        if not arguments.quiet:
+            print(
+                f"Recorded {count} {'finding' if count == 1 else 'findings'} in {display(config.baseline)}."
+            )
+        return CLEAN
+    makes = {file.name: file.config.makes for file in files}
+    fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+    done = report.fixed(outcome.count, outcome.files) if outcome is not None else ""
+    _report(arguments, config, findings, root, fixes, done, given)
+    if judged and config.baseline is not None and not arguments.quiet:
+        entries = "1 entry" if len(judged) == 1 else f"{len(judged)} entries"
+        matches = "matches" if len(judged) == 1 else "match"
+        where = display(config.baseline)
+        print(
+            f"ta-lint: {entries} of {where} {matches} nothing; --update-baseline drops them", file=sys.stderr
+        )
+    if outcome is not None and outcome.unwritten:
+        return ERROR
+    failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
+    failing = failing or (arguments.exit_non_zero_on_fix and outcome is not None and outcome.count > 0)
+    return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def _standard_input(arguments: argparse.Namespace) -> bytes | None:
+    """What standard input holds, where `-` asks for it."""
+    from ta_lint.core.errors import UsageError
+
+    if not any(path is STDIN for path in arguments.paths):
+        if arguments.stdin_filename is not None:
+            raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")
+        return None
+    if len(arguments.paths) > 1:
+        raise UsageError("-: standard input is linted alone; leave the other paths out")
+    if arguments.stdin_filename is not None and arguments.stdin_filename.is_dir():
+        raise UsageError(f"--stdin-filename: {arguments.stdin_filename} is a folder; give the name of a file")
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    return sys.stdin.buffer.read()
+
+
+def _options(arguments: argparse.Namespace) -> "Options":
+    from ta_lint.core.config import Options
+    from ta_lint.core.finding import Severity
+
+    return Options(
+        select=arguments.select,
+        extend_select=arguments.extend_select or [],
+        ignore=arguments.ignore or [],
+        target_torch=arguments.target_torch,
+        fail_level=Severity(arguments.fail_level) if arguments.fail_level else None,
+        baseline=arguments.baseline,
+        unsafe_fixes=arguments.unsafe_fixes,
+        force_exclude=arguments.force_exclude,
+        config=arguments.config,
+        isolated=arguments.isolated,
+    )
+
+
+def _ordered(results: "Iterable[Result]") -> "list[Finding]":
+    findings = [finding for _, of_file in results for finding in of_file]
+    return sorted(
+        findings,
+        key=lambda finding: (
+            finding.site.path,
+            finding.site.cell.number if finding.site.cell is not None else 0,
+            finding.site.line,
+            finding.site.column,
+            finding.rule,
+        ),
+    )
+
+
+@dataclass
+class _Outcome:
+    """What `--fix` has done: the files as they are now, and those that could not be written."""
+
+    linted: "list[Result]" = field(default_factory=list)
+    unwritten: "list[File]" = field(default_factory=list)
+    count: int = 0
+    files: int = 0
+
+
+def _saved(fixed: "list[Fixed]") -> _Outcome:
+    """Write the files that fixes changed, each at once or not at all."""
+    from ta_lint.core.errors import UsageError
+    from ta_lint.fixing import save
+
+    outcome = _Outcome()
+    try:
+        for result in sorted(fixed, key=lambda result: result.file.name):
+            if result.changes:
+                try:
+                    save(result)
+                except UsageError as error:
+                    print(f"ta-lint: error: {error}", file=sys.stderr)
+                    outcome.unwritten.append(result.file)
+                    continue
+                outcome.count += result.count
+                outcome.files += 1
+            outcome.linted.append((result.file, result.findings))
+    except KeyboardInterrupt:
+        print(f"ta-lint: interrupted, files fixed before: {outcome.files}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    return outcome
+
+
+def _handed_back(fixed: "list[Fixed]", after: bytes) -> _Outcome:
+    """Write what came on standard input to standard output, as it is now; where it is excluded, as it came."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(after)
+    sys.stdout.buffer.flush()
+    outcome = _Outcome(linted=[(result.file, result.findings) for result in fixed])
+    outcome.count = sum(result.count for result in fixed)
+    outcome.files = sum(result.changes for result in fixed)
+    return outcome
+
+
+def _makes(result: "Fixed", finding: "Finding") -> bool:
+    return finding.fix is not None and result.file.config.makes(finding.fix)
+
+
+def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "list[Finding]") -> int:
+    """Print what fixes would change: as bytes, which `patch` takes, or, on a terminal, for reading.
+
+    `left` are the findings whose fixes the settings do not admit, or that have none.
+    """
+    from ta_lint.core import report
+    from ta_lint.core.files import display, write_atomically
+
+    changed = sorted((result for result in fixed if result.changes), key=lambda result: result.file.name)
+    changes = b"".join(
+        report.diff(result.before, result.after, display(result.file.path)) for result in changed
+    )
+    if arguments.output is not None:
+        write_atomically(arguments.output, changes)
+    elif sys.stdout.isatty():
+        sys.stdout.write(report.readable(changes, color=colors()))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(changes)
+    if not arguments.quiet:
+        would = report.fixed(sum(result.count for result in changed), len(changed))
+        said = f"Would have {would[0].lower()}{would[1:]}" if would else ""
+        print(f"{said}{report.remedies(left, report.never)}", end="", file=sys.stderr)
+    return FINDINGS if changed and not arguments.exit_zero else CLEAN
+
+
+def _with_progress(results: "Iterator[T]", total: int) -> "Iterator[T]":
+    """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace."""
+    if total < 50 or not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(results, "Linting", total, console=Console(stderr=True), transient=True)
+
+
+def _report(
+    arguments: argparse.Namespace,
+    config: "Config",
+    findings: "list[Finding]",
+    root: Path,
+    fixes: "Fixes",
+    done: str,
+    given: bytes | None,
+) -> None:
+    """Write the report; `done` says what was fixed, beside it where a machine reads it.
+
+    `given` is what was linted instead of files; standard output is for it, where it was to be fixed.
+    """
+    from ta_lint.core import report
+    from ta_lint.core.files import write_atomically
+
+    stream = sys.stderr if given is not None and arguments.fix else sys.stdout
+    color = arguments.output is None and stream.isatty() and colors()
+    text = _rendered(arguments, config, findings, root, color, fixes, given)
+    if not arguments.quiet:
+        if arguments.format in ("text", "concise"):
+            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
+        elif (
+            stream is not sys.stderr or arguments.output is not None
+        ):  # a machine reads nothing but the report
+            print(done, end="", file=sys.stderr)
+    if arguments.output is not None:
+        write_atomically(arguments.output, text)
+    else:
+        stream.write(text)
+
+
+def _rendered(
+    arguments: argparse.Namespace,
+    config: "Config",
+    findings: "list[Finding]",
+    root: Path,
+    color: bool,
+    fixes: "Fixes",
+    given: bytes | None,
+) -> str:
+    from ta_lint.core import report
+    from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.files import display
+    from ta_lint.core.source import Source, Unreadable, read, source_of
+
+    @lru_cache(maxsize=1)  # a notebook may be large, and is asked for each of its cells
+    def source_at(path: str) -> Source:
+        return source_of(path, given if given is not None else read(root / path))
+
+    def read_lines(path: str, cell: int | None) -> list[str]:
+        try:
+            source = source_at(path)
+        except Unreadable:
+            return []
+        notebook = source.notebook
+        return notebook.lines_of(cell) if notebook is not None and cell is not None else source.lines
+
+    rules = catalogue()
+    if arguments.format == "sarif":
+        from ta_lint.core.sarif import sarif_log
+
+        known = config.baseline is not None
+        seen = {rule.id: rule for rule in rules.values() if "static" in rule.observers}
+        return sarif_log(findings, seen, version=__version__, root=root, baseline=known)
+    if arguments.format == "json":
+        if arguments.statistics:
+            return report.statistics_as_json(findings, rules, fixes)
+        return report.as_json(findings, rules)
+    if arguments.format == "github":
+        return report.github(findings, rules)
+    if arguments.statistics:
+        return report.statistics(findings, rules, color=color, fixes=fixes)
+    if arguments.format == "concise":
+        return report.concise(findings, display=lambda path: display(root / path), color=color, fixes=fixes)
+    return report.text(
+        findings, read_lines=read_lines, display=lambda path: display(root / path), color=color, fixes=fixes
+    )
+
+
+def _settings(config: "Config") -> str:
+    """The resolved settings as TOML, so that they can be copied."""
+    import json
+
+    from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.files import encodable
+
+    with_fix = [rule.id for rule in catalogue().values() if rule.fix != "none" and rule.id in config.rules]
+    settings: dict[str, object] = {
+        "select": sorted(config.rules),
+        "exclude": list(config.exclude),
+        "respect-gitignore": config.respect_gitignore,
+        "force-exclude": config.force_exclude,
+        "fail-level": config.fail_level.value,
+        "fixable": [rule for rule in with_fix if rule in config.fixable],
+        "unfixable": [rule for rule in with_fix if rule not in config.fixable],
+        "unsafe-fixes": config.unsafe_fixes,
+        "extend-safe-fixes": sorted(config.declared_safe),
+        "extend-unsafe-fixes": sorted(config.declared_unsafe),
+    }
+    if config.target_torch is not None:
+        settings["target-torch"] = ".".join(map(str, config.target_torch))
+    if config.baseline is not None:
+        settings["baseline"] = str(config.baseline)
+    unset = [key for key in ("target-torch", "baseline") if key not in settings]
+    lines = [f"# {config.source}", "[tool.ta]"]
+    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
+    lines += [f"# {key} is not set" for key in unset]
+    lines += ["", "[tool.ta.per-file-ignores]"] * bool(config.per_file_ignores)
+    lines += [
+        f"{json.dumps(pattern, ensure_ascii=False)} = {json.dumps(rules)}"
+        for pattern, rules in config.per_file_ignores
+    ]
+    return encodable("\n".join(lines) + "\n")
