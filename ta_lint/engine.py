@@ -1,5 +1,10 @@
-"""Linting one file: gate, parse, facts, checks, places, suppression."""
+"""Linting one file: gates, parse, facts, checks, places, suppression.
 
+Two gates stand before libcst's parser, which is most of what a file costs: its text must hold the words that a check
+needs, and over a skeleton of its tree the check must suspect something. Without them the findings are the same.
+"""
+
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -33,6 +38,8 @@ class File:
     config: Config
     given: bytes | None = None
     """What it holds, where that is not on disk."""
+    gated: bool = True
+    """Whether only those checks look at it that its text and its skeleton call for. The findings are the same."""
 
 
 def lint_file(file: File) -> list[Finding]:
@@ -79,10 +86,10 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
         if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
             source = source_of(file.name, data)
             data = source.text.encode("utf-8", "surrogatepass")
-        wanted = _wanted(data, enabled) if b"torch" in data else []
+        wanted = _wanted(data, file) if b"torch" in data else []
         if wanted or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
-            findings = list(_check(source, wanted, file.config.target_torch))
+            findings = list(_check(source, wanted, file))
             if wanted and source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
@@ -90,9 +97,9 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     return _finished(findings, file, source), source
 
 
-def _wanted(data: bytes, enabled: frozenset[str]) -> list[checks.Check]:
+def _wanted(data: bytes, file: File) -> list[checks.Check]:
     text = Text(data)
-    return [check for check in checks.enabled(enabled) if check.wants(text)]
+    return [check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(text)]
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -117,10 +124,13 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
     return replace(finding, fix=fix)
 
 
-def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] | None) -> Iterator[Finding]:
+def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
+    target = file.config.target_torch
     over_facts = [check for check in wanted if check.over_facts is not None]
     root = None
-    if over_facts or (wanted and isinstance(source.symbols, SyntaxError)):
+    if file.gated and over_facts and isinstance(source.syntax, ast.Module):
+        over_facts = _suspecting(source, source.syntax, over_facts, target)
+    elif over_facts or (wanted and isinstance(source.symbols, SyntaxError)):
         root = parse(source)
     for check in wanted:
         if check.over_source is None:
@@ -130,8 +140,30 @@ def _check(source: Source, wanted: list[checks.Check], target: tuple[int, int] |
                 yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
         except Exception as error:  # noqa: BLE001 - a check never stops the job
             yield _crash(check.rule, error, source)
-    if root is not None and over_facts:
-        yield from _check_facts(source, root, over_facts, target)
+    if over_facts:
+        yield from _check_facts(source, root if root is not None else parse(source), over_facts, target)
+
+
+def _suspecting(
+    source: Source, syntax: ast.Module, wanted: list[checks.Check], target: tuple[int, int] | None
+) -> list[checks.Check]:
+    """The checks that have anything to say of a file, seen without its layout; and those that need that to know."""
+    from ta_lint.facts import Module
+    from ta_lint.facts.skeleton import Unlike, skeleton
+
+    try:
+        module = Module(source, skeleton(source, syntax), target)
+    except Unlike:
+        return wanted
+    return [check for check in wanted if _suspects(check, module)]
+
+
+def _suspects(check: checks.Check, module: "Module") -> bool:
+    assert check.over_facts is not None
+    try:
+        return next(iter(check.over_facts(module)), None) is not None
+    except Exception:  # noqa: BLE001 - it asked for layout, or it is a crash, which the whole tree will show
+        return True
 
 
 def _check_facts(

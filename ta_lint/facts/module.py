@@ -39,7 +39,7 @@ from ta_lint.facts.recording import Recording
 from ta_lint.facts.renaming import Renaming
 from ta_lint.facts.scripts import Scripts
 from ta_lint.facts.shapes import Shapes
-from ta_lint.facts.tree import Node, Tree, argument, spreads
+from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
 from ta_lint.facts.unpickling import Unpickling
 from ta_lint.facts.wrappers import Wrappers
 
@@ -249,7 +249,7 @@ class Module:
 
     def code(self, node: Node) -> str:
         """The source of an expression, on one line, for a message."""
-        return " ".join(self.verbatim(node).split())
+        return dotted(node) or " ".join(self.verbatim(node).split())
 
     def verbatim(self, node: Node) -> str:
         """The source of an expression as it is written, for a fix."""

@@ -1,9 +1,11 @@
 """The syntax tree of one file, walked once: parents, source order, and every node of a type."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 import libcst as cst
@@ -18,9 +20,9 @@ BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
 # Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about. Operators are among them:
 # read `node.operator`.
 _LAYOUT = frozenset(
-    "asynchronous colon comma default_indent default_newline dot encoding equal footer header indent lbrace "
-    "lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket rpar semicolon star "
-    "trailing_whitespace".split()
+    "asynchronous colon comma default_indent default_newline dot encoding end equal first_colon footer header "
+    "indent lbrace lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket "
+    "rpar second_colon semicolon star trailing_whitespace".split()
 )
 
 
@@ -38,22 +40,34 @@ _SOURCE_ORDER: dict[type[Node], str] = {
     cst.TypeAlias: "name type_parameters value",
 }
 
-_NO_NODE = frozenset({str, bool, type(None), cst.MaybeSentinel})  # what else a field may hold
+_NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what else a field for a node may hold
+_WORDS = (str, bool, str | None)
 
 
-@cache
 def _child_fields(kind: type[Node]) -> tuple[str, ...]:
     if kind in _SOURCE_ORDER:
         return tuple(_SOURCE_ORDER[kind].split())
-    names = [field.name for field in fields(kind)]
-    return tuple(name for name in names if name not in _LAYOUT and not name.startswith("whitespace"))
+    return tuple(
+        field.name
+        for field in fields(kind)
+        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _WORDS
+    )
+
+
+@cache
+def _values(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
+    """What reads all fields at once that hold nodes."""
+    names = _child_fields(kind)
+    if not names:
+        return lambda node: ()
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda node: (read(node),)
 
 
 def children(node: Node) -> list[Node]:
     """The child nodes that carry meaning, in source order."""
     found: list[Node] = []
-    for name in _child_fields(type(node)):
-        value: Any = getattr(node, name)
+    for value in _values(type(node))(node):
         kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
         if kind is list or kind is tuple:
             found += value
@@ -74,31 +88,31 @@ class Tree:
         self.parent: dict[Node, Node] = {}
         self._number: dict[Node, int] = {}
         self._last: list[int] = []
-        self._of_type: dict[type[Node], list[Node]] = {}
+        self._of_type: dict[type[Node], list[Node]] = defaultdict(list)
         self._numbers_of_type: dict[type[Node], list[int]] = {}
         self._function: dict[Node, Node] = {}
         self._walk()
 
     def _walk(self) -> None:
-        order: list[Node] = []
-        stack: list[Node] = [self.root]
+        numbers, parents, of_type = self._number, self.parent, self._of_type
+        above: list[int] = []  # the number of each node's parent
+        stack: list[tuple[Node, int]] = [(self.root, 0)]
         while stack:
-            node = stack.pop()
-            self._number[node] = len(order)
-            order.append(node)
-            self._of_type.setdefault(type(node), []).append(node)
+            node, parent = stack.pop()
+            number = len(above)
+            numbers[node] = number
+            above.append(parent)
+            of_type[type(node)].append(node)
             below = children(node)
-            for child in below:
-                self.parent[child] = node
-            below.reverse()
-            stack += below
-        last = list(range(len(order)))
-        for number in range(len(order) - 1, 0, -1):
-            parent = self._number[self.parent[order[number]]]
-            last[parent] = max(last[parent], last[number])
+            if below:
+                for child in reversed(below):
+                    parents[child] = node
+                    stack.append((child, number))
+        last = list(range(len(above)))
+        for number in range(len(above) - 1, 0, -1):
+            if last[above[number]] == above[number]:  # the last of its children
+                last[above[number]] = last[number]
         self._last = last
-        for kind, nodes in self._of_type.items():
-            self._numbers_of_type[kind] = [self._number[node] for node in nodes]
 
     @overload
     def all(self, kind: type[NodeT], /) -> list[NodeT]: ...
@@ -118,8 +132,13 @@ class Tree:
         last = self._last[first]
         found: list[Node] = []
         for kind in kinds:
-            numbers = self._numbers_of_type.get(kind, [])
-            found += self._of_type.get(kind, [])[bisect_left(numbers, first) : bisect_right(numbers, last)]
+            nodes = self._of_type.get(kind)
+            if nodes is None:
+                continue
+            numbers = self._numbers_of_type.get(kind)
+            if numbers is None:
+                numbers = self._numbers_of_type[kind] = [self._number[node] for node in nodes]
+            found += nodes[bisect_left(numbers, first) : bisect_right(numbers, last)]
         if len(kinds) > 1:
             found.sort(key=self._number.__getitem__)
         return found

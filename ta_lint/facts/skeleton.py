@@ -1,0 +1,588 @@
+"""A libcst tree without its layout, made of Python's own.
+
+libcst takes ten times as long as `ast` to parse a file, most of it for layout: white space, commas, parentheses and
+comments. Most files hold nothing that a check suspects, and no check needs layout to know that. So a file is parsed by
+`ast` first and its tree is turned into libcst's nodes, all that `tree.children` lists and the words and numbers in
+them. What is left out is not set at all: who asks for it gets an `AttributeError`, and whoever asked must look at the
+tree of libcst instead, as must all who found something.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+
+Make = Callable[..., Any]
+
+
+class Unlike(Exception):
+    """The file holds what Python's tree does not tell, or tells in another way than libcst's."""
+
+
+def skeleton(source: Source, syntax: ast.Module) -> cst.Module:
+    """The tree of a file, without layout.
+
+    Raises:
+        Unlike: only libcst itself can make it.
+    """
+    if _CONTINUED.search(source.text) is not None:
+        raise Unlike
+    return _Skeleton(source).module(syntax)
+
+
+# A block or a statement that begins on the next line all the same.
+_CONTINUED = re.compile(r"[:;][ \t]*\\\r?\n")
+
+# One string literal, as the tokenizer reads it; of what is nested in an f-string since Python 3.12, nothing.
+_STRING = re.compile(
+    r"(?i:[rbuft]{0,2})"
+    r"(?:'''(?:[^'\\]|\\.|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\""
+    r"|'(?!'')(?:[^'\\\n]|\\.)*'|\"(?!\"\")(?:[^\"\\\n]|\\.)*\")",
+    re.DOTALL,
+)
+_SAYS_ITSELF = re.compile(r"=\s*[!:}]")  # `{x=}`
+
+
+def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
+    """What makes a node with these fields and no others, ten times as fast as its own class.
+
+    libcst's classes are frozen, have slots, and look at what they are given.
+    """
+    setters = {f"set_{field}": getattr(kind, field).__set__ for field in fields}
+    lines = [f"def make({', '.join(fields)}):", " node = new(kind)"]
+    lines += [f" set_{field}(node, {field})" for field in fields]
+    scope: dict[str, Any] = {"new": object.__new__, "kind": kind, **setters}
+    exec("\n".join([*lines, " return node"]), scope)  # noqa: S102 - of names that stand below
+    make: Make = scope["make"]
+    return make
+
+
+_name = _maker(cst.Name, "value")
+_attribute = _maker(cst.Attribute, "value", "attr")
+_call = _maker(cst.Call, "func", "args")
+_arg = _maker(cst.Arg, "value", "keyword", "star")
+_subscript = _maker(cst.Subscript, "value", "slice")
+_subscript_element = _maker(cst.SubscriptElement, "slice")
+_index = _maker(cst.Index, "value", "star")
+_slice = _maker(cst.Slice, "lower", "upper", "step")
+_element = _maker(cst.Element, "value")
+_starred_element = _maker(cst.StarredElement, "value")
+_dict = _maker(cst.Dict, "elements")
+_dict_element = _maker(cst.DictElement, "key", "value")
+_starred_dict_element = _maker(cst.StarredDictElement, "value")
+_binary = _maker(cst.BinaryOperation, "left", "operator", "right")
+_boolean = _maker(cst.BooleanOperation, "left", "operator", "right")
+_unary = _maker(cst.UnaryOperation, "operator", "expression")
+_comparison = _maker(cst.Comparison, "left", "comparisons")
+_comparison_target = _maker(cst.ComparisonTarget, "operator", "comparator")
+_comp_for = _maker(cst.CompFor, "target", "iter", "ifs", "inner_for_in")
+_comp_if = _maker(cst.CompIf, "test")
+_dict_comp = _maker(cst.DictComp, "key", "value", "for_in")
+_if_exp = _maker(cst.IfExp, "test", "body", "orelse")
+_lambda = _maker(cst.Lambda, "params", "body")
+_named_expr = _maker(cst.NamedExpr, "target", "value")
+_await = _maker(cst.Await, "expression")
+_yield = _maker(cst.Yield, "value")
+_from = _maker(cst.From, "item")
+_ellipsis = _maker(cst.Ellipsis)
+_string = _maker(cst.SimpleString, "value")
+_formatted = _maker(cst.FormattedString, "parts")
+_formatted_text = _maker(cst.FormattedStringText)
+_formatted_expression = _maker(cst.FormattedStringExpression, "expression", "format_spec")
+_parameters = _maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star_kwarg", "posonly_params")
+_param = _maker(cst.Param, "name", "annotation", "default", "star")
+_param_star = _maker(cst.ParamStar)
+_annotation = _maker(cst.Annotation, "annotation")
+_module = _maker(cst.Module, "body")
+_block = _maker(cst.IndentedBlock, "body")
+_suite = _maker(cst.SimpleStatementSuite, "body")
+_line = _maker(cst.SimpleStatementLine, "body")
+_function = _maker(
+    cst.FunctionDef, "name", "params", "body", "decorators", "returns", "asynchronous", "type_parameters"
+)
+_asynchronous = _maker(cst.Asynchronous)
+_class = _maker(cst.ClassDef, "name", "body", "bases", "keywords", "decorators", "type_parameters")
+_decorator = _maker(cst.Decorator, "decorator")
+_expr = _maker(cst.Expr, "value")
+_assign = _maker(cst.Assign, "targets", "value")
+_assign_target = _maker(cst.AssignTarget, "target")
+_ann_assign = _maker(cst.AnnAssign, "target", "annotation", "value")
+_aug_assign = _maker(cst.AugAssign, "target", "operator", "value")
+_return = _maker(cst.Return, "value")
+_raise = _maker(cst.Raise, "exc", "cause")
+_assert = _maker(cst.Assert, "test", "msg")
+_del = _maker(cst.Del, "target")
+_pass = _maker(cst.Pass)
+_break = _maker(cst.Break)
+_continue = _maker(cst.Continue)
+_global = _maker(cst.Global, "names")
+_nonlocal = _maker(cst.Nonlocal, "names")
+_name_item = _maker(cst.NameItem, "name")
+_import = _maker(cst.Import, "names")
+_import_from = _maker(cst.ImportFrom, "module", "names", "relative")
+_import_alias = _maker(cst.ImportAlias, "name", "asname")
+_import_star = _maker(cst.ImportStar)
+_as_name = _maker(cst.AsName, "name")
+_dot = _maker(cst.Dot)
+_if = _maker(cst.If, "test", "body", "orelse")
+_else = _maker(cst.Else, "body")
+_for = _maker(cst.For, "target", "iter", "body", "orelse")
+_while = _maker(cst.While, "test", "body", "orelse")
+_with = _maker(cst.With, "items", "body")
+_with_item = _maker(cst.WithItem, "item", "asname")
+_try = _maker(cst.Try, "body", "handlers", "orelse", "finalbody")
+_try_star = _maker(cst.TryStar, "body", "handlers", "orelse", "finalbody")
+_handler = _maker(cst.ExceptHandler, "body", "type", "name")
+_star_handler = _maker(cst.ExceptStarHandler, "body", "type", "name")
+_finally = _maker(cst.Finally, "body")
+
+_NUMBERS = {int: _maker(cst.Integer, "value"), float: _maker(cst.Float, "value"), complex: _maker(cst.Imaginary, "value")}  # fmt: skip
+_SEQUENCES = {ast.Tuple: _maker(cst.Tuple, "elements"), ast.List: _maker(cst.List, "elements"), ast.Set: _maker(cst.Set, "elements")}  # fmt: skip
+_COMPREHENSIONS = {
+    ast.GeneratorExp: _maker(cst.GeneratorExp, "elt", "for_in"),
+    ast.ListComp: _maker(cst.ListComp, "elt", "for_in"),
+    ast.SetComp: _maker(cst.SetComp, "elt", "for_in"),
+}
+
+# Nobody asks where an operator stands, so that all of a kind may be one.
+_BINARY, _AUGMENTED = (
+    {
+        getattr(ast, ours): _maker(getattr(cst, theirs + suffix))()
+        for ours, theirs in (
+            ("Add", "Add"), ("Sub", "Subtract"), ("Mult", "Multiply"), ("MatMult", "MatrixMultiply"),
+            ("Div", "Divide"), ("FloorDiv", "FloorDivide"), ("Mod", "Modulo"), ("Pow", "Power"),
+            ("LShift", "LeftShift"), ("RShift", "RightShift"), ("BitOr", "BitOr"), ("BitXor", "BitXor"),
+            ("BitAnd", "BitAnd"),
+        )
+    }
+    for suffix in ("", "Assign")
+)  # fmt: skip
+_BOOLEAN = {ast.And: _maker(cst.And)(), ast.Or: _maker(cst.Or)()}
+_UNARY = {
+    ast.Not: _maker(cst.Not)(), ast.USub: _maker(cst.Minus)(), ast.UAdd: _maker(cst.Plus)(),
+    ast.Invert: _maker(cst.BitInvert)(),
+}  # fmt: skip
+_COMPARED = {
+    getattr(ast, ours): _maker(getattr(cst, theirs))()
+    for ours, theirs in (
+        ("Eq", "Equal"), ("NotEq", "NotEqual"), ("Lt", "LessThan"), ("LtE", "LessThanEqual"),
+        ("Gt", "GreaterThan"), ("GtE", "GreaterThanEqual"), ("Is", "Is"), ("IsNot", "IsNot"),
+        ("In", "In"), ("NotIn", "NotIn"),
+    )
+}  # fmt: skip
+
+_COMPOUND = frozenset(
+    getattr(ast, name)
+    for name in "AsyncFor AsyncFunctionDef AsyncWith ClassDef For FunctionDef If Match Try TryStar While With".split()
+)
+
+
+class _Skeleton:
+    """Turns the nodes of one file, each by the method of its name."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lines = source.lines
+        self._formatted = False
+        """Inside of an f-string, where Python 3.11 does not know the place of anything."""
+        self._methods: dict[type[ast.AST], Callable[[Any], Any]] = {}
+
+    def __getitem__(self, node: Any) -> Any:
+        kind = type(node)
+        method = self._methods.get(kind)
+        if method is None:
+            method = self._methods[kind] = getattr(self, kind.__name__, self._unknown)
+        return method(node)
+
+    def _unknown(self, node: ast.AST) -> Any:
+        raise Unlike
+
+    def _maybe(self, node: ast.AST | None) -> Any:
+        return self[node] if node is not None else None
+
+    # -- lines and blocks ---------------------------------------------------------------------------------------
+
+    def module(self, node: ast.Module) -> cst.Module:
+        module: cst.Module = _module(self._statements(node.body))
+        return module
+
+    def _statements(self, nodes: Sequence[ast.stmt]) -> list[Any]:
+        found: list[Any] = []
+        small: list[Any] = []
+        end = 0
+        for node in nodes:
+            made = self[node]
+            if type(node) in _COMPOUND:
+                found.append(made)
+                end = 0
+            elif node.lineno == end:
+                small.append(made)
+                end = node.end_lineno or 0
+            else:
+                small = [made]
+                found.append(_line(small))
+                end = node.end_lineno or 0
+        return found
+
+    def _body(self, nodes: Sequence[ast.stmt]) -> Any:
+        first = nodes[0]
+        column = first.col_offset
+        if not column or self._lines[first.lineno - 1][:column].isspace():
+            return _block(self._statements(nodes))
+        return _suite([self[node] for node in nodes])
+
+    # -- small statements ---------------------------------------------------------------------------------------
+
+    def Expr(self, node: ast.Expr) -> Any:
+        return _expr(self[node.value])
+
+    def Assign(self, node: ast.Assign) -> Any:
+        return _assign([_assign_target(self[target]) for target in node.targets], self[node.value])
+
+    def AnnAssign(self, node: ast.AnnAssign) -> Any:
+        return _ann_assign(self[node.target], _annotation(self[node.annotation]), self._maybe(node.value))
+
+    def AugAssign(self, node: ast.AugAssign) -> Any:
+        return _aug_assign(self[node.target], _AUGMENTED[type(node.op)], self[node.value])
+
+    def Return(self, node: ast.Return) -> Any:
+        return _return(self._maybe(node.value))
+
+    def Raise(self, node: ast.Raise) -> Any:
+        return _raise(self._maybe(node.exc), _from(self[node.cause]) if node.cause is not None else None)
+
+    def Assert(self, node: ast.Assert) -> Any:
+        return _assert(self[node.test], self._maybe(node.msg))
+
+    def Delete(self, node: ast.Delete) -> Any:
+        targets = [self[target] for target in node.targets]
+        return _del(targets[0] if len(targets) == 1 else _SEQUENCES[ast.Tuple](list(map(_element, targets))))
+
+    def Pass(self, node: ast.Pass) -> Any:
+        return _pass()
+
+    def Break(self, node: ast.Break) -> Any:
+        return _break()
+
+    def Continue(self, node: ast.Continue) -> Any:
+        return _continue()
+
+    def Global(self, node: ast.Global) -> Any:
+        return _global([_name_item(_name(name)) for name in node.names])
+
+    def Nonlocal(self, node: ast.Nonlocal) -> Any:
+        return _nonlocal([_name_item(_name(name)) for name in node.names])
+
+    def Import(self, node: ast.Import) -> Any:
+        return _import(list(map(_alias, node.names)))
+
+    def ImportFrom(self, node: ast.ImportFrom) -> Any:
+        module = _dotted(node.module) if node.module is not None else None
+        star = node.names[0].name == "*"
+        names = _import_star() if star else list(map(_alias, node.names))
+        return _import_from(module, names, [_dot() for _ in range(node.level)])
+
+    # -- compound statements ------------------------------------------------------------------------------------
+
+    def If(self, node: ast.If) -> Any:
+        orelse: Any = None
+        if node.orelse:
+            other = node.orelse[0]
+            if type(other) is ast.If and self._lines[other.lineno - 1].startswith("elif", other.col_offset):
+                orelse = self[other]
+            else:
+                orelse = _else(self._body(node.orelse))
+        return _if(self[node.test], self._body(node.body), orelse)
+
+    def _else(self, nodes: Sequence[ast.stmt]) -> Any:
+        return _else(self._body(nodes)) if nodes else None
+
+    def For(self, node: ast.For | ast.AsyncFor) -> Any:
+        return _for(self[node.target], self[node.iter], self._body(node.body), self._else(node.orelse))
+
+    def While(self, node: ast.While) -> Any:
+        return _while(self[node.test], self._body(node.body), self._else(node.orelse))
+
+    def With(self, node: ast.With | ast.AsyncWith) -> Any:
+        items = [
+            _with_item(
+                self[item.context_expr],
+                _as_name(self[item.optional_vars]) if item.optional_vars is not None else None,
+            )
+            for item in node.items
+        ]
+        return _with(items, self._body(node.body))
+
+    AsyncFor, AsyncWith = For, With
+
+    def Try(self, node: ast.Try, whole: Make = _try, handler: Make = _handler) -> Any:
+        handlers = [
+            handler(
+                self._body(caught.body),
+                self._maybe(caught.type),
+                _as_name(_name(caught.name)) if caught.name is not None else None,
+            )
+            for caught in node.handlers
+        ]
+        final = _finally(self._body(node.finalbody)) if node.finalbody else None
+        return whole(self._body(node.body), handlers, self._else(node.orelse), final)
+
+    def TryStar(self, node: Any) -> Any:
+        return self.Try(node, _try_star, _star_handler)
+
+    def FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+        if getattr(node, "type_params", None):
+            raise Unlike
+        return _function(
+            _name(node.name),
+            self._parameters(node.args),
+            self._body(node.body),
+            [_decorator(self[decorator]) for decorator in node.decorator_list],
+            _annotation(self[node.returns]) if node.returns is not None else None,
+            _asynchronous() if type(node) is ast.AsyncFunctionDef else None,
+            None,
+        )
+
+    AsyncFunctionDef = FunctionDef
+
+    def ClassDef(self, node: ast.ClassDef) -> Any:
+        if getattr(node, "type_params", None):
+            raise Unlike
+        args = self._args(node.bases, node.keywords)
+        return _class(
+            _name(node.name),
+            self._body(node.body),
+            [arg for arg in args if arg.keyword is None and arg.star != "**"],
+            [arg for arg in args if arg.keyword is not None or arg.star == "**"],
+            [_decorator(self[decorator]) for decorator in node.decorator_list],
+            None,
+        )
+
+    def _parameters(self, node: ast.arguments) -> Any:
+        positional = [*node.posonlyargs, *node.args]
+        bare = len(positional) - len(node.defaults)
+        defaults = [None] * bare + [self[default] for default in node.defaults]
+        params = [self._param(arg, default) for arg, default in zip(positional, defaults, strict=True)]
+        posonly = len(node.posonlyargs)
+        star: Any = cst.MaybeSentinel.DEFAULT
+        if node.vararg is not None:
+            star = self._param(node.vararg, None, "*")
+        elif node.kwonlyargs:
+            star = _param_star()
+        return _parameters(
+            params[posonly:],
+            star,
+            [
+                self._param(arg, self._maybe(default))
+                for arg, default in zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            ],
+            self._param(node.kwarg, None, "**") if node.kwarg is not None else None,
+            params[:posonly],
+        )
+
+    def _param(self, node: ast.arg, default: Any, star: str = "") -> Any:
+        annotation = _annotation(self[node.annotation]) if node.annotation is not None else None
+        return _param(_name(node.arg), annotation, default, star)
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def Name(self, node: ast.Name) -> Any:
+        return _name(node.id)
+
+    def Attribute(self, node: ast.Attribute) -> Any:
+        return _attribute(self[node.value], _name(node.attr))
+
+    def Call(self, node: ast.Call) -> Any:
+        return _call(self[node.func], self._args(node.args, node.keywords))
+
+    def _args(self, values: list[ast.expr], keywords: list[ast.keyword]) -> list[Any]:
+        found = [
+            _arg(self[value.value], None, "*") if type(value) is ast.Starred else _arg(self[value], None, "")
+            for value in values
+        ]
+        if not keywords:
+            return found
+        found += [
+            _arg(self[keyword.value], _name(keyword.arg), "")
+            if keyword.arg is not None
+            else _arg(self[keyword.value], None, "**")
+            for keyword in keywords
+        ]
+        if values and type(values[-1]) is ast.Starred:  # which may stand after a keyword
+            given: list[ast.expr | ast.keyword] = [*values, *keywords]
+            order = sorted(
+                range(len(given)), key=lambda number: (given[number].lineno, given[number].col_offset)
+            )
+            found = [found[number] for number in order]
+        return found
+
+    def Subscript(self, node: ast.Subscript) -> Any:
+        index = node.slice
+        if type(index) is not ast.Tuple:
+            return _subscript(self[node.value], [self._subscript_element(index)])
+        if self._formatted or not index.elts:
+            raise Unlike
+        if self._text(index)[0] == "(" and self._is_in_parentheses(index):
+            return _subscript(self[node.value], [_subscript_element(_index(self[index], None))])
+        return _subscript(self[node.value], [self._subscript_element(item) for item in index.elts])
+
+    def _subscript_element(self, node: ast.expr) -> Any:
+        if type(node) is ast.Slice:
+            parts = self._maybe(node.lower), self._maybe(node.upper), self._maybe(node.step)
+            return _subscript_element(_slice(*parts))
+        if type(node) is ast.Starred:
+            return _subscript_element(_index(self[node.value], "*"))
+        return _subscript_element(_index(self[node], None))
+
+    def _is_in_parentheses(self, node: ast.Tuple) -> bool:
+        """Whether the tuple has them: `d[(a, b)]`, but not `d[(a), b]`."""
+        made = cst.parse_expression(self._text(node))
+        return isinstance(made, cst.Tuple) and bool(made.lpar)
+
+    def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Any:
+        return _SEQUENCES[type(node)]([
+            _starred_element(self[value.value]) if type(value) is ast.Starred else _element(self[value])
+            for value in node.elts
+        ])  # fmt: skip
+
+    Tuple = List = Set = _sequence
+
+    def Dict(self, node: ast.Dict) -> Any:
+        return _dict([
+            _dict_element(self[key], self[value]) if key is not None else _starred_dict_element(self[value])
+            for key, value in zip(node.keys, node.values, strict=True)
+        ])  # fmt: skip
+
+    def BinOp(self, node: ast.BinOp) -> Any:
+        return _binary(self[node.left], _BINARY[type(node.op)], self[node.right])
+
+    def BoolOp(self, node: ast.BoolOp) -> Any:
+        operator = _BOOLEAN[type(node.op)]
+        left = self[node.values[0]]
+        for value in node.values[1:]:
+            left = _boolean(left, operator, self[value])
+        return left
+
+    def UnaryOp(self, node: ast.UnaryOp) -> Any:
+        return _unary(_UNARY[type(node.op)], self[node.operand])
+
+    def Compare(self, node: ast.Compare) -> Any:
+        targets = [
+            _comparison_target(_COMPARED[type(operator)], self[value])
+            for operator, value in zip(node.ops, node.comparators, strict=True)
+        ]
+        return _comparison(self[node.left], targets)
+
+    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Any:
+        return _COMPREHENSIONS[type(node)](self[node.elt], self._comp_for(node.generators))
+
+    GeneratorExp = ListComp = SetComp = _comprehension
+
+    def DictComp(self, node: ast.DictComp) -> Any:
+        return _dict_comp(self[node.key], self[node.value], self._comp_for(node.generators))
+
+    def _comp_for(self, nodes: Sequence[ast.comprehension]) -> Any:
+        inner = None
+        for node in reversed(nodes):
+            ifs = [_comp_if(self[test]) for test in node.ifs]
+            inner = _comp_for(self[node.target], self[node.iter], ifs, inner)
+        return inner
+
+    def IfExp(self, node: ast.IfExp) -> Any:
+        return _if_exp(self[node.test], self[node.body], self[node.orelse])
+
+    def Lambda(self, node: ast.Lambda) -> Any:
+        return _lambda(self._parameters(node.args), self[node.body])
+
+    def NamedExpr(self, node: ast.NamedExpr) -> Any:
+        return _named_expr(self[node.target], self[node.value])
+
+    def Await(self, node: ast.Await) -> Any:
+        return _await(self[node.value])
+
+    def Yield(self, node: ast.Yield) -> Any:
+        return _yield(self._maybe(node.value))
+
+    def YieldFrom(self, node: ast.YieldFrom) -> Any:
+        return _yield(_from(self[node.value]))
+
+    # -- literals -----------------------------------------------------------------------------------------------
+
+    def Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if value is None or value is True or value is False:
+            return _name(str(value))
+        if value is ...:
+            return _ellipsis()
+        if isinstance(value, (str, bytes)):
+            if self._formatted:
+                return _string(repr(value))
+            text = self._text(node)
+            return _string(text) if _is_one_string(text) else self._parsed(text)
+        return _NUMBERS[type(value)](repr(value) if self._formatted else self._text(node))
+
+    def JoinedStr(self, node: ast.JoinedStr) -> Any:
+        if self._formatted:
+            raise Unlike
+        text = self._text(node)
+        if not _is_one_string(text) or _SAYS_ITSELF.search(text) is not None:
+            return self._parsed(text)
+        self._formatted = True
+        try:
+            return _formatted(self._parts(node.values))
+        except Unlike:
+            return self._parsed(text)
+        finally:
+            self._formatted = False
+
+    def _parts(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        parts: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.FormattedValue):
+                form = node.format_spec
+                spec = self._parts(form.values) if isinstance(form, ast.JoinedStr) else None
+                parts.append(_formatted_expression(self[node.value], spec))
+            else:
+                parts.append(_formatted_text())
+        return parts
+
+    def _parsed(self, text: str) -> Any:
+        """What libcst makes of an expression: of strings that stand side by side, and the like."""
+        return cst.parse_expression(text if "\n" not in text and "\r" not in text else f"({text})")
+
+    def _text(self, node: ast.expr) -> str:
+        """How an expression is written."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        start, end = node.col_offset, node.end_col_offset or 0
+        line = self._lines[first - 1]
+        if first == last:
+            return line[start:end] if line.isascii() else line.encode()[start:end].decode()
+        ends = self._source.line_ends
+        parts = [line[start:] if line.isascii() else line.encode()[start:].decode(), ends[first - 1]]
+        for number in range(first, last - 1):
+            parts += self._lines[number], ends[number]
+        line = self._lines[last - 1]
+        return "".join([*parts, line[:end] if line.isascii() else line.encode()[:end].decode()])
+
+
+def _is_one_string(text: str) -> bool:
+    found = _STRING.match(text)
+    return found is not None and found.end() == len(text)
+
+
+def _alias(node: ast.alias) -> Any:
+    return _import_alias(
+        _dotted(node.name), _as_name(_name(node.asname)) if node.asname is not None else None
+    )
+
+
+def _dotted(name: str) -> Any:
+    first, *rest = name.split(".")
+    node = _name(first)
+    for part in rest:
+        node = _attribute(node, _name(part))
+    return node
