@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median, median_low
 from typing import TYPE_CHECKING
 
-from ta_runtime.places import Register
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Forward, Gradients, Update

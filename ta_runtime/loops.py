@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
-from ta_runtime.places import NOWHERE, Place, is_library, of_node, syntax
+from ta_runtime.places import NOWHERE, Place, is_library
+from ta_runtime.sources import of_node, syntax
 
 _Loop = ast.For | ast.While
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 
 from ta_runtime.facts import Layer, Parameter
-from ta_runtime.places import BUILT, NOWHERE, Place, of_attribute, of_class
+from ta_runtime.places import NOWHERE, Place
+from ta_runtime.registers import BUILT
+from ta_runtime.sources import of_attribute, of_class
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Optimizer

@@ -69,7 +69,9 @@ def rendered(
             refuted=refuted,
         )
     if form == "json":
-        return report.as_json(findings, rules)
+        from ta_lint.core.json_report import as_json
+
+        return as_json(findings, rules)
     if form == "github":
         return report.github(findings, rules)
     if form == "concise":

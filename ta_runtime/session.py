@@ -28,8 +28,10 @@ from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
-from ta_runtime.places import BUILT, NOWHERE, Place, Register, of_class
+from ta_runtime.places import NOWHERE, Place
+from ta_runtime.registers import BUILT, Register
 from ta_runtime.settings import Settings
+from ta_runtime.sources import of_class
 from ta_runtime.window import Window
 
 _ARMED = 2
@@ -327,7 +329,8 @@ class Session:
         if not over:
             self.tell("begin", self.window)
         if self.window.step is None or over:
-            self.forwards.detach()
+            if self.forwards.attached:
+                self.forwards.detach()
             self.compilers.lift()
         elif self.runs_compiled:
             self._compiles()

@@ -844,6 +844,30 @@ def test_what_another_optimizer_stepped_on_is_not_taken_for_that_of_the_one_watc
     assert seen == [(5.0, 1, None)] * 3
 
 
+def test_the_norm_before_a_clipping_is_known_however_the_run_came_by_the_function() -> None:
+    clip = nn.utils.clip_grad_norm_
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen: list[float | None] = []
+    norms: list[float] = []
+    watched = Audit(resolve(every_n_steps=0, live=False))
+    remember = watched.session._remember
+
+    def noted(window: Any) -> None:
+        seen.extend(each.before_clipping for each in window.gradients)
+        remember(window)
+
+    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.start()
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 6)).square().sum().backward()
+        norms.append(float(clip(model.parameters(), 0.01)))
+        optimizer.step()
+    watched.stop()
+    assert seen == norms
+
+
 def test_a_scaler_that_skips_a_step_while_the_session_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def bad(self: Any, *args: Any) -> None:
         raise ValueError("a bug")

@@ -257,11 +257,9 @@ class Notes(transformers.TrainerCallback):
         self.norms.append(norm_of(kwargs["model"].parameters()))
 
 
-def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
-    """The run, and the gradient norms that the trainer itself logs, which are those before clipping."""
+def trainer_of(*callbacks: Any, folder: Path = Path(), collate: Any = None, **options: Any) -> Any:
     transformers.set_seed(0)
     config = transformers.GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=2)
-    model = transformers.GPT2LMHeadModel(config)
     arguments = transformers.TrainingArguments(
         output_dir=str(folder / "out"),
         per_device_train_batch_size=4,
@@ -274,9 +272,23 @@ def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
         use_cpu=True,
         **options,
     )
+    data = Sentences()
+    model = transformers.GPT2LMHeadModel(config)
+    return transformers.Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=data,
+        eval_dataset=data,
+        data_collator=collate,
+        callbacks=list(callbacks),
+    )
+
+
+def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
+    """The run, and the gradient norms that the trainer itself logs, which are those before clipping."""
     notes = Notes()
     losses: list[float] = []
-    trainer = transformers.Trainer(model=model, args=arguments, train_dataset=Sentences(), callbacks=[notes])
+    trainer = trainer_of(notes, folder=folder, **options)
     backward = trainer.accelerator.backward
     trainer.accelerator.backward = lambda loss, **kwargs: (
         losses.append(loss.item()),
@@ -284,7 +296,7 @@ def train(folder: Path, **options: Any) -> tuple[Ran, list[float]]:
     )[1]
     trainer.train()
     logged = [entry["grad_norm"] for entry in trainer.state.log_history if "grad_norm" in entry]
-    return Ran(model.state_dict(), torch.get_rng_state(), notes.norms, losses), logged
+    return Ran(trainer.model.state_dict(), torch.get_rng_state(), notes.norms, losses), logged
 
 
 @pytest.mark.parametrize(

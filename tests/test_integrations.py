@@ -31,7 +31,7 @@ accelerate = pytest.importorskip("accelerate")
 import test_frameworks as healthy
 from accelerate.tracking import GeneralTracker
 from lightning.pytorch.loggers.logger import Logger
-from test_frameworks import QUIET, Classifier, Ran, Sentences, batches, same
+from test_frameworks import QUIET, Classifier, Ran, Sentences, batches, same, trainer_of
 
 from ta_runtime.integrations.accelerate import watch
 from ta_runtime.integrations.lightning import AuditCallback as LightningCallback
@@ -353,33 +353,6 @@ class Logs(transformers.TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         self.logged.append(dict(logs))
-
-
-def trainer_of(*callbacks: Any, collate: Any = None, **options: Any) -> Any:
-    transformers.set_seed(0)
-    config = transformers.GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=2)
-    arguments = transformers.TrainingArguments(
-        output_dir="out",
-        per_device_train_batch_size=4,
-        num_train_epochs=1,
-        learning_rate=1e-3,
-        logging_steps=1,
-        report_to="none",
-        save_strategy="no",
-        disable_tqdm=True,
-        use_cpu=True,
-        **options,
-    )
-    data = Sentences()
-    model = transformers.GPT2LMHeadModel(config)
-    return transformers.Trainer(
-        model=model,
-        args=arguments,
-        train_dataset=data,
-        eval_dataset=data,
-        data_collator=collate,
-        callbacks=list(callbacks),
-    )
 
 
 def trained(*callbacks: Any, **options: Any) -> Ran:

@@ -19,9 +19,9 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def check_run(run: Run) -> Iterator[Suspicion]:
-    for failed in run.failed_lookups:
-        if _rows(failed.layer.module) is not None:
-            yield from _said(failed.place, failed.layer, failed.smallest, failed.largest, failed.rows)
+    failed = run.failure.lookup if run.failure is not None else None
+    if failed is not None and _rows(failed.layer.module) is not None:
+        yield from _said(failed.place, failed.layer, failed.smallest, failed.largest, failed.rows)
 
 
 def _said(place: Place, layer: Layer, smallest: int, largest: int, rows: int) -> Iterator[Suspicion]:

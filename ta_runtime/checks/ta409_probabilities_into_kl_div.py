@@ -4,18 +4,15 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Step, Suspicion
 
-_NO_LOGARITHMS = ("softmax", "sigmoid", "relu", "tanh", "linear", "convolution")
-
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for loss in step.losses:
         scores = loss.scores
-        if loss.function != "kl_div" or scores is None or not scores.measured:
+        if loss.function != "kl_div" or scores is None or scores.are_logarithms is None:
             continue
-        if scores.may_be_logarithms:
-            if scores.made_by not in _NO_LOGARITHMS:
-                yield Refutation(loss.place, scores.evidence)
-        elif scores.made_by in _NO_LOGARITHMS:
+        if scores.are_logarithms:
+            yield Refutation(loss.place, scores.evidence)
+        else:
             message = (
                 f"the input of `kl_div` has to be log-probabilities and is the output of `{scores.made_by}`"
             )

@@ -6,7 +6,8 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from ta_runtime.facts import Refutation, Step, Suspicion
-from ta_runtime.places import BUILT, Place
+from ta_runtime.places import Place
+from ta_runtime.registers import BUILT
 
 PASSES = 2
 """Audited steps in a row in which a line builds the layer anew. A lazy layer is built in one."""

@@ -19,14 +19,16 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
-        if reach.cut and (steps := starved(run, reach)):
+        if reach.cut:
             message = "the loss is cut off from the output of this model, and the optimizer steps without its gradients"
-            evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}
-            related = ((reach.backward, "the backward pass starts here"),)
-            yield Suspicion(reach.place, message, evidence, related=related)
+            yield from starved(run, reach, message)
 
 
-def starved(run: Run, reach: Reach) -> int:
-    """The optimizer steps in which no gradient came to a model, 0 if one did or they are too few to say so."""
+def starved(run: Run, reach: Reach, message: str) -> Iterator[Suspicion]:
+    """What is to be said of a model that no gradient has come to in so many steps of its optimizer."""
     steps = run.steps_without_gradient(reach.parameters)
-    return steps if not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS) else 0
+    if not reach.reached and steps >= (STEPS if run.over else EARLY_STEPS):
+        evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}
+        yield Suspicion(
+            reach.place, message, evidence, related=((reach.backward, "the backward pass starts here"),)
+        )

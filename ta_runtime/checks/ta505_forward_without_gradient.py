@@ -14,10 +14,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         elif backward.through:
             yield Refutation(backward.place, {"parameters reached": backward.parameters})
     for reach in run.reaches:
-        if reach.unrecorded and not reach.cut and (steps := starved(run, reach)):
+        if reach.unrecorded and not reach.cut:
             message = (
                 "the model is only called without recording, and the optimizer steps without its gradients"
             )
-            evidence = {"steps": steps, "parameters": len(reach.parameters), "parameters with a gradient": 0}
-            related = ((reach.backward, "the backward pass starts here"),)
-            yield Suspicion(reach.place, message, evidence, related=related)
+            yield from starved(run, reach, message)

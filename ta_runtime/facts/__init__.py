@@ -8,12 +8,11 @@ from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
-from ta_runtime.facts.failure import Failure
+from ta_runtime.facts.failure import FailedLookup, Failure
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.lookup import FailedLookup
 from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Inference, Modes, Switch

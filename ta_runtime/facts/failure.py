@@ -4,7 +4,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ta_runtime.facts.model import Layer
     from ta_runtime.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class FailedLookup:
+    """Ids that an embedding on the CPU has raised an error for. `place` is the line that called the model."""
+
+    place: "Place"
+    layer: "Layer"
+    smallest: int
+    largest: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +26,5 @@ class Failure:
     place: "Place"
     kind: str
     message: str
+    lookup: FailedLookup | None = None
+    """The lookup that raised it, if one did."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.places import of_class
+from ta_runtime.sources import of_class
 
 if TYPE_CHECKING:
     from ta_runtime.names import Names

@@ -12,7 +12,6 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.lookup import FailedLookup
 from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Modes
@@ -64,7 +63,6 @@ class Run:
     loop: Loop = field(default_factory=Loop)
     overrides: list[Override] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
-    failed_lookups: list[FailedLookup] = field(default_factory=list)
     failure: Failure | None = None
 
     def steps_without_gradient(self, parameters: frozenset[int]) -> int:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+_NO_LOGARITHMS = ("softmax", "sigmoid", "relu", "tanh", "linear", "convolution")
+
 
 @dataclass(slots=True)
 class Scores:
@@ -30,9 +32,13 @@ class Scores:
         return self.minimum >= -TOLERANCE and self.maximum <= 1 + TOLERANCE
 
     @property
-    def may_be_logarithms(self) -> bool | None:
-        """Whether none is above 0, as no logarithm of a probability is; None where nothing was measured."""
-        return self.maximum <= TOLERANCE if self.maximum is not None else None
+    def are_logarithms(self) -> bool | None:
+        """Whether these are logarithms of probabilities, of which none is above 0; None where nothing was measured, or the
+        function that made them says otherwise."""
+        if self.maximum is None:
+            return None
+        may_be = self.maximum <= TOLERANCE
+        return None if may_be is (self.made_by in _NO_LOGARITHMS) else may_be
 
     @property
     def evidence(self) -> dict[str, float | int | str]:

@@ -14,7 +14,7 @@ from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.facts.peers import Wrapper
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.history import History
-from ta_runtime.places import Register
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.names import Names

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ta_runtime.integrations import needs
-from ta_runtime.integrations.watch import Options, Watch, quietly
+from ta_runtime.integrations.watch import Options, Watching, quietly
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -23,22 +23,14 @@ else:
     Callback = type("Callback", _callbacks(), {})
 
 
-class AuditCallback(Callback):
+class AuditCallback(Watching, Callback):
     """Watches `fit`, from its setup to its end; `validate`, `test` and `predict` train nothing.
 
     The loggers of the Trainer get `ta/errors` and `ta/warnings`, how many findings there are, whenever that changes.
-
-    Args:
-        options: those of `ta_runtime.enable`. If an audit is on already, it is followed instead, and they do not hold.
-
-    Raises:
-        TypeError: there is no such option.
-        UsageError: an option or the project's `[tool.ta]` is wrong, or the report cannot be written there.
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        super().__init__()
-        self._watch = Watch(options)
+        super().__init__(**options)
         self._logged: dict[str, int] = {}
 
     def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:

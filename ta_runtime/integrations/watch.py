@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, Unpack
 
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Verdict
@@ -93,6 +93,23 @@ class Watch:
         metric = f"ta/{finding.severity}s"
         if finding.counts and metric in self.counts:
             self.counts[metric] += 1
+
+
+class Watching:
+    """A callback of a framework that follows a `Watch`; it stands before the framework's own class."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        """What is watched, and what becomes of it.
+
+        Args:
+            options: those of `ta_runtime.enable`. If an audit is on already, it is followed instead, and they do not hold.
+
+        Raises:
+            TypeError: there is no such option.
+            UsageError: an option or the project's `[tool.ta]` is wrong, or the report cannot be written there.
+        """
+        super().__init__()
+        self._watch = Watch(options)
 
 
 def _audit(options: Options) -> Audit:

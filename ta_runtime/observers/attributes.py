@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from ta_runtime.facts import Attribute, Model
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, of_attribute
+from ta_runtime.places import Place
+from ta_runtime.sources import of_attribute
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

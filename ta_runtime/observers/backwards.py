@@ -1,17 +1,17 @@
-"""Sees `loss.backward()`, `clip_grad_norm_` and `GradScaler.scale`: the few numbers of a step that no hook gives.
+"""Sees `loss.backward()`, `GradScaler.scale` and the clipping of gradients: the few numbers of a step that no hook gives.
 
-They are wrapped; each wrapper notes a reference or two and passes the call on.
+They are wrapped; each wrapper notes a reference or two, tells the other observers and passes the call on.
 """
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
+from torch.nn.utils import clip_grad
 
-from ta_runtime.observers.compilers import traced
 from ta_runtime.observers.patching import Patch, as_overridden, overridden
 from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import local
@@ -36,10 +36,13 @@ class Backwards:
         """Whether a backward pass runs now, in which a forward is a recomputation."""
 
     def attach(self) -> None:
+        # what `clip_grad_norm_` calls, however the run came by that function
+        norm = (clip_grad, "_clip_grads_with_norm_")
         self._patches = [
             Patch(Tensor, "backward", self._backward),
-            Patch(torch.nn.utils, "clip_grad_norm_", self._clip),
             Patch(torch.amp.GradScaler, "scale", self._scale),
+            Patch(nn.utils, "clip_grad_value_", self._clip),
+            Patch(*(norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")), self._clip),
         ]
 
     def detach(self) -> None:
@@ -92,27 +95,52 @@ class Backwards:
             window.loss_place = self.place
 
     def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def clip_grad_norm_(*args: Any, **kwargs: Any) -> Any:
-            norm = original(*args, **kwargs)
-            if torch.compiler.is_compiling() or not self._patches or traced():
-                return norm
-            window = self._session.window
-            if self._session.looks_at(window) and type(norm) is Tensor and norm.dim() == 0:
-                window.clipped = norm
-            return norm
+        before, after = self._session.guarded(self._clips), self._session.guarded(self._clipped)
 
-        return clip_grad_norm_
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or not self._patches:
+                return original(parameters, *args, **kwargs)
+            if isinstance(parameters, Iterator):
+                parameters = list(parameters)
+            before(parameters)
+            result = original(parameters, *args, **kwargs)
+            # the norm is the result of `clip_grad_norm_`, and an argument of what that calls
+            limit, norm = (*args, *kwargs.values(), None, None)[:2]
+            after(parameters, limit, norm if result is None else result)
+            return result
+
+        return clip
+
+    def _clips(self, parameters: Any) -> None:
+        self._session.tell("before_clipping", _listed(parameters))
+
+    def _clipped(self, parameters: Any, limit: object, norm: object) -> None:
+        window = self._session.window
+        if self._session.looks_at(window) and type(norm) is Tensor and norm.dim() == 0:
+            window.clipped = norm
+        self._session.tell("after_clipping", _listed(parameters), limit)
 
     def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        scaled = self._session.guarded(self._note_scaled)
+
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original(scaler, outputs)
-            if torch.compiler.is_compiling():
-                return result
-            if isinstance(outputs, Tensor) and isinstance(result, Tensor) and self._patches:
-                self._scaled = (weakref.ref(result), outputs)
+            if not torch.compiler.is_compiling():
+                scaled(scaler, outputs, result)
             return result
 
         return scale
+
+    def _note_scaled(self, scaler: Any, outputs: Any, result: Any) -> None:
+        if isinstance(outputs, Tensor) and isinstance(result, Tensor):
+            self._scaled = (weakref.ref(result), outputs)
+        self._session.tell("scaled", scaler, outputs, result)
+
+
+def _listed(parameters: Any) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    return list(parameters) if isinstance(parameters, Iterable) else []
 
 
 def _readable(loss: Tensor) -> bool:

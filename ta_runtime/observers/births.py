@@ -4,7 +4,7 @@ from torch import nn
 
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Register
+from ta_runtime.registers import Register
 from ta_runtime.window import Window
 
 

@@ -19,7 +19,8 @@ from ta_runtime.facts import Checkpoints as Facts
 from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, Saved, SavedState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch, Recoded
-from ta_runtime.places import Place, Register, caller, discards, here, is_library
+from ta_runtime.places import Place, caller, discards, here, is_library
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session

@@ -1,4 +1,4 @@
-"""Notes the line that builds each module, optimizer, loader, scheduler and scaler, in `places.BUILT`.
+"""Notes the line that builds each module, optimizer, loader, scheduler and scaler, in `registers.BUILT`.
 
 Their constructors are wrapped, as none has a hook that fires for every object. What is put into a module without having
 been built, such as a copy, stands on the line that puts it there, by torch's registration hook. Shared by all sessions.
@@ -16,7 +16,8 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
 
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, built
+from ta_runtime.places import built
+from ta_runtime.registers import BUILT
 
 _users = 0
 _undo: list[Callable[[], None]] = []

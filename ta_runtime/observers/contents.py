@@ -13,8 +13,10 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ta_runtime.facts import Content
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, Register, of_attribute, text
+from ta_runtime.places import Place
 from ta_runtime.readings import local, measurable
+from ta_runtime.registers import Register
+from ta_runtime.sources import of_attribute, text
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

@@ -8,6 +8,7 @@ import gc
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -206,7 +207,7 @@ class Graphs(Observer):
 
     def _spare_higher_orders(self, optimizer: torch.optim.Optimizer, step: int) -> None:
         """A gradient that has a graph (`create_graph=True`) is to be gone back through: what it needs has to live."""
-        held = construction.held(optimizer).values()
+        held = chain.from_iterable(group["params"] for group in optimizer.param_groups)
         gradient = next((parameter.grad for parameter in held if parameter.grad is not None), None)
         if gradient is not None and gradient.requires_grad:
             for trail in self._trails.values():

@@ -13,7 +13,7 @@ from torch import Tensor
 from ta_runtime.facts import IDLE
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Register
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session

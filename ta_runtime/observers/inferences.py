@@ -13,7 +13,8 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 from ta_runtime.facts import Inference
 from ta_runtime.observers.losses import Evaluations
-from ta_runtime.places import Place, Register, here
+from ta_runtime.places import Place, here
+from ta_runtime.registers import Register
 from ta_runtime.tree import tensors
 
 if TYPE_CHECKING:

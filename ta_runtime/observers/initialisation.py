@@ -16,7 +16,8 @@ from torch import Tensor, UntypedStorage, nn
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch, Shared
-from ta_runtime.places import BUILT, Place, Register, is_library, of_frame
+from ta_runtime.places import Place, is_library, of_frame
+from ta_runtime.registers import BUILT, Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

@@ -28,7 +28,8 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from ta_runtime.facts import Batch, Loader, Pass, Value
 from ta_runtime.observers import samples
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, here
+from ta_runtime.places import here
+from ta_runtime.registers import BUILT
 from ta_runtime.tree import tensors
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ from ta_runtime.facts import Membership, Model
 from ta_runtime.observers import construction
 from ta_runtime.observers.loads import LOADED
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import BUILT, Place, Register, of_class
+from ta_runtime.places import Place
 from ta_runtime.readings import local, measurable
+from ta_runtime.registers import BUILT, Register
+from ta_runtime.sources import of_class
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

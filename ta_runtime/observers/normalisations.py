@@ -18,8 +18,9 @@ from torch.nn.utils.spectral_norm import SpectralNorm, SpectralNormLoadStateDict
 from ta_runtime.facts import Normalisation
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import Place, Register, here, is_library
+from ta_runtime.places import Place, here, is_library
 from ta_runtime.readings import measurable
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

@@ -59,6 +59,15 @@ class Observer:
     def after_backward(self, loss: Tensor) -> None:
         """`loss.backward()` ran, and did not raise."""
 
+    def scaled(self, scaler: "torch.amp.GradScaler", loss: Any, result: Any) -> None:
+        """`scaler.scale(loss)` gave this result."""
+
+    def before_clipping(self, parameters: list[Tensor]) -> None:
+        """The gradients of these are to be clipped by norm or value, and have not been yet."""
+
+    def after_clipping(self, parameters: list[Tensor], limit: object) -> None:
+        """The gradients of these were clipped at a limit, which may be anything that was given for it."""
+
     def all_reduced(self, tensor: Tensor) -> None:
         """`all_reduce` was called by the training code, and has put the result into this tensor."""
 
@@ -67,6 +76,9 @@ class Observer:
 
     def after_step(self, optimizer: "torch.optim.Optimizer", window: "Window") -> None:
         """`optimizer.step()` has run."""
+
+    def before_scaler_step(self, scaler: "torch.amp.GradScaler", optimizer: "torch.optim.Optimizer") -> None:
+        """`scaler.step(optimizer)` of a scaler that is enabled was called, and has not stepped or skipped yet."""
 
     def skipped(self, optimizer: "torch.optim.Optimizer") -> None:
         """A GradScaler found an overflow, and left out the step."""

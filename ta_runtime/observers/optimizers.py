@@ -22,8 +22,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from ta_runtime.facts import Gradients, Optimizer, State, Update
 from ta_runtime.observers import filters, states
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, NOWHERE, here
+from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import alike, local, measurable, row_norms
+from ta_runtime.registers import BUILT
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session
@@ -58,6 +59,8 @@ class Optimizers:
         self._undo: list[Callable[[], None]] = []
         self.place = NOWHERE
         """Where an optimizer steps now, or did last."""
+        self.by_scaler = False
+        """Whether a gradient scaler makes a step now."""
         self.closer: set[int] = set()
         """Parameters, by id, of which a sample did not change: audited steps compare them whole."""
 
@@ -134,16 +137,26 @@ class Optimizers:
 
     def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """A scaler that finds an overflow does not call the optimizer: no hook would tell."""
+        begins = self._session.guarded(self._scaler_steps)
         skipped = self._session.guarded(self._session.skipped)
 
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            begins(scaler, optimizer)
             count = self._session.step_count
-            result = original(scaler, optimizer, *args, **kwargs)
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self.by_scaler = False
             if self._undo and self._session.step_count == count:
                 skipped(optimizer)
             return result
 
         return step
+
+    def _scaler_steps(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
+        if scaler.is_enabled():
+            self.by_scaler = True
+            self._session.tell("before_scaler_step", scaler, optimizer)
 
     # -- gradients --------------------------------------------------------------------------------------------
 

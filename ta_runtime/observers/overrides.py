@@ -16,7 +16,8 @@ from ta_runtime.observers.inferences import depends_on_mode
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
 from ta_runtime.observers.rehearsals import own_train, rehearsed
-from ta_runtime.places import Place, Register, here
+from ta_runtime.places import Place, here
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
@@ -86,7 +87,7 @@ class Overrides(Observer):
 
 def _override(module: nn.Module, optimizer: torch.optim.Optimizer) -> Override | None:
     """What the `train()` of a module would do to what a step of this optimizer trains; None if nothing, or unknown."""
-    held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    held = construction.held(optimizer).keys()
     trained = {id(tensor) for tensor in module.parameters() if tensor.grad is not None} & held
     method = own_train(type(module))
     found = rehearsed(module, method) if module.training and trained and method is not None else None

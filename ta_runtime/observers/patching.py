@@ -98,8 +98,9 @@ class Shared(Generic[_W]):
             self._undo = self._put_on()
 
     def leave(self, watcher: _W) -> None:
-        if watcher in self._watchers:
-            self._watchers.remove(watcher)
+        if watcher not in self._watchers:
+            return
+        self._watchers.remove(watcher)
         while self._undo and not self._watchers:
             self._undo.pop()()
 

@@ -7,6 +7,7 @@ module has: conditions, loops over its parts, methods of its own. Whatever is no
 import ast
 import inspect
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,28 +16,25 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ta_runtime.places import definition, is_library
+from ta_runtime.places import is_library
+from ta_runtime.sources import definition
 
 _DEEPEST = 4  # methods that call each other
 _LONGEST = 20_000  # statements
 _BUILTINS: dict[str, Callable[..., Any]] = {
-    "enumerate": enumerate, "isinstance": isinstance, "len": len, "list": list, "range": range, "reversed": reversed,
-    "zip": zip,
-}  # fmt: skip
+    function.__name__: function
+    for function in (enumerate, getattr, isinstance, len, list, range, reversed, zip)
+}
 _WALKS = {
     "children", "items", "keys", "modules", "named_children", "named_modules", "named_parameters", "parameters", "values",
 }  # fmt: skip
-_IDENTITIES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Is: operator.is_, ast.IsNot: operator.is_not,
-}  # fmt: skip
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.USub: operator.neg,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+    ast.GtE: operator.ge, ast.In: lambda left, right: left in right, ast.NotIn: lambda left, right: left not in right,
 }  # fmt: skip
-_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-}  # fmt: skip
-_PLAIN = (int, float, str, bool, type(None))
+_LOOPED = (list, tuple, set, dict, range, enumerate, zip, reversed, nn.ModuleList, nn.Sequential)
+"""What a loop may go over; not the rows of a tensor, which would be computed."""
 
 
 class _Unknown(Exception):
@@ -55,72 +53,52 @@ class Rehearsal:
     parameters: dict[int, Tensor] = field(default_factory=dict)
     passed_on: bool = False
     """Whether it calls the `train` of `nn.Module` as well."""
+    statements: int = 0
+    """How many were followed."""
+
+    def freeze(self, tensors: Iterable[Tensor]) -> None:
+        self.parameters |= {id(tensor): tensor for tensor in tensors if tensor.requires_grad}
+
+    def evaluate(self, layers: Iterable[nn.Module]) -> None:
+        self.layers |= {id(layer): layer for layer in layers if layer.training}
 
 
 def rehearsed(module: nn.Module, method: FunctionType) -> Rehearsal | None:
     """What `method`, the `train` of the module's class, would do to it; None if that cannot be told."""
-    stage = _Stage(module)
+    found = Rehearsal()
     try:
-        stage.play(method, [True])
+        _Scene(module, method, [True], found).play()
     except Exception:  # noqa: BLE001 - values of the user's, of which anything may raise
         return None
-    return stage.found if stage.found.passed_on else None
-
-
-class _Stage:
-    """A module, and what the code that is followed has done to it so far."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        self.found = Rehearsal()
-        self.depth = 0
-        self.statements = 0
-
-    def play(self, method: FunctionType, given: list[Any]) -> None:
-        code = definition(method.__code__)
-        if code is None or self.depth == _DEEPEST or code.decorator_list:
-            raise _Unknown
-        names = [argument.arg for argument in code.args.args]
-        defaults = list(method.__defaults__ or ())
-        values = [self.module, *given]
-        missing = len(names) - len(values)
-        if (
-            missing > len(defaults)
-            or missing < 0
-            or code.args.vararg
-            or code.args.kwonlyargs
-            or code.args.kwarg
-        ):
-            raise _Unknown
-        values += defaults[len(defaults) - missing :]
-        self.depth += 1
-        with suppress(_Returned):
-            _Scene(self, method, dict(zip(names, values, strict=True))).run(code.body)
-        self.depth -= 1
-
-    def count(self) -> None:
-        self.statements += 1
-        if self.statements > _LONGEST:
-            raise _Unknown
-
-    def freeze(self, tensors: Iterable[Tensor]) -> None:
-        self.found.parameters |= {id(tensor): tensor for tensor in tensors if tensor.requires_grad}
-
-    def evaluate(self, layers: Iterable[nn.Module]) -> None:
-        self.found.layers |= {id(layer): layer for layer in layers if layer.training}
+    return found if found.passed_on else None
 
 
 class _Scene:
-    """One method that is followed, with the values of its names."""
+    """One method that is followed, with the values of its names, and what is found on the way."""
 
-    def __init__(self, stage: _Stage, method: FunctionType, names: dict[str, Any]) -> None:
-        self.stage = stage
+    def __init__(
+        self, module: nn.Module, method: FunctionType, given: list[Any], found: Rehearsal, depth: int = 0
+    ) -> None:
+        bound = inspect.signature(method, follow_wrapped=False).bind(module, *given)
+        bound.apply_defaults()
+        self.module = module
         self.method = method
-        self.names = names
+        self.names = ChainMap(bound.arguments, method.__globals__, _BUILTINS)
+        self.found = found
+        self.depth = depth
+
+    def play(self) -> None:
+        code = definition(self.method.__code__)
+        if code is None or self.depth == _DEEPEST:
+            raise _Unknown
+        with suppress(_Returned):
+            self.run(code.body)
 
     def run(self, body: list[ast.stmt]) -> None:
         for statement in body:
-            self.stage.count()
+            self.found.statements += 1
+            if self.found.statements > _LONGEST:
+                raise _Unknown
             self.statement(statement)
 
     def statement(self, statement: ast.stmt) -> None:
@@ -136,16 +114,16 @@ class _Scene:
             case ast.If(test, body, orelse):
                 self.run(body if self.holds(test) else orelse)
             case ast.For(target, iterated, body, []):
-                for item in self.items(iterated):
+                if not isinstance(items := self.value(iterated), _LOOPED):
+                    raise _Unknown
+                for item in list(items):
                     self.bind(target, item)
                     self.run(body)
             case ast.Assign([ast.Attribute(owner, name)], ast.Constant(False)):
                 self.switch_off(self.value(owner), name)
-            case ast.Assign([ast.Name() as target], ast.Call(ast.Attribute(value, "train")) as call) if (
-                _is_super(value)
-            ):
+            case ast.Assign([ast.Name() as target], ast.Call() as call) if _is_passed_on(call):
                 self.call(call)
-                self.bind(target, self.stage.module)
+                self.bind(target, self.module)
             case ast.Assign([ast.Name() as target], value):
                 self.bind(target, self.value(value))
             case _:
@@ -153,34 +131,33 @@ class _Scene:
 
     def call(self, call: ast.Call) -> None:
         """A call whose result nobody wants."""
-        function, arguments = call.func, call.args
-        if not isinstance(function, ast.Attribute) or call.keywords:
-            raise _Unknown
-        name = function.attr
-        if name == "train" and _is_super(function.value):
-            self.stage.found.passed_on = True
-            self.stage.found.layers.clear()
+        if _is_passed_on(call):
+            self.found.passed_on = True
+            self.found.layers.clear()
             return
-        owner, given = self.value(function.value), [self.value(argument) for argument in arguments]
+        if not isinstance(call.func, ast.Attribute) or call.keywords:
+            raise _Unknown
+        owner, name = self.value(call.func.value), call.func.attr
+        given = [self.value(argument) for argument in call.args]
         if isinstance(owner, nn.Module) and (name, given) in (("eval", []), ("train", [False])):
             if any(type(layer).train is not nn.Module.train for layer in owner.modules()):
                 raise _Unknown
-            self.stage.evaluate(owner.modules())
-        elif name == "requires_grad_" and given == [False] and isinstance(owner, (nn.Module, Tensor)):
-            self.stage.freeze(owner.parameters() if isinstance(owner, nn.Module) else [owner])
-        elif owner is self.stage.module:
+            self.found.evaluate(owner.modules())
+        elif isinstance(owner, (nn.Module, Tensor)) and (name, given) == ("requires_grad_", [False]):
+            self.found.freeze(owner.parameters() if isinstance(owner, nn.Module) else [owner])
+        elif owner is self.module:
             method = inspect.getattr_static(type(owner), name, None)
             if not isinstance(method, FunctionType):
                 raise _Unknown
-            self.stage.play(method, given)
+            _Scene(self.module, method, given, self.found, self.depth + 1).play()
         else:
             raise _Unknown
 
     def switch_off(self, owner: Any, name: str) -> None:
         if name == "requires_grad" and isinstance(owner, Tensor):
-            self.stage.freeze([owner])
+            self.found.freeze([owner])
         elif name == "training" and isinstance(owner, nn.Module):
-            self.stage.evaluate([owner])
+            self.found.evaluate([owner])
         else:
             raise _Unknown
 
@@ -201,7 +178,7 @@ class _Scene:
             case ast.Constant(value):
                 return value
             case ast.Name(name):
-                return self.name(name)
+                return self.names[name]
             case ast.Attribute(owner, name):
                 return _attribute(self.value(owner), name)
             case ast.Subscript(owner, index):
@@ -211,76 +188,55 @@ class _Scene:
             case ast.Tuple(elements) | ast.List(elements):
                 return tuple(self.value(element) for element in elements)
             case ast.JoinedStr(values):
-                return "".join(str(self.value(value)) for value in values)
+                return "".join(str(self.plain(value)) for value in values)
             case ast.FormattedValue(value, -1, None):
-                return self.plain(value)
+                return self.value(value)
+            case ast.BoolOp(kind, values):
+                return (all if isinstance(kind, ast.And) else any)(map(self.holds, values))
             case ast.UnaryOp(ast.Not(), operand):
                 return not self.holds(operand)
-            case ast.UnaryOp(ast.USub(), operand):
-                return -self.plain(operand)
-            case ast.BinOp(left, kind, right) if type(kind) in _OPERATIONS:
-                return _OPERATIONS[type(kind)](self.plain(left), self.plain(right))
-            case ast.BoolOp(ast.And(), values):
-                return all(self.holds(value) for value in values)
-            case ast.BoolOp(ast.Or(), values):
-                return any(self.holds(value) for value in values)
-            case ast.Compare(left, [kind], [right]) if type(kind) in _IDENTITIES:
-                return _IDENTITIES[type(kind)](self.value(left), self.value(right))
-            case ast.Compare(left, [kind], [right]) if type(kind) in _COMPARISONS:
-                return _COMPARISONS[type(kind)](self.plain(left), self.plain(right))
-            case ast.Compare(left, [ast.In() | ast.NotIn() as kind], [right]):
-                return (self.plain(left) in map(_plain, self.items(right))) is isinstance(kind, ast.In)
+            case ast.Compare(left, [ast.Is() | ast.IsNot() as kind], [right]):
+                return (self.value(left) is self.value(right)) is isinstance(kind, ast.Is)
+            case ast.UnaryOp(kind, operand):
+                return _OPERATORS[type(kind)](self.plain(operand))
+            case ast.BinOp(left, kind, right) | ast.Compare(left, [kind], [right]):
+                return _OPERATORS[type(kind)](self.plain(left), self.plain(right))
             case ast.Call():
                 return self.result(node)
         raise _Unknown
 
     def plain(self, node: ast.expr) -> Any:
-        return _plain(self.value(node))
+        """A value whose operators run nobody's code."""
+        if not _is_plain(value := self.value(node)):
+            raise _Unknown
+        return value
 
     def holds(self, node: ast.expr) -> bool:
         value = self.value(node)
-        return bool(
-            value if isinstance(value, (*_PLAIN, list, tuple, dict, nn.ModuleList)) else _plain(value)
-        )
-
-    def items(self, node: ast.expr) -> list[Any]:
-        """What a loop goes over; not the rows of a tensor, which would be computed."""
-        value = self.value(node)
-        if not isinstance(
-            value, (list, tuple, set, dict, range, enumerate, zip, reversed, nn.ModuleList, nn.Sequential)
-        ):
+        if not isinstance(value, (list, tuple, dict, nn.ModuleList)) and not _is_plain(value):
             raise _Unknown
-        return list(value)
-
-    def name(self, name: str) -> Any:
-        if name in self.names:
-            return self.names[name]
-        if name in self.method.__globals__:
-            return self.method.__globals__[name]
-        return _BUILTINS[name]
+        return bool(value)
 
     def result(self, call: ast.Call) -> Any:
-        if call.keywords:
-            raise _Unknown
         given = [self.value(argument) for argument in call.args]
         match call.func:
-            case ast.Name("getattr") if len(given) == 2:
-                return _attribute(*given)
-            case ast.Name(name) if name in _BUILTINS and self.name(name) is _BUILTINS[name]:
+            case ast.Name(name) if not call.keywords and self.names[name] is _BUILTINS.get(name):
+                if name == "getattr":
+                    return _attribute(*given)
                 if name != "isinstance" and any(isinstance(value, Tensor) for value in given):
                     raise _Unknown
                 return _BUILTINS[name](*given)
-            case ast.Attribute(owner, name) if name in _WALKS and not given:
+            case ast.Attribute(owner, name) if name in _WALKS and not given and not call.keywords:
                 walked = self.value(owner)
                 if isinstance(walked, (nn.Module, dict)) and not _is_own(walked, name):
                     return list(getattr(walked, name)())
         raise _Unknown
 
 
-def _plain(value: Any) -> Any:
-    if not isinstance(value, _PLAIN):
-        raise _Unknown
-    return value
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple, set)):
+        return all(map(_is_plain, value))
+    return isinstance(value, (int, float, str, bool, range, type(None)))
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -299,8 +255,12 @@ def _item(owner: Any, index: Any) -> Any:
     return owner[index]
 
 
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+def _is_passed_on(call: ast.Call) -> bool:
+    """Whether it is `super().train(...)`."""
+    match call.func:
+        case ast.Attribute(ast.Call(ast.Name("super")), "train"):
+            return True
+    return False
 
 
 def _is_own(walked: Any, name: str) -> bool:

@@ -25,8 +25,9 @@ from ta_runtime.observers.collectives import Collectives
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
 from ta_runtime.observers.sharing import shared
-from ta_runtime.places import BUILT, NOWHERE, Place, here
+from ta_runtime.places import NOWHERE, Place, here
 from ta_runtime.readings import measurable
+from ta_runtime.registers import BUILT
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session

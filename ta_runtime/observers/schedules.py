@@ -11,7 +11,8 @@ from torch.optim import lr_scheduler
 from ta_runtime.facts import Loader, Schedule
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import BUILT, Place, Register, here
+from ta_runtime.places import Place, here
+from ta_runtime.registers import BUILT, Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

@@ -17,7 +17,8 @@ from ta_runtime.facts import Run, Seeding, Seeds
 from ta_runtime.loops import outermost
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch, Recoded
-from ta_runtime.places import Place, Register, here
+from ta_runtime.places import Place, here
+from ta_runtime.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session

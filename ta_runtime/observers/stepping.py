@@ -7,12 +7,10 @@ a step has used are those measured, a few times in a run, as whoever zeroes `.gr
 import weakref
 from collections import deque
 from collections.abc import Callable
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad
 from torch.utils.data import IterableDataset
 
 from ta_runtime.facts import Action, Condition, Event, Loader
@@ -48,24 +46,17 @@ class Stepping(Observer):
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
-        self._steps_scaled = False  # a scaler makes a step now
         self._made: set[tuple[int, int]] = (
             set()
         )  # steps of scalers since their last update: scaler, optimizer
 
     def attach(self) -> None:
         guarded = self.session.guarded
-        # what `clip_grad_norm_` calls, however the run came by that function
-        norm = (clip_grad, "_clip_grads_with_norm_")
-        clips = [(nn.utils, "clip_grad_value_"), norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")]
         scaler = torch.amp.GradScaler
         patches = [
             Patch(torch.optim.Optimizer, "zero_grad", _around(guarded(self._look), guarded(self._cleared))),
             Patch(nn.Module, "zero_grad", _around(guarded(self._look_all), guarded(self._all_cleared))),
-            *(Patch(owner, name, self._clip) for owner, name in clips),
-            Patch(scaler, "scale", _around(_nothing, guarded(self._scales))),
             Patch(scaler, "unscale_", _around(guarded(self._unscales), guarded(self._unscaled))),
-            Patch(scaler, "step", self._scaler_step),
             Patch(scaler, "update", _around(_nothing, guarded(self._updates))),
         ]
         self.undo += [patch.undo for patch in patches]
@@ -136,7 +127,7 @@ class Stepping(Observer):
                     self.session.optimizers.place,
                     trace.state,
                     trace.is_scaled,
-                    self._steps_scaled,
+                    self.session.optimizers.by_scaler,
                 )
             )
 
@@ -190,42 +181,23 @@ class Stepping(Observer):
 
     # -- clippings --------------------------------------------------------------------------------------------
 
-    def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before, after = self.session.guarded(self._clips), self.session.guarded(self._clipped)
-
-        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self.undo:
-                return original(parameters, *args, **kwargs)
-            if isinstance(parameters, GeneratorType):
-                parameters = list(parameters)
-            traces = before(parameters)
-            result = original(parameters, *args, **kwargs)
-            if traces:
-                after(traces, next(iter((*args, *kwargs.values())), None))
-            return result
-
-        return clip
-
-    def _clips(self, parameters: Any) -> list[Trace]:
-        if isinstance(parameters, Tensor):
-            parameters = [parameters]
-        if not isinstance(parameters, (list, tuple)):
-            return []
-        given = set(map(id, parameters))
-        found = [trace for trace in self._traces.values() if trace.is_among(given)]
-        for trace in found:
+    def before_clipping(self, parameters: list[Tensor]) -> None:
+        for trace in self._among(parameters):
             trace.look()
-        return found
 
-    def _clipped(self, traces: list[Trace], limit: object) -> None:
+    def after_clipping(self, parameters: list[Tensor], limit: object) -> None:
         bounds = isinstance(limit, (int, float)) and limit < float("inf")  # else it is for the norm alone
-        for trace in traces:
+        for trace in self._among(parameters):
             trace.written()
             if isinstance(limit, (int, float)) and bounds:
                 event = Event(Action.CLIP, here(), trace.state, trace.is_scaled)
                 trace.add(event)
                 if trace.is_scaled:
                     self._note_limit(trace, event.place, float(limit))
+
+    def _among(self, parameters: list[Tensor]) -> list[Trace]:
+        given = set(map(id, parameters))
+        return [trace for trace in self._traces.values() if trace.is_among(given)]
 
     def _note_limit(self, trace: Trace, place: Place, limit: float) -> None:
         """With the factor that the scaled gradients carry."""
@@ -242,12 +214,12 @@ class Stepping(Observer):
 
     # -- gradient scalers -------------------------------------------------------------------------------------
 
-    def _scales(self, result: Any, scaler: Any, outputs: Any) -> None:
+    def scaled(self, scaler: torch.amp.GradScaler, loss: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
         self._scaler = weakref.ref(scaler)
-        if isinstance(result, Tensor) and isinstance(outputs, Tensor):
-            by = divisor(outputs, self.session.window.step is not None)
+        if isinstance(result, Tensor) and isinstance(loss, Tensor):
+            by = divisor(loss, self.session.window.step is not None)
             self._scaled.append((weakref.ref(result), by))
         else:
             self._scaled.append((None, None))
@@ -262,22 +234,7 @@ class Stepping(Observer):
             trace.is_scaled = False
             trace.add(Event(Action.UNSCALE, here(), trace.state, False))
 
-    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        begins = self.session.guarded(self._scaler_steps)
-
-        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            begins(scaler, optimizer)
-            try:
-                return original(scaler, optimizer, *args, **kwargs)
-            finally:
-                self._steps_scaled = False
-
-        return step
-
-    def _scaler_steps(self, scaler: Any, optimizer: Any) -> None:
-        if not scaler.is_enabled():
-            return
-        self._steps_scaled = True
+    def before_scaler_step(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
         key = (id(scaler), id(optimizer))
         if key in self._made and (trace := self._trace(optimizer)) is not None:
             trace.rounds.without_update = here()

@@ -24,7 +24,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from ta_runtime.facts import Loader, Run, Stream
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.patching import Patch
-from ta_runtime.places import of_attribute
+from ta_runtime.sources import of_attribute
 
 _STARTS = 2  # of workers that are watched, for each loader
 _WORKERS = 64
