@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import torchfix
 from corpus import FOLDER, VERSIONS, Missing, corpora
+from sections import section, write_section
 from tables import aligned
 
 from ta_lint.core.catalogue import catalogue
@@ -25,13 +26,13 @@ from ta_lint.core.source import Source, decode
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "benchmarks" / "torchfix.json"
 DOCUMENT = ROOT / "docs" / "from-torchfix.md"
+MAKER = "benchmarks/against_torchfix.py"
 JUDGEMENTS = ROOT / "benchmarks" / "torchfix.toml"
 FINDINGS = ROOT / "tests" / "ecosystem" / "findings.toml"
 CACHE = FOLDER / ".torchfix" / torchfix.VERSION
 
 THEIRS, OURS = "TorchFix", "ta-lint"
 
-_MADE = re.compile(r"(?<=<!-- made by benchmarks/against_torchfix.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _LINE = re.compile(r"^(?P<path>[^\s+-].*?\.py):(?P<line>\d+):\d+: (?P<id>TOR\d{3}) ", re.MULTILINE)
 
 
@@ -162,8 +163,7 @@ def _write(theirs: dict[str, list[Found]], table: list[str]) -> None:
             of_path[path] = f"{of_path.get(path, '')} {line}".lstrip()
     text = json.dumps({"version": torchfix.VERSION, "found": kept}, indent=1)
     RECORDED.write_text(f"{text}\n", encoding="utf-8")
-    made = "\n".join(table) + "\n"
-    DOCUMENT.write_text(_MADE.sub(lambda _: made, DOCUMENT.read_text("utf-8")), encoding="utf-8")
+    write_section(DOCUMENT, MAKER, "\n".join([*table, ""]))
 
 
 def _ours(arguments: Iterable[str], paths: Iterable[Path]) -> Iterator[tuple[str, Found]]:
@@ -351,7 +351,7 @@ def rendered(
 
 def documented() -> dict[str, list[int]]:
     """The figures of the table in `docs/from-torchfix.md`, by id of TorchFix: first what both find, then what only it does."""
-    [made] = _MADE.findall(DOCUMENT.read_text(encoding="utf-8"))
+    made = section(DOCUMENT, MAKER)
     rows = re.findall(r"^\| (TOR\d{3}) +\|[^|]*\|(.*)\|$", made, re.MULTILINE)
     return {code: [int(cell) for cell in cells.split("|") if cell.strip()] for code, cells in rows}
 

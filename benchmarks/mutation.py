@@ -11,7 +11,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config, Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, Unreadable, decode
-from ta_lint.engine import File, lint, parse
+from ta_lint.engine import lint, parse
 from ta_lint.facts import Clearing, Kind, Module, TrainingLoop
 from ta_lint.facts.module import is_test
+from ta_lint.file import File
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "mutation.json"
@@ -249,7 +250,7 @@ def _tried(site: Site, rule: str, index: int, known: Counter[str]) -> Tally:
 
 def findings(data: bytes, name: str, rules: Iterable[str]) -> list[Finding]:
     """What some rules find in a file that holds these bytes."""
-    return lint(File(ROOT / name, name, replace(_config(), rules=frozenset(rules))), data)
+    return lint(File(ROOT / name, name, _config()._replace(selected=frozenset(rules))), data)
 
 
 def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:

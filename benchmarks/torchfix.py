@@ -33,6 +33,7 @@ def environment() -> Path:
     return folder
 
 
-def command(environment: Path, folder: Path) -> tuple[str, ...]:
-    """All its rules over a folder, on all cores, as it does by default. It ends with 1 if it failed on some files."""
-    return str(environment / "bin" / "torchfix"), "--select", "ALL", str(folder)
+def command(environment: Path, folder: Path, jobs: int | None = None) -> tuple[str, ...]:
+    """All its rules over a folder, by default on all cores. It ends with 1 if it failed on some files."""
+    limit = () if jobs is None else ("--jobs", str(jobs))
+    return str(environment / "bin" / "torchfix"), "--select", "ALL", *limit, str(folder)

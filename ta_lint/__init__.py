@@ -1,10 +1,9 @@
 """A linter for PyTorch training code; `ta_lint.cli` is the command, `lint_text` and `lint_files` the library entries."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # neither `typing` nor `pathlib` is needed to print the help
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ta_lint.core.config import Configs
     from ta_lint.core.finding import Finding
@@ -14,7 +13,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "lint_files", "lint_text"]
 
 
-def lint_text(text: str, path: str | Path) -> "list[Finding]":
+def lint_text(text: str, path: "str | Path") -> "list[Finding]":
     """The findings of Python source, in order of place, suppressed ones marked.
 
     `path` is where it stands or would stand: the nearest `[tool.ta]` above it decides what is looked for, and with
@@ -24,6 +23,8 @@ def lint_text(text: str, path: str | Path) -> "list[Finding]":
     Raises:
         ta_lint.core.errors.UsageError: the settings are wrong.
     """
+    from pathlib import Path
+
     from ta_lint import texts
 
     return texts.lint_text(text, Path(path))

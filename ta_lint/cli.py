@@ -5,10 +5,12 @@ import io
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from ta_lint import __version__
-from ta_lint.commands import ERROR, INTERRUPTED, STDIN
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all of this module
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 
@@ -17,11 +19,13 @@ examples:
   ta-lint check                                   lint every Python file and notebook below this folder
   ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
   ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
+  ta-lint check --watch                           again whenever a file is saved
   ta-lint check --format sarif --output ta.sarif  a file for code scanning
   ta-lint check - --stdin-filename train.py       what an editor holds; with --fix it gets it back, fixed
   ta-lint merge lint.sarif run.sarif              what a run says of what the linter suspects
   ta-lint rule TA600                              what a rule means, with examples
   ta-lint rules                                   every rule
+  ta-lint clean                                   remove what is remembered of earlier runs
 
 exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
              2 wrong usage or a file that could not be written, 130 interrupted
@@ -45,6 +49,19 @@ exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
              2 wrong usage, or a file that cannot be read or written
 """
 
+_SERVER = """\
+Speaks the Language Server Protocol on standard input and output: findings while
+you type, fixes and comments against findings as actions, and the page of a rule
+where the pointer rests. Settings are those of `ta-lint check`, and the nearest
+[tool.ta] holds for each file. It needs pip install 'ta-lint[server]'.
+"""
+
+_SERVER_EPILOG = """\
+docs/editors.md has what to write in the settings of VS Code, Neovim, Helix, Emacs and Zed.
+
+exit status: 0 the editor left, 1 it left without asking for a shutdown first, 2 pygls is not installed
+"""
+
 _SELECTOR = (
     "an id (TA600), a prefix (TA6), a name (missing-zero-grad), a tag (loop), or another tool's id (TOR102)"
 )
@@ -54,9 +71,10 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     arguments = _parser().parse_args(argv)
     if sys.stdout is None:  # closed by the caller
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):  # source text must not stop a terminal of a lesser encoding
         sys.stdout.reconfigure(errors="backslashreplace")
+    from ta_lint.commands import ERROR, INTERRUPTED
     from ta_lint.core.errors import UsageError
 
     try:
@@ -93,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
     )
     parser.add_argument("--version", action="version", version=f"ta-lint {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(prog="ta-lint", metavar="COMMAND", required=True)
 
     check = commands.add_parser("check", help="lint files and folders", epilog=_EPILOG, formatter_class=raw)
     check.set_defaults(command="check")
@@ -125,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     output = check.add_argument_group("output")
     output.add_argument("--format", choices=FORMATS, default="text", help="how to report (default: text)")
-    output.add_argument("--output", type=Path, metavar="FILE", help="write the report to a file")
+    output.add_argument("--output", type=_file, metavar="FILE", help="write the report to a file")
     output.add_argument(
         "--statistics",
         action="store_true",
@@ -135,6 +153,14 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
                         help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
     output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    output.add_argument(
+        "--watch", "-w", action="store_true", help="stay, and lint again what changes, until Ctrl-C"
+    )
+    output.add_argument(
+        "--profile",
+        action="store_true",
+        help="print afterwards, on standard error, which stages and rules took how long, in one process",
+    )
     fixing = check.add_argument_group("fixing")
     fixing.add_argument(
         "--fix", action="store_true", help="make the safe fixes: what the program computes stays the same"
@@ -146,14 +172,14 @@ def _parser() -> argparse.ArgumentParser:
     fixing.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
     known = check.add_argument_group("baseline")
     known.add_argument(
-        "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
+        "--baseline", type=_file, metavar="FILE", help="do not count the findings recorded in FILE"
     )
     known.add_argument(
         "--update-baseline", action="store_true", help="record the present findings in the baseline"
     )
     settings = check.add_argument_group("settings")
     settings.add_argument(
-        "--config", type=Path, metavar="FILE", help="use this file's [tool.ta] for every folder"
+        "--config", type=_file, metavar="FILE", help="use this file's [tool.ta] for every folder"
     )
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
     settings.add_argument(
@@ -165,6 +191,30 @@ def _parser() -> argparse.ArgumentParser:
     settings.add_argument(
         "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
     )
+
+    # for benchmarks and tests: every check looks at every file whole, which must find the same
+    settings.add_argument("--no-gates", action="store_true", help=argparse.SUPPRESS)
+
+    cache = check.add_argument_group(
+        "cache", "What was found in a file is remembered until the file, the settings or ta-lint change."
+    )
+    cache.add_argument("--no-cache", action="store_true", help="lint every file, and remember nothing")
+    cache.add_argument(
+        "--cache-dir",
+        type=_path,
+        metavar="DIR",
+        help="where to remember (default: TA_CACHE_DIR, or .ta_cache in the project)",
+    )
+
+    clean = commands.add_parser(
+        "clean",
+        help="remove the cache",
+        description="Removes the caches of the project and of all folders below PATH, and nothing else.",
+    )
+    clean.set_defaults(command="clean")
+    clean.add_argument("path", nargs="?", type=_path, default=".", metavar="PATH", help="(default: .)")
+    clean.add_argument("--cache-dir", type=_path, metavar="DIR", help="remove the cache in this folder too")
+    clean.add_argument("--quiet", "-q", action="store_true", help="do not say what was removed")
 
     rule = commands.add_parser("rule", help="explain a rule")
     rule.set_defaults(command="rule")
@@ -181,13 +231,25 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument(
         "logs", nargs="+", type=_path, metavar="SARIF", help="logs of ta-lint and ta-runtime, in any order"
     )
-    merge.add_argument("--output", "-o", type=Path, metavar="FILE", help="write the merged log, as SARIF")
+    merge.add_argument("--output", "-o", type=_file, metavar="FILE", help="write the merged log, as SARIF")
     merge.add_argument("--format", choices=("table", "text", "concise", "json", "sarif", "github"), default="table",
                        help="how to report on standard output (default: table)")  # fmt: skip
     merge.add_argument("--quiet", "-q", action="store_true", help="print nothing beside --output")
     merge.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
                        help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
     merge.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+
+    server = commands.add_parser(
+        "server",
+        help="the language server, for editors",
+        description=_SERVER,
+        epilog=_SERVER_EPILOG,
+        formatter_class=raw,
+    )
+    server.set_defaults(command="server")
+    server.add_argument(
+        "--stdio", action="store_true", help="what it does anyway: some editors add this argument"
+    )
 
     listing = commands.add_parser("rules", help="list the rules, who sees them, and which have a fix")
     listing.set_defaults(command="rules")
@@ -202,10 +264,21 @@ def _listed(text: str) -> list[str]:
     return names
 
 
-def _path(text: str) -> Path:
+def _path(text: str) -> "Path":
+    """A path, where `-` is standard input."""
+    if text == "-":  # `./-` is a file of that name
+        from ta_lint.commands import STDIN
+
+        return STDIN
     if not text:  # an empty variable of a script: the whole folder is not what it meant
         raise argparse.ArgumentTypeError("the path is empty")
-    return STDIN if text == "-" else Path(text)  # `./-` is a file of that name
+    return _file(text)
+
+
+def _file(text: str) -> "Path":
+    from pathlib import Path
+
+    return Path(text)
 
 
 def _positive(text: str) -> int:

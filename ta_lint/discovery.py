@@ -1,21 +1,23 @@
 """Which files a command line means."""
 
 import os
-import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
-from ta_lint.core.config import Config, Configs, is_pattern
+from ta_lint.core.config import SETTINGS, Config, Configs
 from ta_lint.core.errors import UsageError
-from ta_lint.core.source import NOTEBOOK
-from ta_lint.engine import File
+from ta_lint.core.patterns import Patterns, is_pattern
+from ta_lint.file import File
 
-_SUFFIXES = (".py", ".pyi", NOTEBOOK)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUFFIXES = (".py", ".pyi", ".ipynb")
+
+_IGNORE = ".gitignore"
 
 
-def discover(paths: list[Path], configs: Configs, root: Path) -> list[File]:
+def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
     """The files to lint, sorted by name, each once.
 
     A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, though not
@@ -24,104 +26,135 @@ def discover(paths: list[Path], configs: Configs, root: Path) -> list[File]:
     Raises:
         UsageError: a path does not exist.
     """
-    found: dict[Path, File] = {}
+    found: dict[str, File] = {}
+    top = os.fspath(root)
     for given in paths:
-        path = Path(os.path.abspath(given))  # noqa: PTH100 - keeps symbolic links as they are named
-        if path.is_dir():
-            files: Iterator[Path] | list[Path] = _walk(path, configs, root)
-        elif path.exists() or path.is_symlink():
-            files = [] if _is_excluded(path, configs) else [path]
+        path = os.path.abspath(given)  # keeps symbolic links as they are named
+        if os.path.isdir(path):
+            files = _walk(path, configs, top)
+        elif _exists(path):
+            config = configs.of_directory(os.path.dirname(path))
+            files = iter(() if _is_excluded(path, config) else [(path, config)])
         else:
             raise UsageError(f"{given}: no such file or folder")
-        for file in files:
-            found.setdefault(file, File(file, name_of(file, root), configs.of_directory(file.parent)))
+        for file, config in files:
+            if file not in found:
+                found[file] = File(file, name_of(file, top), config)
     return sorted(found.values(), key=lambda file: file.name)
 
 
-def named(name: Path, data: bytes, configs: Configs, root: Path) -> list[File]:
+def named(name: "str | Path", data: bytes, configs: Configs, root: "str | Path") -> list[File]:
     """The file that holds these bytes, as if it stood under that name; none if `force-exclude` leaves it out."""
-    path = Path(os.path.abspath(name))  # noqa: PTH100 - as above
-    if _is_excluded(path, configs):
-        return []
-    return [File(path, name_of(path, root), configs.of_directory(path.parent), data)]
+    path = os.path.abspath(name)
+    config = configs.of_directory(os.path.dirname(path))
+    return [] if _is_excluded(path, config) else [File(path, name_of(path, os.fspath(root)), config, data)]
 
 
-def name_of(path: Path, root: Path) -> str:
+def name_of(path: str, root: str) -> str:
     """A path as findings name it: relative to the root where it lies below it, absolute elsewhere."""
-    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+    below = _below(path, root)
+    return (path if below is None else below).replace(os.sep, "/")
 
 
-def _is_excluded(path: Path, configs: Configs) -> bool:
-    config = configs.of_directory(path.parent)
+def _below(path: str, folder: str) -> str | None:
+    """The path from a folder to what lies in it; None for what lies elsewhere."""
+    prefix = os.path.join(folder, "")
+    return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def _exists(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    return True
+
+
+def _is_excluded(path: str, config: Config) -> bool:
     return config.force_exclude and _matches(config.excluded, path, config.directory)
 
 
-def _matches(spec: GitIgnoreSpec, path: Path, base: Path, folder: bool = False) -> bool:
-    if not path.is_relative_to(base):
-        base = Path(path.anchor)
-    return spec.match_file(path.relative_to(base).as_posix() + ("/" if folder else ""))
+def _matches(spec: Patterns, path: str, base: str) -> bool:
+    """Whether patterns that stand in `base` exclude a path; that of a folder ends in a separator."""
+    return bool(spec.verdict(_seen_from(base, path)))
 
 
-def _walk(top: Path, configs: Configs, root: Path) -> Iterator[Path]:
-    """The Python files below a folder, less what is excluded, and folders that cannot be listed.
+def _seen_from(base: str, path: str) -> str:
+    """The path from a folder, with forward slashes; what lies elsewhere is seen from the root of its drive."""
+    below = _below(path, base)
+    if below is None:
+        below = os.path.splitdrive(path)[1].lstrip(os.sep)
+    return below.replace(os.sep, "/")
+
+
+def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]:
+    """The Python files below a folder, less what is excluded, and folders that cannot be listed, each with its settings.
 
     Links to folders are not followed.
     """
     config = configs.of_directory(top)
-    excluded_itself = _matches(config.excluded, top, config.directory, folder=True)
+    excluded_itself = _matches(config.excluded, os.path.join(top, ""), config.directory)
     if excluded_itself and config.force_exclude:
         return
-    ignores = _ignores_above(top, root) if config.respect_gitignore else []
-    pending = [(top, ignores)]
+    pending = [(top, config, _ignores_above(top, root) if config.respect_gitignore else [])]
     while pending:
-        folder, above = pending.pop()
-        config = configs.of_directory(folder)
-        ignores = [*above, *_ignore_file(folder)] if config.respect_gitignore else []
+        folder, config, ignores = pending.pop()
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            with os.scandir(folder) as listing:
+                entries = {entry.name: entry for entry in listing}
         except OSError:
-            yield folder  # reading it says why nothing in it is checked
+            above = os.path.dirname(folder)
+            yield folder, configs.of_directory(above)  # reading it says why nothing in it is checked
             continue
-        for entry in entries:
-            path = Path(entry.path)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and path.suffix not in _SUFFIXES:
-                continue
-            if _skipped(path, config, top if excluded_itself else config.directory, ignores, is_folder):
-                continue
-            if is_folder:
-                pending.append((path, ignores))
-            elif not path.is_dir():  # a link to a folder named like a module
-                yield path
+        if SETTINGS in entries:  # where there are none, those of the folder above hold
+            config = configs.of_directory(folder)
+        if not config.respect_gitignore:
+            ignores = []
+        elif _IGNORE in entries:
+            ignores = [*ignores, *_ignore_file(folder)]
+        inside = os.path.join(folder, "")
+        excluding = config.excluded, _seen_from(top if excluded_itself else config.directory, inside)
+        ignoring = [(spec, _seen_from(place, inside)) for place, spec in reversed(ignores)]
+        folders = []
+        for name, entry in entries.items():
+            if entry.is_dir(follow_symlinks=False):
+                if not _skipped(f"{name}/", excluding, ignoring):
+                    folders.append(entry.path)
+            elif name.endswith(SUFFIXES) and name not in SUFFIXES:  # a file `.py` has no suffix
+                link_to_folder = entry.is_symlink() and os.path.isdir(entry.path)
+                if not link_to_folder and not _skipped(name, excluding, ignoring):
+                    yield entry.path, config
+        pending += [(path, config, ignores) for path in sorted(folders)]
 
 
-def _skipped(
-    path: Path, config: Config, base: Path, ignores: list[tuple[Path, GitIgnoreSpec]], folder: bool
-) -> bool:
-    if _matches(config.excluded, path, base, folder):
+def _skipped(name: str, excluding: tuple[Patterns, str], ignoring: list[tuple[Patterns, str]]) -> bool:
+    """Whether an entry of a folder is passed over; each of the patterns comes with the path of the folder, as it sees it."""
+    excluded, path = excluding
+    if excluded.verdict(path + name):
         return True
-    for directory, spec in reversed(ignores):  # the nearest .gitignore that says anything decides
-        verdict = spec.check_file(path.relative_to(directory).as_posix() + ("/" if folder else "")).include
+    for ignored, path in ignoring:  # the nearest .gitignore that says anything decides
+        verdict = ignored.verdict(path + name)
         if verdict is not None:
             return verdict
     return False
 
 
-def _ignores_above(top: Path, root: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
     """The `.gitignore` files from the root down to the folder above `top`, less those that ignore `top` itself."""
-    folders = [folder for folder in reversed(top.parents) if folder.is_relative_to(root)]
-    ignores = [ignore for folder in folders for ignore in _ignore_file(folder)]
-    return [(folder, spec) for folder, spec in ignores if not _matches(spec, top, folder, folder=True)]
+    folders = [top]
+    while _below(folders[-1], root) is not None:
+        folders.append(os.path.dirname(folders[-1]))
+    ignores = [ignore for folder in reversed(folders[1:]) for ignore in _ignore_file(folder)]
+    return [(folder, spec) for folder, spec in ignores if not _matches(spec, os.path.join(top, ""), folder)]
 
 
-def _ignore_file(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
+def _ignore_file(folder: str) -> list[tuple[str, Patterns]]:
     try:
-        text = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace")
+        with open(os.path.join(folder, _IGNORE), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
     except OSError:
         return []
-    lines = text.splitlines()
     try:
-        spec = GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):  # git passes over a line that is no pattern
-        spec = GitIgnoreSpec.from_lines(filter(is_pattern, lines))
-    return [(folder, spec)]
+        return [(folder, Patterns(lines))]
+    except ValueError:  # git passes over a line that is no pattern
+        return [(folder, Patterns(filter(is_pattern, lines)))]

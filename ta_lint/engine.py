@@ -7,8 +7,7 @@ needs, and over a skeleton of its tree the check must suspect something. Without
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ta_lint import checks
@@ -20,6 +19,7 @@ from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
 from ta_lint.core.suppress import suppressed
+from ta_lint.file import File
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from ta_lint.facts import Module, Suspicion
 
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
-
-
-@dataclass(frozen=True)
-class File:
-    """A file to lint: where it is, how findings name it (`core.finding.Site.path`), and what holds for it."""
-
-    path: Path
-    name: str
-    config: Config
-    given: bytes | None = None
-    """What it holds, where that is not on disk."""
-    gated: bool = True
-    """Whether only those checks look at it that its text and its skeleton call for. The findings are the same."""
 
 
 def lint_file(file: File) -> list[Finding]:
@@ -86,11 +73,12 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
         if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
             source = source_of(file.name, data)
             data = source.text.encode("utf-8", "surrogatepass")
-        wanted = _wanted(data, file) if b"torch" in data else []
-        if wanted or b"\0" in data or own_suppression:
+        is_ours = b"torch" in data
+        if is_ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
-            findings = list(_check(source, wanted, file))
-            if wanted and source.notebook is not None:
+        if is_ours:
+            findings = list(_check(source, _wanted(data, file), file))
+            if source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
@@ -130,7 +118,7 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
     root = None
     if file.gated and over_facts and isinstance(source.syntax, ast.Module):
         over_facts = _suspecting(source, source.syntax, over_facts, target)
-    elif over_facts or (wanted and isinstance(source.symbols, SyntaxError)):
+    elif over_facts or ("TA001" in file.config.rules and isinstance(source.symbols, SyntaxError)):
         root = parse(source)
     for check in wanted:
         if check.over_source is None:
@@ -149,11 +137,11 @@ def _suspecting(
 ) -> list[checks.Check]:
     """The checks that have anything to say of a file, seen without its layout; and those that need that to know."""
     from ta_lint.facts import Module
-    from ta_lint.facts.skeleton import Unlike, skeleton
+    from ta_lint.facts.skeleton import skeleton
 
     try:
         module = Module(source, skeleton(source, syntax), target)
-    except Unlike:
+    except Exception:  # noqa: BLE001 - an `Unlike`, or what nobody thought of: libcst will tell
         return wanted
     return [check for check in wanted if _suspects(check, module)]
 

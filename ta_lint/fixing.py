@@ -12,7 +12,8 @@ from ta_lint.core.errors import UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, TextEdit
 from ta_lint.core.source import Source, Unreadable, bytes_of, read, source_of
-from ta_lint.engine import File, contents, examine, lint, lint_file, located, parse
+from ta_lint.engine import contents, examine, lint, lint_file, located, parse
+from ta_lint.file import File
 
 ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
 
@@ -73,6 +74,11 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
             for finding in located(broken, source)
         ]
     return Fixed(file, before, data, located(findings, source), count, tuple(complaints))
+
+
+def is_sound(finding: Finding, source: Source, data: bytes) -> bool:
+    """Whether the fix of one finding alone leaves a file that can be parsed, compiled and written as it was read."""
+    return not _is_broken(_edited(source, [finding]), source, data)
 
 
 def save(fixed: Fixed) -> None:

@@ -1,19 +1,17 @@
-"""Linting many files: one process or several, Ctrl-C, and code nested deeper than a default stack allows."""
+"""Linting many files: what the cache knows, one process or several, and code nested deeper than a default stack allows."""
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ta_lint.core.errors import UsageError
-from ta_lint.core.finding import Finding
-from ta_lint.engine import File, lint_file
-from ta_lint.fixing import Fixed, fix_file
+if TYPE_CHECKING:
+    from ta_lint.cache import Cache
+    from ta_lint.core.finding import Finding
+    from ta_lint.file import File
+    from ta_lint.fixing import Fixed
 
 # libcst recurses once for each level of nesting, in Rust and in Python. On the default stack 1,500 parentheses killed
 # the process, and a sum of 900 terms overflowed the recursion limit; on this one everything that Python itself can
@@ -21,56 +19,87 @@ from ta_lint.fixing import Fixed, fix_file
 _STACK_BYTES = 512 << 20
 _RECURSION_LIMIT = 50_000
 
-_FEW_FILES = 40  # starting workers costs more than linting these
-_CHUNK = 8
+_FEW_BYTES = 200_000  # starting workers costs more than linting these
+_BATCH_BYTES = 128_000
 
-Result = tuple[File, list[Finding]]
+Result = tuple["File", "list[Finding]"]
 T = TypeVar("T")
 
 
-def lint_files(files: list[File], jobs: int | None = None) -> Iterator[Result]:
-    """Each file with its findings, as they are ready and in no certain order; see `_each`."""
-    return _each(_linted, files, jobs)
+def lint_files(
+    files: "list[File]", jobs: int | None = None, cache: "Cache | None" = None
+) -> Iterator[Result]:
+    """Each file with its findings, as they are ready and in no certain order; see `_each`.
+
+    What the cache knows comes first, and what it does not know is put into it.
+    """
+    if cache is None:
+        from ta_lint.engine import lint_file
+
+        yield from _each(lint_file, files, jobs)
+        return
+    unknown: list[File] = []
+    for file in files:
+        findings = cache.find(file)
+        if findings is None:
+            unknown.append(file)
+        else:
+            yield file, findings
+    try:
+        from ta_lint.cache import lint
+
+        for file, (found, content) in _each(lint, unknown, jobs):
+            cache.keep(file, found, content)
+            yield file, found
+    finally:
+        cache.close()
 
 
-def fix_files(files: list[File], accepted: frozenset[str], jobs: int | None = None) -> Iterator[Fixed]:
+def fix_files(files: "list[File]", accepted: frozenset[str], jobs: int | None = None) -> "Iterator[Fixed]":
     """Each file as it is after its fixes, which nobody has written yet; see `fixing.fix_file` and `_each`."""
-    return _each(partial(fix_file, accepted=accepted), files, jobs)
+    from ta_lint.fixing import fix_file
+
+    return (fixed for _, fixed in _each(partial(fix_file, accepted=accepted), files, jobs))
 
 
-def _linted(file: File) -> Result:
-    return file, lint_file(file)
-
-
-def _each(task: Callable[[File], T], files: list[File], jobs: int | None) -> Iterator[T]:
-    """What a task makes of each file, as it is ready and in no certain order.
+def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) -> "Iterator[tuple[File, T]]":
+    """Each file with what a task makes of it, as it is ready and in no certain order.
 
     `jobs` is the number of processes; None takes every core that this process may use, or one for few files.
 
     Raises:
         UsageError: a worker process was killed from outside.
     """
+    sized = sorted(((_size(file), file) for file in files), key=lambda item: item[0], reverse=True)
     if jobs is None:
-        jobs = 1 if len(files) < _FEW_FILES else _cores()
-    largest_first = sorted(files, key=_size, reverse=True)
-    chunks = [largest_first[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
-    if jobs == 1 or len(chunks) < 2:
-        for chunk in chunks:
-            yield from _chunk(task, chunk)
+        jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
+    batches = _batches(sized, jobs)
+    if jobs == 1 or len(batches) < 2:
+        for batch in batches:
+            yield from zip(batch, _on_deep_stack(task, batch), strict=True)
         return
-    executor = ProcessPoolExecutor(min(jobs, len(chunks)), initializer=_ignore_interrupts)
-    try:
-        for future in as_completed([executor.submit(_chunk, task, chunk) for chunk in chunks]):
-            yield from future.result()
-    except BrokenProcessPool as error:
-        raise UsageError("a worker process was killed, perhaps for lack of memory; try --jobs 1") from error
-    except BaseException:
-        _terminate(executor)
-        raise
-    executor.shutdown()
+    from ta_lint import workers
+
+    for batch, results in workers.each(partial(_on_deep_stack, task), batches, min(jobs, len(batches))):
+        yield from zip(batch, results, strict=True)
 
 
-def _chunk(task: Callable[[File], T], files: list[File]) -> list[T]:
+def _batches(sized: "list[tuple[int, File]]", jobs: int) -> "list[list[File]]":
+    """The files in batches: the first ones largest, the last ones small, so that all processes end together."""
+    batches: list[list[File]] = []
+    left = sum(size for size, _ in sized)
+    room = 0.0
+    for size, file in sized:
+        if room <= 0:
+            batches.append([])
+            room = min(_BATCH_BYTES, left / (4 * jobs))
+        batches[-1].append(file)
+        room -= size + 1
+        left -= size
+    return batches
+
+
+def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     """The task for several files, in a thread of its own, whose stack is deep enough."""
     results: list[T] = []
     failure: list[BaseException] = []
@@ -81,37 +110,30 @@ def _chunk(task: Callable[[File], T], files: list[File]) -> list[T]:
         except BaseException as error:  # noqa: BLE001 - carried over to the caller's thread
             failure.append(error)
 
-    sys.setrecursionlimit(max(_RECURSION_LIMIT, sys.getrecursionlimit()))
-    previous = threading.stack_size(_STACK_BYTES)
-    thread = threading.Thread(target=work, daemon=True)  # Ctrl-C need not wait for it
-    try:
-        thread.start()
-    finally:
-        threading.stack_size(previous)
-    thread.join()
+    start_thread(work).join()
     if failure:
         raise failure[0]
     return results
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; the parent ends its workers itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _terminate(executor: ProcessPoolExecutor) -> None:
-    """End the workers at once: a shutdown alone would let each finish its file."""
-    for process in list(executor._processes.values()):
-        process.terminate()
-    executor.shutdown(wait=False, cancel_futures=True)
+def start_thread(work: Callable[[], None]) -> threading.Thread:
+    """A thread that works on a stack deep enough to lint on, and ends with the process: Ctrl-C need not wait for it."""
+    sys.setrecursionlimit(max(_RECURSION_LIMIT, sys.getrecursionlimit()))
+    previous = threading.stack_size(_STACK_BYTES)
+    thread = threading.Thread(target=work, daemon=True)
+    try:
+        thread.start()
+    finally:
+        threading.stack_size(previous)
+    return thread
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _size(file: File) -> int:
+def _size(file: "File") -> int:
     try:
-        return file.path.stat().st_size
+        return os.stat(file.location).st_size  # noqa: PTH116
     except OSError:
         return 0

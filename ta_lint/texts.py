@@ -13,7 +13,7 @@ from ta_lint.discovery import discover, named
 def lint_text(text: str, path: Path) -> list[Finding]:
     """What `ta_lint.lint_text` promises."""
     cwd = Path.cwd()
-    files = named(path, _bytes(text), _configs(cwd), project_root(cwd))
+    files = named(path, bytes_of_text(text), _configs(cwd), project_root(cwd))
     return [finding for _, findings in runner.lint_files(files, jobs=1) for finding in findings]
 
 
@@ -30,7 +30,7 @@ def _configs(cwd: Path) -> Configs:
     return Configs(Options(), cwd)
 
 
-def _bytes(text: str) -> bytes:
+def bytes_of_text(text: str) -> bytes:
     """The file that holds this text: in the encoding that it declares, where that can be."""
     plain = text.encode("utf-8", "surrogatepass")
     try:

@@ -126,6 +126,7 @@ def test_linting_leaves_the_stack_size_of_later_threads_alone(tmp_path: Path) ->
 
 
 def test_an_exception_of_ours_is_not_taken_for_findings(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n")
     code = (
         "import sys, ta_lint.runner, ta_lint.cli\n"
         "def lint_files(*_): raise ZeroDivisionError('ours')\n"

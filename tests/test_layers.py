@@ -16,12 +16,30 @@ ALLOWED = {
     "core": set(),
     "facts": set(),
     "checks": {"facts"},
-    "engine": {"checks", "facts"},
-    "discovery": {"engine"},
-    "fixing": {"engine"},
-    "runner": {"engine", "fixing"},
+    "engine": {"checks", "facts", "file"},
+    "file": set(),
+    "discovery": {"file"},
+    "fixing": {"engine", "file"},
+    "cache": {"engine", "file"},
+    "profiling": {"checks", "engine", "facts", "file"},
+    "workers": set(),
+    "runner": {"cache", "engine", "file", "fixing", "workers"},
+    "watching": {"discovery", "file", "runner"},
     "merging": set(),
-    "cli": {"discovery", "runner", "engine", "fixing", "merging"},
+    "server": {"discovery", "engine", "file", "fixing", "runner", "texts"},
+    "commands": {
+        "cache",
+        "profiling",
+        "discovery",
+        "engine",
+        "file",
+        "fixing",
+        "merging",
+        "runner",
+        "server",
+        "watching",
+    },
+    "cli": {"commands"},
     "texts": {"discovery", "runner"},
     "flake8": {"lint_text"},
     "__main__": {"cli"},
@@ -31,18 +49,21 @@ ALLOWED = {
 # The same for ta_runtime, from the bottom up.
 RUNTIME_ALLOWED = {
     "places": set(),
+    "registers": {"places"},
+    "sources": {"places"},
     "readings": set(),
-    "loops": {"places"},
+    "loops": {"places", "sources"},
     "tree": set(),
     "settings": set(),
     "digests": set(),
-    "facts": {"digests", "history", "names", "places"},
-    "history": {"facts", "places"},
-    "names": {"facts", "places"},
+    "facts": {"digests", "history", "names", "registers", "places", "sources"},
+    "history": {"facts", "registers", "places"},
+    "names": {"facts", "registers", "places", "sources"},
     "window": {"facts", "places", "readings"},
     "incidents": {"facts", "places"},
-    "observers": {"facts", "loops", "places", "readings", "tree", "window", "session"} | {"digests", "ranks"},
-    "checks": {"facts", "history", "loops", "places"},
+    "observers": {"facts", "loops", "places", "readings", "registers", "sources", "tree", "window", "session"}
+    | {"digests", "ranks"},
+    "checks": {"facts", "history", "loops", "places", "registers", "sources"},
     "session": {
         "checks",
         "facts",
@@ -51,7 +72,9 @@ RUNTIME_ALLOWED = {
         "names",
         "observers",
         "places",
+        "registers",
         "settings",
+        "sources",
         "window",
     },
     "finding": {"incidents", "places", "settings"},
@@ -143,16 +166,12 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     return set(ran.stdout.rpartition("loaded:")[2].split())
 
 
-def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
-    assert not loaded(tmp_path, "--help") & {
-        "libcst",
-        "rich",
-        "msgspec",
-        "packaging",
-        "pathspec",
-        "pyflakes",
-        "sarif_om",
-    }
+HEAVY = {"attr", "libcst", "msgspec", "packaging", "pathspec", "pyflakes", "rich", "sarif_om"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["--version"]], ids=" ".join)
+def test_help_loads_little_more_than_argparse(arguments: list[str], tmp_path: Path) -> None:
+    assert not loaded(tmp_path, *arguments) & {*HEAVY, "dataclasses", "inspect", "pathlib", "typing"}
 
 
 def test_rules_and_rule_load_no_parser(tmp_path: Path) -> None:
@@ -160,9 +179,26 @@ def test_rules_and_rule_load_no_parser(tmp_path: Path) -> None:
     assert not loaded(tmp_path, "rule", "TA600") & {"libcst", "rich", "pyflakes", "sarif_om"}
 
 
-def test_a_file_without_torch_is_never_parsed(tmp_path: Path) -> None:
+def test_where_nothing_can_be_found_nothing_that_looks_for_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'p'\n")
+    for files in ({}, {"plain.py": "print('hello')\n", "other.py": "import os\n"}):
+        for name, code in files.items():
+            (tmp_path / name).write_text(code)
+        assert not loaded(tmp_path, "check") & {
+            *HEAVY,
+            "dataclasses",
+            "inspect",
+            "ast",
+            "tempfile",
+            "hashlib",
+        }
+        assert not (tmp_path / ".ta_cache").exists()
+
+
+def test_a_folder_with_settings_loads_no_parser(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.ta]\nselect = ['TA6']\nexclude = ['a/**']\n")
     (tmp_path / "plain.py").write_text("print('hello')\n")
-    assert not loaded(tmp_path, "check", "plain.py") & {"libcst", "rich", "pyflakes", "sarif_om"}
+    assert not loaded(tmp_path, "check") & {"libcst", "rich", "pyflakes", "sarif_om"}
 
 
 def test_the_linter_never_loads_torch(tmp_path: Path) -> None:

@@ -198,9 +198,9 @@ def test_what_runs_only_in_a_notebook_is_no_error(cell: str, tmp_path: Path) -> 
     ],
 )
 def test_a_name_that_an_unread_cell_may_bring_is_not_called_undefined(cell: str, tmp_path: Path) -> None:
-    found = places(lint_file(written(tmp_path, notebook("import torch", cell, "helper(torch)"))))
+    found = places(lint_file(written(tmp_path, notebook("import argparse, torch", cell, "helper(torch)"))))
     assert not [place for place in found if "TA910" in place]
-    content = notebook("import torch", "%%bash\nls", "helper(torch)")
+    content = notebook("import argparse, torch", "%%bash\nls", "helper(torch)")
     assert places(lint_file(written(tmp_path, content))) == ["3:1:1 TA910"]
 
 
@@ -265,18 +265,21 @@ def test_a_notebook_in_another_language_is_passed_over(language: str, tmp_path: 
 
 
 def test_a_name_that_a_magic_may_bring_is_not_called_undefined(tmp_path: Path) -> None:
-    content = notebook("import torch\n%run helpers.ipynb", "helper(torch)")
+    content = notebook("import argparse, torch\n%run helpers.ipynb", "helper(torch)")
     assert places(lint_file(written(tmp_path, content))) == []
-    assert places(lint_file(written(tmp_path, notebook("import torch\n%pwd", "helper(torch)")))) == [
-        "2:1:1 TA910"
-    ]
+    assert places(
+        lint_file(written(tmp_path, notebook("import argparse, torch\n%pwd", "helper(torch)")))
+    ) == ["2:1:1 TA910"]
 
 
 @pytest.mark.parametrize("line", ["watermark -iv", "pwd", "ls -l"])
 def test_a_magic_without_its_percent_sign_is_no_undefined_name(line: str, tmp_path: Path) -> None:
-    assert places(lint_file(written(tmp_path, notebook("import torch", line)))) == []
+    assert places(lint_file(written(tmp_path, notebook("import argparse, torch", line)))) == []
     assert (
-        "TA910" in places(lint_file(written(tmp_path, notebook("import torch", f"if torch:\n    {line}"))))[0]
+        "TA910"
+        in places(lint_file(written(tmp_path, notebook("import argparse, torch", f"if torch:\n    {line}"))))[
+            0
+        ]
     )
 
 

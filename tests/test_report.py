@@ -26,6 +26,7 @@ from ta_lint.core.finding import (
     Suppression,
     TextEdit,
 )
+from ta_lint.core.json_report import Item, as_json
 
 FIX = Fix("clear them", (TextEdit(4, 1, 4, 1, "optimizer.zero_grad()\n"),), Applicability.UNSAFE)
 
@@ -326,7 +327,7 @@ def test_json_holds_every_finding_whole():
     known = replace(
         SUPPRESSED, related=related, evidence={"step": 3, "norm": math.inf}, fix=FIX, baselined=True
     )
-    assert json.loads(report.as_json([known], RULES)) == [
+    assert json.loads(as_json([known], RULES)) == [
         {
             "rule": "TA600",
             "name": "missing-zero-grad",
@@ -376,19 +377,19 @@ def test_json_holds_every_finding_whole():
 
 
 def test_json_of_an_ordinary_finding_has_no_suppression_and_no_fix():
-    (item,) = json.loads(report.as_json([FINDING], RULES))
+    (item,) = json.loads(as_json([FINDING], RULES))
     assert item["suppression"] is None
     assert item["fix"] is None
     assert item["baselined"] is False
 
 
 def test_json_of_nothing_is_an_empty_list():
-    assert report.as_json([], RULES) == "[]\n"
+    assert as_json([], RULES) == "[]\n"
 
 
 def test_json_survives_any_terminal_and_any_file_name():
     odd = replace(at(path="caf\udce9/模型.py"), message="`\udce9`")
-    written = report.as_json([odd], RULES)
+    written = as_json([odd], RULES)
     assert written.isascii()
     assert json.loads(written)[0]["path"] == r"caf\udce9/模型.py"
 
@@ -442,5 +443,5 @@ def test_statistics_mark_what_fix_fixes():
 
 
 def test_every_field_of_the_json_is_in_the_class_that_documents_it():
-    (item,) = json.loads(report.as_json([FINDING], RULES))
-    assert list(item) == list(inspect.get_annotations(report.Item))
+    (item,) = json.loads(as_json([FINDING], RULES))
+    assert list(item) == list(inspect.get_annotations(Item))

@@ -16,8 +16,10 @@ import ta_runtime
 from ta_runtime.audit import Audit
 from ta_runtime.facts import Optimizer, Step
 from ta_runtime.names import Names
-from ta_runtime.places import BUILT, NOWHERE, Place, is_library, of_class
+from ta_runtime.places import NOWHERE, Place, is_library
+from ta_runtime.registers import BUILT
 from ta_runtime.settings import resolve
+from ta_runtime.sources import of_class
 
 START = "from torch import nn\nimport torch\nfrom torch.utils.data import DataLoader\n"
 

@@ -9,7 +9,7 @@ from ta_lint.core.source import Source
 
 
 def reports(text: str) -> list[Report]:
-    return list(check_source(Source("train.py", text)))
+    return list(check_source(Source("train.py", f"{text}# epoch")))
 
 
 def test_the_whole_name_is_marked_in_characters_not_bytes() -> None:
@@ -37,7 +37,7 @@ def test_a_file_without_a_suspect_costs_neither_a_tree_nor_pyflakes() -> None:
 import sys
 from ta_lint.checks.ta910_undefined_name import check_source
 from ta_lint.core.source import Source
-source = Source("train.py", "import torch\\nmodel = torch.nn.Linear(2, 1)\\nprint(model)\\n")
+source = Source("train.py", "import torch\\nmodel = torch.nn.Linear(2, 1)\\nfor epoch in model:\\n    print(model)\\n")
 assert list(check_source(source)) == []
 assert "syntax" not in vars(source) and "pyflakes.checker" not in sys.modules
 """

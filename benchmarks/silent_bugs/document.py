@@ -1,29 +1,27 @@
 """The table of `docs/silent-bugs.md`, made of the results."""
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # `tables` lies there
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # `sections` and `tables` lie there
 
 from pairs import Case
 from scores import Hit, Results, alarms, false_alarms, hit, judged, together
+from sections import write_section
 from tables import aligned
 from tools import TOOLS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "silent-bugs.md"
 
 OURS = ("lint", "run", "run --every 1", "run --lint")
-_MADE = re.compile(r"(?<=<!-- made by benchmarks/silent_bugs/run.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _WORDS: dict[Hit, str] = {"line": "line", "found": "yes", "missed": "no", "-": ""}
 
 
 def write(chosen: list[Case], results: Results) -> None:
     """Put summary and table between the markers of the document."""
-    made = "\n".join(["", *summary(chosen, results), "", *rendered(chosen, results), ""])
-    text = DOCUMENT.read_text(encoding="utf-8")
-    DOCUMENT.write_text(_MADE.sub(lambda _: f"{made}\n", text), encoding="utf-8")
+    made = "\n".join(["", *summary(chosen, results), "", *rendered(chosen, results), "", ""])
+    write_section(DOCUMENT, "benchmarks/silent_bugs/run.py", made)
 
 
 def rendered(chosen: list[Case], results: Results) -> Iterator[str]:

@@ -5,12 +5,17 @@ import builtins
 import re
 import symtable
 from collections.abc import Iterator
+from functools import cache
 from pathlib import PurePosixPath
 
 from ta_lint.checks import Report, flakes
 from ta_lint.core.source import Source
 
-NEEDS = ()
+# What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
+# the figures.
+NEEDS = (
+    r"__main__|argparse|argv|DataLoader|epoch|tqdm|training_step|zero_grad|\.backward\(|\.fit\(|\.step\(|torch\.save\(",
+)
 
 _PYTHON_2 = frozenset(
     "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
@@ -30,14 +35,19 @@ _DEFINES_UNSEEN = re.compile(
 # What imports nothing is a piece of a program, and what runs the piece has the names: `%run -i`, `%load`, `exec`.
 _IMPORTS = re.compile(r"\b(?:import|__import__)\b")
 
-_AUGMENTS = r"[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)="  # to the symbol table, `count += 1` reads nothing
+# To the symbol table, `count += 1` reads nothing.
+_AUGMENTED = re.compile(r"\b(\w++)[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)=")
 
 _KNOWN = (frozenset(dir(builtins)) | {"__file__", "__path__"} | flakes.ELSEWHERE) - _DEFINERS
 _COMPREHENSIONS = frozenset({"dictcomp", "genexpr", "listcomp", "setcomp"})  # they bind before they read
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+_UNBINDS = 0  # in the place of a line: what follows may read the name unbound, wherever it stands
 
 _Above = dict[ast.AST, ast.AST]
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_source(source: Source) -> Iterator[Report]:
@@ -48,11 +58,14 @@ def check_source(source: Source) -> Iterator[Report]:
         return
     if source.notebook is None and not _IMPORTS.search(source.text):
         return
-    unbound, hiding = _candidates(symbols, source.text)
-    if not (unbound or hiding) or unbound & _DEFINERS or _DEFINES_UNSEEN.search(source.text):
+    unbound, hiding_in = _candidates(symbols, source.text)
+    if not (unbound or hiding_in) or unbound & _DEFINERS:
         return
     syntax = source.syntax
     if isinstance(syntax, SyntaxError):
+        return
+    hiding = _perhaps_read_first(syntax, hiding_in)
+    if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
         return
     unbound -= _bound_elsewhere(source, syntax)
     suspects = [
@@ -83,15 +96,17 @@ def _is_template(source: Source) -> bool:
     return path.stem.startswith(f"modular_{path.parent.name}")
 
 
-def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], set[str]]:
-    """The names that are global to some scope and bound in none; the names read in a function that hide others.
+def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], dict[int, set[str]]]:
+    """The names that are global to some scope and bound in none; by the line of a function, those read in it that hide
+    others.
 
     The symbol table rules out almost every file, for a quarter of what the tree and pyflakes cost. And where
     pyflakes stumbles, over `del` or a name that one round of a loop leaves to the next, the table knows better.
     """
     known = _KNOWN | {symbol.get_name() for symbol in symbols.get_symbols() if _is_bound(symbol)}
+    augmented = cache(lambda: frozenset(_AUGMENTED.findall(text)))
     unbound: set[str] = set()
-    hiding: set[str] = set()
+    hiding: dict[int, set[str]] = {}
     pending = [(symbols, known)]
     while pending:
         table, outer = pending.pop()
@@ -100,7 +115,9 @@ def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], set
             if table.get_name() not in _COMPREHENSIONS:
                 own = set(table.get_locals())
                 shared = own & outer - set(table.get_parameters())
-                hiding.update(name for name in shared if _is_read(table.lookup(name), text))
+                read = {name for name in shared if table.lookup(name).is_referenced() or name in augmented()}
+                if read:
+                    hiding.setdefault(table.get_lineno(), set()).update(read)
                 outer = outer | own
         else:
             unbound.update(
@@ -112,14 +129,83 @@ def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], set
     return unbound, hiding
 
 
-def _is_read(symbol: symtable.Symbol, text: str) -> bool:
-    return symbol.is_referenced() or re.search(rf"\b{symbol.get_name()}{_AUGMENTS}", text) is not None
-
-
 def _is_bound(symbol: symtable.Symbol) -> bool:
     return (
         symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace() or symbol.is_declared_global()
     )
+
+
+def _perhaps_read_first(syntax: ast.Module, hiding: dict[int, set[str]]) -> set[str]:
+    """The names that a function may read above where it binds them, judged by lines: it spares most files pyflakes."""
+    functions = {node.lineno: node for node in _functions(syntax)} if hiding else {}
+    return {
+        name
+        for line, names in hiding.items()
+        for name in (_read_above(functions[line], names) if line in functions else names)
+    }
+
+
+def _read_above(function: _Function, names: set[str]) -> set[str]:
+    read: dict[str, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            name, line = node.id, node.lineno if isinstance(node.ctx, ast.Load) else _UNBINDS
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            name, line = node.target.id, node.lineno
+        elif isinstance(node, ast.ExceptHandler) and node.name is not None:
+            name, line = node.name, _UNBINDS
+        else:
+            continue
+        read[name] = min(line, read.get(name, line))
+    bound: dict[str, int] = {}
+    for statement in _statements(function):
+        for name, line in _bindings(statement):
+            bound[name] = min(line, bound.get(name, line))
+    return {name for name in names if name not in bound or read.get(name, _UNBINDS) <= bound[name]}
+
+
+def _functions(syntax: ast.Module) -> Iterator[_Function]:
+    pending: list[ast.Module | ast.ClassDef | _Function] = [syntax]
+    while pending:
+        for statement in _statements(pending.pop()):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield statement
+            if isinstance(statement, _SCOPES):
+                pending.append(statement)
+
+
+def _statements(scope: ast.Module | ast.ClassDef | _Function) -> Iterator[ast.AST]:
+    """The statements of one scope, in nested blocks too, with the headers of handlers and cases."""
+    pending: list[ast.AST] = [*scope.body]
+    while pending:
+        statement = pending.pop()
+        yield statement
+        if not isinstance(statement, _SCOPES):
+            for block in ("body", "handlers", "orelse", "finalbody", "cases"):
+                pending += getattr(statement, block, ())
+
+
+def _bindings(statement: ast.AST) -> Iterator[tuple[str, int]]:
+    """The names that a statement or its header binds, and the line it ends on; of rare ways to bind a name, none."""
+    targets: list[ast.expr | None] = []
+    end: int | None = None
+    if isinstance(statement, ast.Assign):
+        targets, end = [*statement.targets], statement.end_lineno
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        targets, end = [statement.target], statement.iter.end_lineno
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        last = statement.items[-1]
+        targets = [item.optional_vars for item in statement.items]
+        end = (last.optional_vars or last.context_expr).end_lineno
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0], alias.end_lineno or alias.lineno
+    elif isinstance(statement, _SCOPES):
+        yield statement.name, statement.body[0].lineno
+    for target in targets:
+        for node in ast.walk(target) if target is not None else ():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id, end or node.lineno
 
 
 def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,25 +11,32 @@ from ta_lint import __version__
 from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN, colors
 
 if TYPE_CHECKING:
+    from ta_lint.core.baseline import Entry
     from ta_lint.core.config import Config, Options
     from ta_lint.core.finding import Finding
-    from ta_lint.engine import File
+    from ta_lint.core.source import Source
+    from ta_lint.file import File
     from ta_lint.fixing import Fixed
     from ta_lint.runner import Result
+    from ta_lint.watching import Tree
 
     Fixes = Callable[[Finding], bool]
 
 T = TypeVar("T")
 
+_CLEAR = "\x1b[H\x1b[2J"
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Lint, or fix; returns the exit status."""
-    from ta_lint.core import baseline, report
+    if arguments.profile:
+        return _profiled(arguments)
+    from ta_lint.core import report
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
     from ta_lint.core.files import display, encodable
     from ta_lint.discovery import discover, named
-    from ta_lint.runner import fix_files, lint_files
+    from ta_lint.file import worth_a_look
 
     if arguments.statistics and arguments.format in ("sarif", "github"):
         raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
@@ -42,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
         cwd = Path.cwd()
     except FileNotFoundError as error:
         raise UsageError("the working folder does not exist any more") from error
+    if arguments.watch and not arguments.show_settings:
+        return _watch(arguments, cwd)
     configs = Configs(_options(arguments), cwd)
     config = configs.root_config
     if arguments.show_settings:
@@ -51,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--update-baseline: name the file with --baseline FILE, or set [tool.ta] baseline")
     accepted = []
     if config.baseline is not None and (config.baseline.exists() or not arguments.update_baseline):
+        from ta_lint.core import baseline
+
         accepted = baseline.load(config.baseline)
     root = project_root(cwd)
     given = _standard_input(arguments)
@@ -58,34 +68,57 @@ def run(arguments: argparse.Namespace) -> int:
         files = named(arguments.stdin_filename or STDIN, given, configs, root)
     else:
         files = discover(arguments.paths or [Path()], configs, root)
+    if arguments.no_gates:
+        files = [file._replace(gated=False) for file in files]
     if not files and given is None:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
     outcome = None
     if arguments.fix or arguments.diff:
+        from ta_lint.runner import fix_files, lint_files
+
         fingerprints = frozenset(entry.fingerprint for entry in accepted)
         fixed = list(_with_progress(fix_files(files, fingerprints, arguments.jobs), len(files)))
         for complaint in (complaint for result in fixed for complaint in result.complaints):
             print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
         if arguments.diff:
             left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
-            return _show_changes(arguments, fixed, baseline.marked(left, accepted)[0])
+            return _show_changes(arguments, fixed, _marked(left, accepted)[0])
         if given is None:
             outcome = _saved(fixed)
         else:
             given = fixed[0].after if fixed else given
             outcome = _handed_back(fixed, given)
         findings = _ordered([*outcome.linted, *lint_files(outcome.unwritten, 1)])
+    elif not worth_a_look(files):
+        findings = []
     else:
-        findings = _ordered(_with_progress(lint_files(files, arguments.jobs), len(files)))
+        from ta_lint.cache import Cache, cache_folder
+        from ta_lint.runner import lint_files
 
-    findings, stale = baseline.marked(findings, accepted)
-    enabled = {encodable(file.name): file.config.rules for file in files}
+        cache = None
+        if given is None and not arguments.no_cache and not arguments.no_gates:
+            cache = Cache(cache_folder(config, root), root)
+        linted = lint_files(files, arguments.jobs, cache)
+        findings = _ordered(_with_progress(linted, len(files)))
+        if cache is not None and cache.problem and not arguments.quiet:
+            problem = encodable(cache.problem)
+            print(
+                f"ta-lint: warning: the cache cannot be written, so each run lints every file: {problem}; "
+                "--no-cache does without, --cache-dir names another place",
+                file=sys.stderr,
+            )
+
+    findings, stale = _marked(findings, accepted)
+    config_of = {encodable(file.name): file.config for file in files} if stale else {}
     judged = [
         entry
         for entry in stale
-        if entry.rule in enabled.get(entry.path, ()) or not (root / entry.path).exists()
+        if (entry.path in config_of and entry.rule in config_of[entry.path].rules)
+        or not (root / entry.path).exists()
     ]
     if arguments.update_baseline:
+        from ta_lint.core import baseline
+
         assert config.baseline is not None
         kept = [entry for entry in stale if entry not in judged]
         count = baseline.save(config.baseline, findings, kept)
@@ -112,6 +145,101 @@ def run(arguments: argparse.Namespace) -> int:
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
 
 
+def _profiled(arguments: argparse.Namespace) -> int:
+    """Lint in this process, and say what took how long."""
+    from ta_lint.core.errors import UsageError
+    from ta_lint.profiling import profiling
+
+    if arguments.watch:
+        raise UsageError("--profile: not together with --watch, which does not end")
+    if arguments.jobs not in (None, 1):
+        raise UsageError("--profile: it is of one process; leave --jobs out")
+    arguments.profile, arguments.jobs = False, 1
+    with profiling() as profile:
+        status = run(arguments)
+    sys.stdout.flush()
+    print(f"\n{profile.rendered()}", end="", file=sys.stderr)
+    return status
+
+
+def _watch(arguments: argparse.Namespace, cwd: Path) -> int:
+    """Lint again what changes, until Ctrl-C, which is how it ends: nothing is left undone, so the status is 0."""
+    from ta_lint.core import baseline
+    from ta_lint.core.config import Configs, project_root
+    from ta_lint.core.errors import UsageError
+
+    refused = {
+        "--fix": arguments.fix,  # an editor may hold what it would write over
+        "--diff": arguments.diff,
+        "--no-gates": arguments.no_gates,
+        "--update-baseline": arguments.update_baseline,
+        "--output": arguments.output is not None,
+        f"--format {arguments.format}": arguments.format not in ("text", "concise"),
+        "-": any(path is STDIN for path in arguments.paths),
+        "--stdin-filename": arguments.stdin_filename is not None,
+    }
+    for option in (option for option, given in refused.items() if given):
+        raise UsageError(
+            f"--watch: not together with {option}; it shows findings to a reader, and writes nothing"
+        )
+    try:
+        from ta_lint.watching import Settings, Tree, watch
+    except ModuleNotFoundError as error:
+        if error.name != "watchfiles":
+            raise
+        raise UsageError("--watch needs watchfiles: pip install 'ta-lint[watch]'") from error
+
+    def read() -> Settings:
+        configs = Configs(_options(arguments), cwd)
+        config = configs.root_config
+        accepted = baseline.load(config.baseline) if config.baseline is not None else []
+        sources = [path for path in (arguments.config, config.baseline) if path is not None]
+        return Settings(configs, project_root(cwd), accepted, sources)
+
+    def lint(files: "list[File]") -> "Iterator[Result]":
+        from ta_lint.cache import Cache, cache_folder
+        from ta_lint.runner import lint_files
+
+        root = tree.settings.root
+        folder = cache_folder(tree.settings.configs.root_config, root)
+        cache = Cache(folder, root) if not arguments.no_cache else None
+        return _with_progress(lint_files(files, arguments.jobs, cache), len(files))
+
+    try:
+        tree = Tree(arguments.paths or [Path()], read, lint)
+        watch(tree, lambda: _show(arguments, tree))
+    except KeyboardInterrupt:
+        if sys.stdout.isatty():
+            print()  # the prompt that follows begins a line
+    return CLEAN
+
+
+def _show(arguments: argparse.Namespace, tree: "Tree") -> None:
+    """What is found now, alone on the screen of a terminal; below one another anywhere else."""
+    import os
+    import time
+
+    from ta_lint.core import report
+    from ta_lint.core.files import encodable
+
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    settings = tree.settings
+    findings = _marked(_ordered(tree.results), settings.accepted)[0]
+    makes = {file.name: file.config.makes for file in tree.files}
+    fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+    config, color = settings.configs.root_config, sys.stdout.isatty() and colors()
+    text = _rendered(arguments, config, findings, settings.root, color, fixes, None)
+    print(f"{_CLEAR if terminal else ''}{text}", end="", flush=True)
+    if not tree.files:
+        print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
+    if tree.trouble:
+        print(f"ta-lint: error: {encodable(tree.trouble)}; what held before stays", file=sys.stderr)
+    if not arguments.quiet:
+        now = time.strftime("%H:%M:%S")
+        summary = report.summary(findings).strip()
+        print(f"{report.remedies(findings, fixes)}[{now}] {summary} Watching for file changes.", flush=True)
+
+
 def _standard_input(arguments: argparse.Namespace) -> bytes | None:
     """What standard input holds, where `-` asks for it."""
     from ta_lint.core.errors import UsageError
@@ -130,8 +258,8 @@ def _standard_input(arguments: argparse.Namespace) -> bytes | None:
 
 
 def _options(arguments: argparse.Namespace) -> "Options":
-    from ta_lint.core.config import Options
-    from ta_lint.core.finding import Severity
+    from ta_lint.core.config import Options, cache_variable
+    from ta_lint.core.terms import Severity
 
     return Options(
         select=arguments.select,
@@ -142,6 +270,7 @@ def _options(arguments: argparse.Namespace) -> "Options":
         baseline=arguments.baseline,
         unsafe_fixes=arguments.unsafe_fixes,
         force_exclude=arguments.force_exclude,
+        cache_dir=arguments.cache_dir or cache_variable(),
         config=arguments.config,
         isolated=arguments.isolated,
     )
@@ -161,14 +290,23 @@ def _ordered(results: "Iterable[Result]") -> "list[Finding]":
     )
 
 
-@dataclass
+def _marked(findings: "list[Finding]", accepted: "list[Entry]") -> "tuple[list[Finding], list[Entry]]":
+    """The findings, those in the baseline marked, and the entries that match none."""
+    if not accepted:
+        return findings, []
+    from ta_lint.core import baseline
+
+    return baseline.marked(findings, accepted)
+
+
 class _Outcome:
     """What `--fix` has done: the files as they are now, and those that could not be written."""
 
-    linted: "list[Result]" = field(default_factory=list)
-    unwritten: "list[File]" = field(default_factory=list)
-    count: int = 0
-    files: int = 0
+    def __init__(self) -> None:
+        self.linted: list[Result] = []
+        self.unwritten: list[File] = []
+        self.count = 0
+        self.files = 0
 
 
 def _saved(fixed: "list[Fixed]") -> _Outcome:
@@ -200,7 +338,8 @@ def _handed_back(fixed: "list[Fixed]", after: bytes) -> _Outcome:
     sys.stdout.flush()
     sys.stdout.buffer.write(after)
     sys.stdout.buffer.flush()
-    outcome = _Outcome(linted=[(result.file, result.findings) for result in fixed])
+    outcome = _Outcome()
+    outcome.linted = [(result.file, result.findings) for result in fixed]
     outcome.count = sum(result.count for result in fixed)
     outcome.files = sum(result.changes for result in fixed)
     return outcome
@@ -238,13 +377,23 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "li
 
 def _with_progress(results: "Iterator[T]", total: int) -> "Iterator[T]":
     """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace."""
-    if total < 50 or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield from results
         return
+    import time
+
+    began, done = time.monotonic(), 0
+    while time.monotonic() - began < 1:
+        try:
+            result = next(results)
+        except StopIteration:
+            return
+        yield result
+        done += 1
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(results, "Linting", total, console=Console(stderr=True), transient=True)
+    yield from track(results, "Linting", total, done, console=Console(stderr=True), transient=True)
 
 
 def _report(
@@ -289,21 +438,32 @@ def _rendered(
     given: bytes | None,
 ) -> str:
     from ta_lint.core import report
-    from ta_lint.core.catalogue import catalogue
     from ta_lint.core.files import display
-    from ta_lint.core.source import Source, Unreadable, read, source_of
 
     @lru_cache(maxsize=1)  # a notebook may be large, and is asked for each of its cells
-    def source_at(path: str) -> Source:
+    def source_at(path: str) -> "Source":
+        from ta_lint.core.source import read, source_of
+
         return source_of(path, given if given is not None else read(root / path))
 
     def read_lines(path: str, cell: int | None) -> list[str]:
+        from ta_lint.core.source import Unreadable
+
         try:
             source = source_at(path)
         except Unreadable:
             return []
         notebook = source.notebook
         return notebook.lines_of(cell) if notebook is not None and cell is not None else source.lines
+
+    def shown(path: str) -> str:
+        return display(root / path)
+
+    if not arguments.statistics and arguments.format == "text":
+        return report.text(findings, read_lines=read_lines, display=shown, color=color, fixes=fixes)
+    if not arguments.statistics and arguments.format == "concise":
+        return report.concise(findings, display=shown, color=color, fixes=fixes)
+    from ta_lint.core.catalogue import catalogue
 
     rules = catalogue()
     if arguments.format == "sarif":
@@ -312,19 +472,15 @@ def _rendered(
         known = config.baseline is not None
         seen = {rule.id: rule for rule in rules.values() if "static" in rule.observers}
         return sarif_log(findings, seen, version=__version__, root=root, baseline=known)
-    if arguments.format == "json":
-        if arguments.statistics:
-            return report.statistics_as_json(findings, rules, fixes)
-        return report.as_json(findings, rules)
     if arguments.format == "github":
         return report.github(findings, rules)
-    if arguments.statistics:
+    if arguments.format != "json":
         return report.statistics(findings, rules, color=color, fixes=fixes)
-    if arguments.format == "concise":
-        return report.concise(findings, display=lambda path: display(root / path), color=color, fixes=fixes)
-    return report.text(
-        findings, read_lines=read_lines, display=lambda path: display(root / path), color=color, fixes=fixes
-    )
+    from ta_lint.core.json_report import as_json, statistics_as_json
+
+    if arguments.statistics:
+        return statistics_as_json(findings, rules, fixes)
+    return as_json(findings, rules)
 
 
 def _settings(config: "Config") -> str:
@@ -351,7 +507,9 @@ def _settings(config: "Config") -> str:
         settings["target-torch"] = ".".join(map(str, config.target_torch))
     if config.baseline is not None:
         settings["baseline"] = str(config.baseline)
-    unset = [key for key in ("target-torch", "baseline") if key not in settings]
+    if config.cache_dir is not None:
+        settings["cache-dir"] = str(config.cache_dir)
+    unset = [key for key in ("target-torch", "baseline", "cache-dir") if key not in settings]
     lines = [f"# {config.source}", "[tool.ta]"]
     lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
     lines += [f"# {key} is not set" for key in unset]

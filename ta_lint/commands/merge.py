@@ -39,7 +39,9 @@ def _merged_report(form: str, result: "Merged") -> str:
     if form == "table":
         return result.table(color=color)
     if form == "json":
-        return report.as_json(result.findings, catalogue())
+        from ta_lint.core.json_report import as_json
+
+        return as_json(result.findings, catalogue())
     if form == "github":
         return report.github(result.findings, catalogue())
     if form == "concise":

@@ -1,19 +1,16 @@
 """The rule catalogue: one Markdown page per rule, read as it is."""
 
-import difflib
+import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
-
-import msgspec
+from typing import Any
 
 from ta_lint.core.errors import UsageError
-from ta_lint.core.finding import Severity
+from ta_lint.core.terms import Severity
 
 _ALWAYS = ("TA000", "TA001")
 
@@ -26,17 +23,21 @@ _TITLE = re.compile(r"# (?P<id>TA\d{3}): (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\n")
 _METADATA = re.compile(r"```toml\n(?P<toml>.*?)```\n", re.DOTALL)
 
 
-class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=True):
-    severity: Severity
-    observers: list[Literal["static", "runtime"]]
-    default: bool
-    precision: Literal["very-high", "high", "medium", "low"]
-    fix: Literal["safe", "unsafe", "none"]
-    tags: list[str]
-    since: str
-    also: list[str] = []
-    security_severity: float | None = None
-    cwe: list[str] = []
+# What each key of a page's metadata may be: one of some words, or any value of a type; of a list each item.
+_KEYS: dict[str, tuple[str, ...] | type] = {
+    "severity": tuple(Severity),
+    "observers": ("static", "runtime"),
+    "default": bool,
+    "precision": ("very-high", "high", "medium", "low"),
+    "fix": ("safe", "unsafe", "none"),
+    "tags": str,
+    "since": str,
+    "also": str,
+    "security-severity": float,
+    "cwe": str,
+}
+_LISTS = ("observers", "tags", "also", "cwe")
+_OPTIONAL = ("also", "security-severity", "cwe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,13 @@ class Rule:
         return f"{PAGES_URL}/{self.stem}.md"
 
 
-def rules_dir() -> Traversable:
+def rules_dir() -> Path:
     """Where the pages lie: inside the installed package, else in the checkout this file belongs to."""
-    packaged = files("ta_lint") / "_rules"
+    package = Path(__file__).parents[1]
+    packaged = package / "_rules"
     if packaged.is_dir():
         return packaged
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = package.resolve().parent
     if (checkout / "pyproject.toml").is_file():  # a `rules` beside an installed package is somebody else's
         return checkout / "rules"
     raise FileNotFoundError("ta-lint was installed without its rule pages; install it again")
@@ -81,16 +83,16 @@ def rules_dir() -> Traversable:
 @cache
 def catalogue() -> dict[str, Rule]:
     """Every rule by id, in order of id."""
-    pages = sorted(
-        (
-            entry
-            for entry in rules_dir().iterdir()
-            if entry.name.startswith("TA") and entry.name.endswith(".md")
-        ),
-        key=lambda entry: entry.name,
-    )
-    rules = [parse_page(entry.name, entry.read_text(encoding="utf-8")) for entry in pages]
+    folder = rules_dir()
+    names = sorted(name for name in os.listdir(folder) if name.startswith("TA") and name.endswith(".md"))  # noqa: PTH208
+    rules = [parse_page(name, (folder / name).read_text(encoding="utf-8")) for name in names]
     return {rule.id: rule for rule in rules}
+
+
+@cache
+def default_rules() -> frozenset[str]:
+    """The ids of the rules that are enabled where nobody says otherwise."""
+    return frozenset(rule.id for rule in catalogue().values() if rule.default)
 
 
 def parse_page(filename: str, page: str) -> Rule:
@@ -104,28 +106,63 @@ def parse_page(filename: str, page: str) -> Rule:
     if title is None or metadata is None:
         raise ValueError(f"{filename}: a rule page starts with '# TAnnn: name' and a toml block")
     try:
-        fields = msgspec.toml.decode(metadata["toml"], type=_Metadata)
-    except msgspec.DecodeError as error:
+        fields = _fields(metadata["toml"])
+    except ValueError as error:
         raise ValueError(f"{filename}: {error}") from error
     rule = Rule(
         id=title["id"],
         name=title["name"],
-        severity=fields.severity,
-        observers=tuple(fields.observers),
-        default=fields.default,
-        precision=fields.precision,
-        fix=fields.fix,
-        tags=tuple(fields.tags),
-        since=fields.since,
-        also=tuple(fields.also),
-        security_severity=fields.security_severity,
-        cwe=tuple(fields.cwe),
+        severity=Severity(fields["severity"]),
+        observers=tuple(fields["observers"]),
+        default=fields["default"],
+        precision=fields["precision"],
+        fix=fields["fix"],
+        tags=tuple(fields["tags"]),
+        since=fields["since"],
+        also=tuple(fields.get("also", ())),
+        security_severity=fields.get("security-severity"),
+        cwe=tuple(fields.get("cwe", ())),
         summary=page[metadata.end() :].strip().partition("\n\n")[0].replace("\n", " "),
         page=page,
     )
     if filename != f"{rule.stem}.md":
         raise ValueError(f"{filename}: the title says {rule.stem}")
     return rule
+
+
+def _fields(toml: str) -> dict[str, Any]:
+    """The metadata of a page. Its lines are `key = value`, with a value that JSON writes the same and reads faster."""
+    pairs = [line.partition(" = ") for line in toml.splitlines()]
+    try:
+        fields: dict[str, Any] = json.loads(
+            "{" + ",".join(f'"{key}":{value}' for key, _, value in pairs) + "}"
+        )
+    except ValueError:  # it holds more than that
+        fields = {}
+    if len(fields) != len(pairs):
+        import tomllib
+
+        fields = tomllib.loads(toml)
+    _check(fields)
+    return fields
+
+
+def _check(fields: Mapping[str, Any]) -> None:
+    for key, value in fields.items():
+        if key not in _KEYS:
+            raise ValueError(f"there is no key {key!r}; the keys are {', '.join(_KEYS)}")
+        may_be = _KEYS[key]
+        listed = key in _LISTS
+        items = value if listed and isinstance(value, list) else [value]
+        fits = isinstance(value, list) == listed
+        if not fits or not all(
+            isinstance(item, may_be) if isinstance(may_be, type) else item in may_be for item in items
+        ):
+            words = may_be.__name__ if isinstance(may_be, type) else " or ".join(may_be)
+            raise ValueError(f"{key}: {value!r} is not {'a list of ' * listed}{words}")
+    missing = [key for key in _KEYS if key not in fields and key not in _OPTIONAL]
+    if missing:
+        raise ValueError(f"{', '.join(missing)}: missing")
 
 
 def specificity(selector: str, rule: Rule) -> int:
@@ -141,17 +178,21 @@ def specificity(selector: str, rule: Rule) -> int:
     return 1 if upper == "ALL" or lower in rule.tags else 0
 
 
-def selected(select: list[str] | None, extend: list[str], ignore: list[str], where: str) -> frozenset[str]:
+def selected(
+    select: Sequence[str] | None, extend: Sequence[str], ignore: Sequence[str], where: str
+) -> frozenset[str]:
     """The ids of the enabled rules: those selected, or without `select` the default ones, adjusted.
 
     Raises:
         UsageError: a selector names nothing; `where` says whose it is.
     """
-    base = _ALWAYS if select is not None else [rule.id for rule in catalogue().values() if rule.default]
-    return adjusted(frozenset(base), [*(select or []), *extend], ignore, where)
+    base = frozenset(_ALWAYS) if select is not None else default_rules()
+    return adjusted(base, [*(select or ()), *extend], ignore, where)
 
 
-def adjusted(rules: frozenset[str], extend: list[str], ignore: list[str], where: str) -> frozenset[str]:
+def adjusted(
+    rules: frozenset[str], extend: Sequence[str], ignore: Sequence[str], where: str
+) -> frozenset[str]:
     """The enabled rules after a later word, which wins over what was enabled before.
 
     Within it the more exact selector wins (`select = ["TA600"]` over `ignore = ["TA6"]`), and of two alike `ignore`.
@@ -173,7 +214,7 @@ def adjusted(rules: frozenset[str], extend: list[str], ignore: list[str], where:
     return frozenset(chosen)
 
 
-def chosen(on: list[str], off: list[str], *, ties: bool = False) -> frozenset[str]:
+def chosen(on: Sequence[str], off: Sequence[str], *, ties: bool = False) -> frozenset[str]:
     """The rules that a list names more exactly than its opposite does; with `ties`, also those it names as exactly."""
     return frozenset(
         rule.id
@@ -187,6 +228,8 @@ def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the nearest names, if a selector names no rule."""
     if any(specificity(selector, rule) for rule in catalogue().values()):
         return
+    import difflib
+
     near = difflib.get_close_matches(selector, sorted(set(selectors())), n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `ta-lint rules` lists them all"
     raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{hint}")

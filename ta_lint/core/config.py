@@ -1,22 +1,22 @@
 """Settings, in three stages: what the command line says, what `[tool.ta]` says, and what holds for one folder."""
 
+import os
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-from pathspec import GitIgnoreSpec
-
-from ta_lint.core.catalogue import adjusted, catalogue, check_selector, chosen, selected, specificity
 from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.finding import Applicability, Fix, Severity
+from ta_lint.core.patterns import Patterns, is_pattern, patterns
+from ta_lint.core.terms import Applicability, Severity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from packaging.version import Version
+
+    from ta_lint.core.finding import Fix
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -29,6 +29,7 @@ DEFAULT_EXCLUDE = (
     ".pytest_cache",
     ".ruff_cache",
     ".svn",
+    ".ta_cache",
     ".tox",
     ".venv",
     ".vscode",
@@ -41,50 +42,53 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
+SETTINGS = "pyproject.toml"
 
-@dataclass(frozen=True)
-class Options:
+
+class Options(NamedTuple):
     """What the command line says about settings; None and empty mean that it is silent."""
 
-    select: list[str] | None = None
-    extend_select: list[str] = field(default_factory=list)
-    ignore: list[str] = field(default_factory=list)
+    select: Sequence[str] | None = None
+    extend_select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
     target_torch: str | None = None
     fail_level: Severity | None = None
-    baseline: Path | None = None
+    baseline: "Path | None" = None
     unsafe_fixes: bool | None = None
     force_exclude: bool = False
-    config: Path | None = None
+    cache_dir: "Path | None" = None
+    config: "Path | None" = None
     isolated: bool = False
 
 
-class RawConfig(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=True):
-    """The table `[tool.ta]` of a `pyproject.toml`, as written."""
+class RawConfig(NamedTuple):
+    """The table `[tool.ta]` of a `pyproject.toml`, as written; its keys have hyphens there."""
 
-    select: list[str] | None = None
-    extend_select: list[str] = []
-    ignore: list[str] = []
-    per_file_ignores: dict[str, list[str]] = {}
-    exclude: list[str] | None = None
-    extend_exclude: list[str] = []
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False
     target_torch: str | None = None
     fail_level: Severity | None = None
     baseline: str | None = None
-    fixable: list[str] | None = None
-    unfixable: list[str] = []
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
     unsafe_fixes: bool = False
-    extend_safe_fixes: list[str] = []
-    extend_unsafe_fixes: list[str] = []
+    extend_safe_fixes: tuple[str, ...] = ()
+    extend_unsafe_fixes: tuple[str, ...] = ()
+    cache_dir: str | None = None
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(NamedTuple):
     """What holds for the files of one folder. `target_torch` None means the newest release."""
 
-    directory: Path
-    rules: frozenset[str]
+    directory: str
+    selected: frozenset[str] | None
+    """The enabled rules, None for the default ones: `rules`, which reads the catalogue, says which those are."""
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...]
     exclude: tuple[str, ...]
     respect_gitignore: bool
@@ -93,38 +97,48 @@ class Config:
     target_named: bool
     """Whether somebody named the target; otherwise it is from the dependencies, and a nearer project's hold."""
     fail_level: Severity
-    baseline: Path | None
-    fixable: frozenset[str]
+    baseline: "Path | None"
+    chosen_fixable: frozenset[str] | None
+    """The rules whose fixes are made, None for all: see `fixable`."""
     unsafe_fixes: bool
     """Whether unsafe fixes are made as well."""
     declared_safe: frozenset[str]
     """The rules whose fixes are safe here, whatever their pages say."""
     declared_unsafe: frozenset[str]
+    cache_dir: "Path | None"
+    """Where the cache is to be; None for its usual place."""
     source: str
     """Where it was read, for `--show-settings`."""
 
-    @cached_property
-    def excluded(self) -> GitIgnoreSpec:
-        return GitIgnoreSpec.from_lines(self.exclude)
+    @property
+    def rules(self) -> frozenset[str]:
+        """The ids of the enabled rules."""
+        if self.selected is not None:
+            return self.selected
+        from ta_lint.core.catalogue import default_rules
 
-    @cached_property
-    def _ignores(self) -> list[tuple[str, GitIgnoreSpec, list[str]]]:
-        """Each pattern of `per-file-ignores`, and the ids of the rules it turns off."""
-        rules = catalogue().values()
-        return [
-            (
-                pattern,
-                GitIgnoreSpec.from_lines([pattern]),
-                [rule.id for rule in rules if any(specificity(selector, rule) for selector in selectors)],
-            )
-            for pattern, selectors in self.per_file_ignores
-        ]
+        return default_rules()
+
+    @property
+    def fixable(self) -> frozenset[str]:
+        """The ids of the rules whose fixes may be made."""
+        if self.chosen_fixable is not None:
+            return self.chosen_fixable
+        from ta_lint.core.catalogue import catalogue
+
+        return frozenset(catalogue())
+
+    @property
+    def excluded(self) -> Patterns:
+        return patterns(self.exclude)
 
     def applicability(self, rule: str, unsafe: bool) -> Applicability | None:
         """What a fix of a rule is here, by its page and these settings; None where it is not to be made.
 
         `unsafe` marks a fix that is less safe than its page says.
         """
+        from ta_lint.core.catalogue import catalogue
+
         of_page = catalogue()[rule].fix
         if of_page == "none" or rule not in self.fixable:
             return None
@@ -133,19 +147,37 @@ class Config:
         unsafe = unsafe or of_page == "unsafe" or rule in self.declared_unsafe
         return Applicability.UNSAFE if unsafe else Applicability.SAFE
 
-    def makes(self, fix: Fix) -> bool:
+    def makes(self, fix: "Fix") -> bool:
         """Whether `--fix` makes a fix here."""
         return self.unsafe_fixes or fix.applicability is Applicability.SAFE
 
-    def ignored_rules(self, path: Path) -> dict[str, str]:
+    def ignored_rules(self, path: "Path") -> dict[str, str]:
         """The rules that `per-file-ignores` turns off for a file, each with the pattern that did."""
         found: dict[str, str] = {}
-        if path.is_relative_to(self.directory):
+        if self.per_file_ignores and path.is_relative_to(self.directory):
             name = path.relative_to(self.directory).as_posix()
-            for pattern, spec, rules in self._ignores:
-                if spec.match_file(name):
+            for pattern, spec, rules in _ignores(self.per_file_ignores):
+                if spec.verdict(name):
                     found.update((rule, pattern) for rule in rules if rule not in found)
         return found
+
+
+@cache
+def _ignores(
+    per_file: tuple[tuple[str, tuple[str, ...]], ...],
+) -> list[tuple[str, Patterns, list[str]]]:
+    """Each pattern of `per-file-ignores`, and the ids of the rules it turns off."""
+    from ta_lint.core.catalogue import catalogue, specificity
+
+    rules = catalogue().values()
+    return [
+        (
+            pattern,
+            patterns((pattern,)),
+            [rule.id for rule in rules if any(specificity(selector, rule) for selector in selectors)],
+        )
+        for pattern, selectors in per_file
+    ]
 
 
 class Configs:
@@ -155,79 +187,83 @@ class Configs:
     file.
     """
 
-    def __init__(self, options: Options, cwd: Path) -> None:
+    def __init__(self, options: Options, cwd: "str | Path") -> None:
         self._options = options
-        self._cwd = cwd
-        self._of_directory: dict[Path, Config] = {}
-        self._parsed: dict[Path, Mapping[str, Any]] = {}
+        self._cwd = os.fspath(cwd)
+        self._of_directory: dict[str, Config] = {}
+        self._parsed: dict[str, Mapping[str, Any]] = {}
         if options.config is not None and not options.config.is_file():
             raise UsageError(f"--config: {options.config} is not a file")
         self.root_config = self.of_directory(cwd)
 
-    def of_directory(self, directory: Path) -> Config:
-        if self._options.config is not None or self._options.isolated:
-            directory = self._cwd
-        if directory not in self._of_directory:
-            self._of_directory[directory] = self._read(directory)
-        return self._of_directory[directory]
+    def of_directory(self, directory: "str | Path") -> Config:
+        alone = self._options.config is not None or self._options.isolated
+        path = self._cwd if alone else os.fspath(directory)
+        if path not in self._of_directory:
+            self._of_directory[path] = self._read(path)
+        return self._of_directory[path]
 
-    def _read(self, directory: Path) -> Config:
+    def _read(self, directory: str) -> Config:
         options = self._options
         if options.isolated:
             return _resolve(options, RawConfig(), directory, "defaults (--isolated)", None)
         if options.config is not None:
-            path = options.config
+            path = str(options.config)
             tables = self._parse(path)
             tool = _table(tables, "tool")
-            raw = _decode(tool.get("ta", {} if path.name == "pyproject.toml" or tool else tables), path)
-            return _resolve(options, raw, self._cwd, str(path), _dependency_target(tables, path))
-        path = directory / "pyproject.toml"
-        tables = self._parse(path) if path.is_file() else {}
+            whole = options.config.name != "pyproject.toml" and not tool
+            raw = _decode(tool.get("ta", tables if whole else {}), path)
+            return _resolve(options, raw, self._cwd, path, _dependency_target(tables))
+        path = os.path.join(directory, SETTINGS)
+        tables = self._parse(path) if os.path.isfile(path) else {}
         if "ta" in _table(tables, "tool"):
             raw = _decode(tables["tool"]["ta"], path)
-            return _resolve(options, raw, directory, str(path), _dependency_target(tables, path))
-        parent = directory.parent
+            return _resolve(options, raw, directory, path, _dependency_target(tables))
+        parent = os.path.dirname(directory)
         if parent == directory:
             return _resolve(options, RawConfig(), self._cwd, "defaults", None)
         inherited = self.of_directory(parent)
-        target = _dependency_target(tables, path)
+        target = _dependency_target(tables)
         if target is None or inherited.target_named:
             return inherited
-        return replace(inherited, target_torch=(target.major, target.minor))
+        return inherited._replace(target_torch=(target.major, target.minor))
 
-    def _parse(self, path: Path) -> Mapping[str, Any]:
+    def _parse(self, path: str) -> Mapping[str, Any]:
         if path not in self._parsed:
+            import tomllib
+
             try:
-                self._parsed[path] = tomllib.loads(path.read_text(encoding="utf-8"))
+                with open(path, "rb") as file:
+                    self._parsed[path] = tomllib.load(file)
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise UsageError(f"{path}: not readable as TOML: {oneline(error)}") from error
         return self._parsed[path]
 
 
-def _decode(table: object, path: Path) -> RawConfig:
+def _decode(table: object, path: str) -> RawConfig:
+    import msgspec
+
+    fields = [
+        (name, of_type, RawConfig._field_defaults[name])
+        for name, of_type in RawConfig.__annotations__.items()
+    ]
+    shape = msgspec.defstruct("RawConfig", fields, forbid_unknown_fields=True, rename="kebab")
     try:
-        return msgspec.convert(table, RawConfig)
+        return RawConfig(**msgspec.structs.asdict(msgspec.convert(table, shape)))
     except msgspec.ValidationError as error:
         reason, _, key = str(error).partition(" - at `$")
         key = key.rstrip("`").lstrip(".")
         if (unknown := re.search(r"unknown field `(.+)`", reason)) is not None:
-            known = ", ".join(field.encode_name for field in msgspec.structs.fields(RawConfig))
+            known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
             raise UsageError(f"{path}: [tool.ta] has no key {unknown[1]!r}; the keys are {known}") from error
         reason = f"{reason[0].lower()}{reason[1:]}".replace(" | null", "").replace("`object", "`table")
         raise UsageError(f"{path}: {f'[tool.ta] {key}'.strip()}: {reason}") from error
 
 
 def _resolve(
-    options: Options, raw: RawConfig, directory: Path, source: str, target: "Version | None"
+    options: Options, raw: RawConfig, directory: str, source: str, target: "Version | None"
 ) -> Config:
-    if options.select is not None:
-        rules = selected(options.select, options.extend_select, options.ignore, "command line")
-    else:
-        rules = selected(raw.select, raw.extend_select, raw.ignore, source)
-        rules = adjusted(rules, options.extend_select, options.ignore, "command line")
-    for pattern, selectors in raw.per_file_ignores.items():
-        for selector in selectors:
-            check_selector(selector, f"{source}: [tool.ta] per-file-ignores {pattern!r}")
+    chosen_rules = _chosen_rules(options, raw, source)
     named = options.target_torch or raw.target_torch
     if named is not None:
         from packaging.version import InvalidVersion, Version
@@ -237,26 +273,25 @@ def _resolve(
             target = Version(named)
         except InvalidVersion as error:
             raise UsageError(f"{where}: {named!r} is not a version such as 2.6") from error
-    fixable = ["ALL"] if raw.fixable is None else raw.fixable
-    for key, selectors in (
-        ("fixable", fixable),
-        ("unfixable", raw.unfixable),
-        ("extend-safe-fixes", raw.extend_safe_fixes),
-        ("extend-unsafe-fixes", raw.extend_unsafe_fixes),
-    ):
-        for selector in selectors:
-            check_selector(selector, f"{source}: [tool.ta] {key}")
-    exclude = raw.exclude if raw.exclude is not None else list(DEFAULT_EXCLUDE)
-    for pattern in (*(raw.exclude or []), *raw.extend_exclude, *raw.per_file_ignores):
+    exclude = raw.exclude if raw.exclude is not None else DEFAULT_EXCLUDE
+    for pattern in (*(raw.exclude or ()), *raw.extend_exclude, *raw.per_file_ignores):
         if not is_pattern(pattern):
             raise UsageError(f"{source}: [tool.ta] {pattern!r} is not a pattern as in .gitignore")
     baseline = options.baseline
     if baseline is None and raw.baseline is not None:
-        baseline = directory / raw.baseline
+        from pathlib import Path
+
+        baseline = Path(directory, raw.baseline)
+    cache_dir = options.cache_dir
+    if cache_dir is None and raw.cache_dir:
+        from pathlib import Path
+
+        cache_dir = Path(directory, raw.cache_dir)
+    fixable, safe, unsafe = _chosen_fixes(raw, source)
     return Config(
         directory=directory,
-        rules=rules,
-        per_file_ignores=tuple((pattern, tuple(ids)) for pattern, ids in raw.per_file_ignores.items()),
+        selected=chosen_rules,
+        per_file_ignores=tuple(raw.per_file_ignores.items()),
         exclude=(*exclude, *raw.extend_exclude),
         respect_gitignore=raw.respect_gitignore,
         force_exclude=options.force_exclude or raw.force_exclude,
@@ -264,24 +299,58 @@ def _resolve(
         target_named=named is not None,
         fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
         baseline=baseline,
-        fixable=chosen(fixable, raw.unfixable),
+        chosen_fixable=fixable,
         unsafe_fixes=raw.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes,
-        declared_safe=chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
-        declared_unsafe=chosen(raw.extend_unsafe_fixes, raw.extend_safe_fixes, ties=True),
+        declared_safe=safe,
+        declared_unsafe=unsafe,
+        cache_dir=cache_dir,
         source=source,
     )
 
 
-def is_pattern(text: str) -> bool:
-    """Whether it is a line that `.gitignore` may hold."""
-    try:
-        GitIgnoreSpec.from_lines([text])
-    except (ValueError, re.error):
-        return False
-    return True
+def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[str] | None:
+    """The enabled rules; None where nobody names any, so that the default ones hold, and no catalogue is read."""
+    adjustments = (raw.extend_select, raw.ignore, raw.per_file_ignores, options.extend_select, options.ignore)
+    if options.select is None and raw.select is None and not any(adjustments):
+        return None
+    from ta_lint.core.catalogue import adjusted, check_selector, selected
+
+    if options.select is not None:
+        rules = selected(options.select, options.extend_select, options.ignore, "command line")
+    else:
+        rules = selected(raw.select, raw.extend_select, raw.ignore, source)
+        rules = adjusted(rules, options.extend_select, options.ignore, "command line")
+    for pattern, selectors in raw.per_file_ignores.items():
+        for selector in selectors:
+            check_selector(selector, f"{source}: [tool.ta] per-file-ignores {pattern!r}")
+    return rules
 
 
-def _dependency_target(tables: Mapping[str, Any], path: Path) -> "Version | None":
+def _chosen_fixes(
+    raw: RawConfig, source: str
+) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
+    """The rules whose fixes may be made, None for all, and those whose fixes are declared safe and unsafe."""
+    said = {
+        "fixable": raw.fixable,
+        "unfixable": raw.unfixable,
+        "extend-safe-fixes": raw.extend_safe_fixes,
+        "extend-unsafe-fixes": raw.extend_unsafe_fixes,
+    }
+    if raw.fixable is None and not any(said.values()):
+        return None, frozenset(), frozenset()
+    from ta_lint.core.catalogue import check_selector, chosen
+
+    for key, selectors in said.items():
+        for selector in selectors or ():
+            check_selector(selector, f"{source}: [tool.ta] {key}")
+    return (
+        chosen(("ALL",) if raw.fixable is None else raw.fixable, raw.unfixable),
+        chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
+        chosen(raw.extend_unsafe_fixes, raw.extend_safe_fixes, ties=True),
+    )
+
+
+def _dependency_target(tables: Mapping[str, Any]) -> "Version | None":
     """The lowest torch that a project's own dependencies admit; None if they do not say.
 
     Main dependencies count before extras and groups.
@@ -332,12 +401,20 @@ def _lower_bound(text: str) -> "Version | None":
     return max(versions, default=None)
 
 
-def project_root(start: Path) -> Path:
+def cache_variable() -> "Path | None":
+    """The folder that TA_CACHE_DIR names; None where it is not set, or empty."""
+    from pathlib import Path
+
+    named = os.environ.get("TA_CACHE_DIR")
+    return Path(named) if named else None
+
+
+def project_root(start: "Path") -> "Path":
     """The folder that finding paths are relative to: the repository's, so that uploads and baselines agree.
 
     Without a repository, the folder of the nearest `pyproject.toml`, else `start`.
     """
-    for marker in (".git", "pyproject.toml"):
+    for marker in (".git", SETTINGS):
         for directory in (start, *start.parents):
             if (directory / marker).exists():
                 return directory

@@ -1,7 +1,6 @@
 """Files as users meet them: written so that a reader never sees half of one, nor bytes that are no text; and named."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from ta_lint.core.errors import UsageError, oneline
@@ -17,6 +16,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     Raises:
         UsageError: the folder is missing or cannot be written.
     """
+    import tempfile
+
     temporary = None
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:

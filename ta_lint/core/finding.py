@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from ta_lint.core.terms import Applicability, Severity, Verdict
 
-class Severity(StrEnum):
-    """How bad it is, in SARIF's words; `rank` orders them, the worst highest."""
-
-    NOTE = "note"
-    WARNING = "warning"
-    ERROR = "error"
-
-    @property
-    def rank(self) -> int:
-        return list(Severity).index(self)
+__all__ = [
+    "Applicability",
+    "Cell",
+    "Finding",
+    "Fix",
+    "Related",
+    "Severity",
+    "Site",
+    "Suppression",
+    "TextEdit",
+    "Verdict",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,6 @@ class Suppression:
     justification: str
 
 
-class Verdict(StrEnum):
-    """What a run says of a suspicion: it measured the pitfall there, measured that it is not there, or saw nothing."""
-
-    CONFIRMED = "confirmed"
-    REFUTED = "refuted"
-    UNOBSERVED = "unobserved"
-
-
 @dataclass(frozen=True, slots=True)
 class Related:
     """Another place that explains a finding.
@@ -79,13 +73,6 @@ class Related:
     site: Site
     message: str
     fingerprint: str = ""
-
-
-class Applicability(StrEnum):
-    """Whether what the program computes stays the same under a fix."""
-
-    SAFE = "safe"
-    UNSAFE = "unsafe"
 
 
 @dataclass(frozen=True, slots=True)

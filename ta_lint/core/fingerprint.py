@@ -4,9 +4,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ta_lint.core.finding import Finding, Related
-from ta_lint.core.source import Source, Statement
+from ta_lint.core.source import Source
+
+if TYPE_CHECKING:
+    from ta_lint.core.statements import Statement
 
 
 def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
@@ -37,6 +41,6 @@ def _related(other: Related, finding: Finding, source: Source) -> Related:
     return replace(other, fingerprint=_digest(finding.rule, other.site.path, statement))
 
 
-def _digest(rule: str, path: str, statement: Statement) -> str:
+def _digest(rule: str, path: str, statement: "Statement") -> str:
     parts = (rule, path, statement.text, statement.scope)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

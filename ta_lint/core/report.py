@@ -1,24 +1,23 @@
 """Findings as text for people, editors and GitHub.
 
 Every function returns what to print, with a line end after each line. Suppressed and baselined findings appear
-in JSON only. What comes from a checked file or its name is made harmless, so that it cannot drive the terminal.
+in JSON only (`core.json_report`). What comes from a checked file or its name is made harmless, so that it cannot drive the terminal.
 """
 
-import json
 import math
 import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import diff_bytes, unified_diff
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import msgspec
+from ta_lint.core.terms import Applicability, Severity, Verdict
 
-from ta_lint.core.catalogue import Rule, catalogue
-from ta_lint.core.files import encodable
-from ta_lint.core.finding import Applicability, Finding, Fix, Severity, Site, Verdict
+if TYPE_CHECKING:
+    from ta_lint.core.catalogue import Rule
+    from ta_lint.core.finding import Finding, Site
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
@@ -41,106 +40,17 @@ _VERDICT_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.REFUTED: "green", Verd
 _Paint = Callable[[str, str], str]
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Another place that explains a finding, in JSON."""
-
-    path: str
-    cell: int | None
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    message: str
-
-
-class Mark(msgspec.Struct, frozen=True):
-    """Why a finding does not count, in JSON."""
-
-    in_source: bool
-    """Whether a comment in the file says so, rather than a setting."""
-    justification: str
-    """The comment, or the setting."""
-
-
-class Edit(msgspec.Struct, frozen=True):
-    """`text` in the place of what stands between two positions, in JSON; where they are equal it is inserted."""
-
-    cell: int | None
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
-
-
-class Remedy(msgspec.Struct, frozen=True):
-    """How a finding can be fixed, in JSON."""
-
-    title: str
-    applicability: str
-    """safe, or unsafe where the program may compute something else."""
-    edits: list[Edit]
-    """In order of place, without overlaps; they make sense only together."""
-
-
-class Item(msgspec.Struct, frozen=True):
-    """One finding in JSON."""
-
-    rule: str
-    name: str
-    severity: str
-    """error, warning or note."""
-    message: str
-    path: str
-    """Relative to the project root, with forward slashes; absolute for a file outside it."""
-    cell: int | None
-    """In a notebook, the number of the cell among all of its cells, from 1; lines then count within the cell."""
-    line: int
-    """Lines and columns count from 1, columns in Unicode code points; the end column is exclusive."""
-    column: int
-    end_line: int
-    end_column: int
-    scope: str
-    """The enclosing qualified name, empty at module level."""
-    observer: str
-    """static, runtime, or both where a run confirms or refutes what the source suggests."""
-    verdict: str | None
-    """What runs say of it: confirmed, refuted or unobserved; null where none was asked."""
-    evidence: dict[str, float | int | str]
-    """What was measured; a number that is not finite is the string nan, inf or -inf."""
-    related: list[Place]
-    fix: Remedy | None
-    fingerprint: str
-    """Names the finding across edits and runs."""
-    suppression: Mark | None
-    baselined: bool
-    """Whether it was accepted in the baseline; such a finding, or a suppressed one, does not fail the run."""
-    url: str
-    """The page of the rule."""
-
-
-class Tally(msgspec.Struct, frozen=True):
-    """The findings of one rule that count, in the JSON of `--statistics`."""
-
-    rule: str
-    name: str
-    severity: str
-    count: int
-    fixable: int
-    """How many of them `--fix` fixes, with the settings of the run."""
-
-
-def never(_: Finding) -> bool:
+def never(_: "Finding") -> bool:
     return False
 
 
 def text(
-    findings: Iterable[Finding],
+    findings: "Iterable[Finding]",
     *,
     read_lines: Callable[[str, int | None], list[str]],
     display: Callable[[str], str],
     color: bool,
-    fixes: Callable[[Finding], bool] = never,
+    fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
     """Each finding with its source line, and an empty line after it; `summary` goes well below.
 
@@ -159,11 +69,11 @@ def text(
 
 
 def concise(
-    findings: Iterable[Finding],
+    findings: "Iterable[Finding]",
     *,
     display: Callable[[str], str],
     color: bool,
-    fixes: Callable[[Finding], bool] = never,
+    fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
     """One line for each finding: `train.py:4:5: TA600 error: message`, with `[*]` if `--fix` fixes it."""
     paint = _painter(color)
@@ -173,7 +83,7 @@ def concise(
     )
 
 
-def summary(findings: Iterable[Finding]) -> str:
+def summary(findings: "Iterable[Finding]") -> str:
     """One line: how many findings of each severity in how many files, and how many do not count."""
     findings = list(findings)
     shown = [finding for finding in findings if finding.counts]
@@ -189,7 +99,7 @@ def summary(findings: Iterable[Finding]) -> str:
     return f"Found {_severities(shown)} in {_number(files, 'file')}{tail}.\n"
 
 
-def remedies(findings: Iterable[Finding], fixes: Callable[[Finding], bool]) -> str:
+def remedies(findings: "Iterable[Finding]", fixes: "Callable[[Finding], bool]") -> str:
     """One line: how many findings `--fix` fixes, and how many more with `--unsafe-fixes`; empty if it would fix none."""
     fixable = [finding for finding in findings if finding.counts and finding.fix is not None]
     count = sum(map(fixes, fixable))
@@ -207,6 +117,8 @@ def fixed(count: int, files: int) -> str:
 
 def diff(before: bytes, after: bytes, name: str) -> bytes:
     """What changes in a file, as a unified diff that `patch -p0` applies."""
+    from difflib import diff_bytes, unified_diff
+
     name += "\t" if " " in name else ""  # where `patch` reads the end of the name
     label = os.fsencode(name)
     lines = diff_bytes(unified_diff, _lines(before), _lines(after), label, label)
@@ -230,13 +142,7 @@ def _lines(data: bytes) -> list[bytes]:
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
-def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
-    """A list of all findings, each with the fields of `Item`; ASCII, so that no terminal can spoil it."""
-    items = [_item(finding, rules[finding.rule]) for finding in findings]
-    return json.dumps(msgspec.to_builtins(items), indent=2) + "\n"
-
-
-def github(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
+def github(findings: "Iterable[Finding]", rules: "Mapping[str, Rule]") -> str:
     """Workflow commands that annotate a pull request, the worst findings first, as GitHub keeps only ten of a kind.
 
     Paths stay relative to the project root, as GitHub wants them.
@@ -251,18 +157,18 @@ def github(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
 
 
 def statistics(
-    findings: Iterable[Finding],
-    rules: Mapping[str, Rule],
+    findings: "Iterable[Finding]",
+    rules: "Mapping[str, Rule]",
     *,
     color: bool,
-    fixes: Callable[[Finding], bool] = never,
+    fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
     """A table of count, rule id, severity and name, most frequent first.
 
     Where `--fix` fixes all findings of a rule it is marked `[*]`, where it fixes some `[-]`.
     """
     paint = _painter(color)
-    rows = list(_counts(findings, fixes))
+    rows = list(counts(findings, fixes))
     width = len(str(rows[0][1])) if rows else 0
     marked = any(fixable for _, _, fixable in rows)
     table = ""
@@ -274,18 +180,9 @@ def statistics(
     return table
 
 
-def statistics_as_json(
-    findings: Iterable[Finding], rules: Mapping[str, Rule], fixes: Callable[[Finding], bool]
-) -> str:
-    """A list of `Tally`, most frequent first."""
-    tallies = [
-        Tally(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
-        for rule_id, count, fixable in _counts(findings, fixes)
-    ]
-    return json.dumps(msgspec.to_builtins(tallies), indent=2) + "\n"
-
-
-def _counts(findings: Iterable[Finding], fixes: Callable[[Finding], bool]) -> Iterator[tuple[str, int, int]]:
+def counts(
+    findings: "Iterable[Finding]", fixes: "Callable[[Finding], bool]"
+) -> Iterator[tuple[str, int, int]]:
     """Each rule with how many findings it has and how many of them `--fix` fixes, most frequent first."""
     shown = [finding for finding in findings if finding.counts]
     fixable = Counter(finding.rule for finding in shown if fixes(finding))
@@ -294,7 +191,7 @@ def _counts(findings: Iterable[Finding], fixes: Callable[[Finding], bool]) -> It
         yield rule_id, count, fixable[rule_id]
 
 
-def finite_evidence(finding: Finding) -> dict[str, float | int | str]:
+def finite_evidence(finding: "Finding") -> dict[str, float | int | str]:
     """The evidence with NaN and infinities, which a broken run measures and JSON has no word for, as strings."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -310,23 +207,25 @@ def _painter(color: bool) -> _Paint:
     return lambda text, style: Style.parse(style).render(text)
 
 
-def _headline(finding: Finding, paint: _Paint, fixable: bool) -> str:
+def _headline(finding: "Finding", paint: _Paint, fixable: bool) -> str:
     severity = paint(finding.severity.value, _STYLES[finding.severity])
     mark = f" [{paint('*', _FIXABLE)}]" if fixable else ""
     return f"{paint(finding.rule, 'bold')}{mark} {severity}: {_harmless(finding.message)}"
 
 
-def _place(site: Site, display: Callable[[str], str]) -> str:
+def _place(site: "Site", display: Callable[[str], str]) -> str:
     return f"{_harmless(display(site.path))}:{site.position}"
 
 
-def _cell(site: Site) -> int | None:
+def _cell(site: "Site") -> int | None:
     return site.cell.number if site.cell is not None else None
 
 
 def _block(
-    finding: Finding, lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
+    finding: "Finding", lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
 ) -> Iterator[str]:
+    from ta_lint.core.catalogue import catalogue
+
     site = finding.site
     number = str(site.line)
     margin = " " * len(number)
@@ -356,7 +255,7 @@ def _block(
     yield f"{margin} {paint('=', _FRAME)} help: ta-lint rule {finding.rule}"
 
 
-def verdicts(findings: Iterable[Finding], *, display: Callable[[str], str], width: int, color: bool) -> str:
+def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], width: int, color: bool) -> str:
     """A table of what a run says of each suspicion: rule, line, verdict, evidence; the worst first.
 
     Findings that the file or a setting suppresses are left out, refuted ones stay. `width` is that of the page, in
@@ -393,7 +292,7 @@ def verdicts(findings: Iterable[Finding], *, display: Callable[[str], str], widt
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def judgement(findings: Iterable[Finding]) -> str:
+def judgement(findings: "Iterable[Finding]") -> str:
     """One line: how many suspicions of the source were confirmed, refuted and unobserved, and what only a run found."""
     shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
     suspected = Counter(finding.verdict for finding in shown if finding.observer != "runtime")
@@ -415,7 +314,7 @@ def _measured(evidence: Mapping[str, float | int | str]) -> str:
     return _harmless(", ".join(f"{key} = {value}" for key, value in zip(evidence, values, strict=True)))
 
 
-def _excerpt(line: str, site: Site) -> tuple[str, int, int]:
+def _excerpt(line: str, site: "Site") -> tuple[str, int, int]:
     """The part of a line to show, how many cells stand before the span in it, and how many the span takes.
 
     At least one caret, even for an empty span or one past the end of the line; a span of several lines is shown to
@@ -484,7 +383,7 @@ def _visible(character: str) -> str:
     return "\ufffd" if category in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS else character
 
 
-def _severities(findings: list[Finding]) -> str:
+def _severities(findings: "list[Finding]") -> str:
     """Such as `3 errors, 1 warning and 2 notes`."""
     counts = Counter(finding.severity for finding in findings)
     parts = [_number(counts[severity], severity.value) for severity in reversed(Severity) if counts[severity]]
@@ -495,7 +394,7 @@ def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _command(finding: Finding, rule: Rule) -> str:
+def _command(finding: "Finding", rule: "Rule") -> str:
     """One line, as in SARIF: GitHub shows an annotation below the last line of its region."""
     site = finding.site
     properties: dict[str, str | int] = {"file": site.path}
@@ -512,7 +411,7 @@ def _command(finding: Finding, rule: Rule) -> str:
     return _harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(message)}")
 
 
-def in_cell(message: str, site: Site) -> str:
+def in_cell(message: str, site: "Site") -> str:
     """A message that says where in a notebook it applies, for those who are shown the lines of its file."""
     return f"{message} (cell {site.cell.number}, line {site.line})" if site.cell is not None else message
 
@@ -523,50 +422,3 @@ def _escaped(text: str) -> str:
 
 def _escaped_property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _item(finding: Finding, rule: Rule) -> Item:
-    site = finding.site
-    mark = finding.suppression
-    return Item(
-        rule=finding.rule,
-        name=rule.name,
-        severity=finding.severity.value,
-        message=encodable(finding.message),
-        path=encodable(site.path),
-        cell=_cell(site),
-        line=site.line,
-        column=site.column,
-        end_line=site.end_line,
-        end_column=site.end_column,
-        scope=site.name,
-        observer=finding.observer,
-        verdict=finding.verdict,
-        evidence=finite_evidence(finding),
-        related=[_related(other.site, other.message) for other in finding.related],
-        fix=_remedy(finding.fix) if finding.fix is not None else None,
-        fingerprint=finding.fingerprint,
-        suppression=Mark(mark.in_source, mark.justification) if mark is not None else None,
-        baselined=finding.baselined,
-        url=rule.url,
-    )
-
-
-def _remedy(fix: Fix) -> Remedy:
-    edits = [
-        Edit(edit.cell, edit.line, edit.column, edit.end_line, edit.end_column, encodable(edit.text))
-        for edit in fix.edits
-    ]
-    return Remedy(encodable(fix.title), fix.applicability.value, edits)
-
-
-def _related(site: Site, message: str) -> Place:
-    return Place(
-        encodable(site.path),
-        _cell(site),
-        site.line,
-        site.column,
-        site.end_line,
-        site.end_column,
-        encodable(message),
-    )

@@ -1,4 +1,4 @@
-"""The text of one Python file, and its statements and comments as the tokenizer sees them.
+"""The text of one Python file, and what is read off it: lines, statements, comments, and Python's own tree and symbols.
 
 Works on text alone, so that a run, which has only a file and a line number, names a statement exactly as the
 linter does.
@@ -6,6 +6,7 @@ linter does.
 
 import ast
 import io
+import os
 import re
 import stat
 import symtable
@@ -15,12 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core.errors import oneline
 
 if TYPE_CHECKING:
     from ta_lint.core.notebook import Notebook
+    from ta_lint.core.statements import Comment, Statement
 
 T = TypeVar("T")
 
@@ -44,25 +46,6 @@ def refused(error: SyntaxError, above: int = 0) -> Unreadable:
     """What Python refuses, in a part of a file that this many lines stand above."""
     reason = f"invalid syntax: {error.msg.splitlines()[0]}"
     return Unreadable(reason, (error.lineno or 1) + above, max(error.offset or 1, 1))
-
-
-class Statement(NamedTuple):
-    """A logical line: a simple statement, or the header of a compound one. Lines count from 1, both included."""
-
-    line: int
-    end_line: int
-    text: str
-    """Normalised: no comments, no layout, one kind of quote."""
-    scope: str
-    """The enclosing qualified name, empty at module level."""
-
-
-class Comment(NamedTuple):
-    line: int
-    column: int
-    text: str
-    alone: bool
-    """Nothing else stands on its line."""
 
 
 @dataclass(frozen=True)
@@ -122,73 +105,36 @@ class Source:
         return not isinstance(compiled, SyntaxError)
 
     @cached_property
-    def statements(self) -> list[Statement]:
-        return self._tokenized[0]
+    def statements(self) -> "list[Statement]":
+        return self._statements_and_comments[0]
 
     @cached_property
-    def comments(self) -> list[Comment]:
-        return self._tokenized[1]
+    def comments(self) -> "list[Comment]":
+        return self._statements_and_comments[1]
 
     @cached_property
-    def _statement_of_line(self) -> dict[int, Statement]:
+    def _statement_of_line(self) -> "dict[int, Statement]":
         found: dict[int, Statement] = {}
         for statement in self.statements:
             for line in range(statement.line, statement.end_line + 1):
                 found.setdefault(line, statement)
         return found
 
-    def statement_at(self, line: int) -> Statement:
+    def statement_at(self, line: int) -> "Statement":
         """The statement that covers a line; for a line without one, its own text."""
         found = self._statement_of_line.get(line)
         if found is None:
+            from ta_lint.core.statements import Statement, normalised
+
             text = self.lines[line - 1] if line <= len(self.lines) else ""
-            found = Statement(line, line, _normalised(text), "")
+            found = Statement(line, line, normalised(text), "")
         return found
 
     @cached_property
-    def _tokenized(self) -> tuple[list[Statement], list[Comment]]:
-        statements: list[Statement] = []
-        comments: list[Comment] = []
-        scopes: list[tuple[int, str]] = []  # indentation and name of each enclosing class and function
-        depth = 0
-        logical: list[tokenize.TokenInfo] = []
-        try:
-            for token in tokenize.generate_tokens(io.StringIO("\n".join(self.lines)).readline):
-                if token.type == tokenize.COMMENT:
-                    line, column = token.start
-                    alone = not token.line[:column].strip()
-                    comments.append(Comment(line, column + 1, token.string, alone))
-                elif token.type == tokenize.INDENT:
-                    depth += 1
-                elif token.type == tokenize.DEDENT:
-                    depth -= 1
-                elif token.type == tokenize.NEWLINE:
-                    if logical:
-                        while scopes and scopes[-1][0] >= depth:
-                            scopes.pop()
-                        scope = ".".join(name for _, name in scopes)
-                        first, last = logical[0].start, logical[-1].end
-                        text = _normalised(self._without_comments(first, last, comments))
-                        statements.append(Statement(first[0], last[0], text, scope))
-                        if (name := _defined_name(logical)) is not None:
-                            scopes.append((depth, name))
-                    logical = []
-                elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
-                    logical.append(token)
-        except (tokenize.TokenError, IndentationError, SyntaxError):
-            pass  # newer syntax than this Python's tokenizer knows: what it read so far still holds
-        return statements, comments
+    def _statements_and_comments(self) -> "tuple[list[Statement], list[Comment]]":
+        from ta_lint.core.statements import statements_and_comments
 
-    def _without_comments(
-        self, first: tuple[int, int], last: tuple[int, int], comments: list[Comment]
-    ) -> str:
-        """The text between two positions; cut from the lines, as tokens differ between Python versions."""
-        cut = {comment.line: comment.column - 1 for comment in comments[-(last[0] - first[0] + 1) :]}
-        parts = []
-        for number in range(first[0], last[0] + 1):
-            end = last[1] if number == last[0] else cut.get(number)
-            parts.append(self.lines[number - 1][first[1] if number == first[0] else 0 : end])
-        return "\n".join(parts)
+        return statements_and_comments(self.lines)
 
 
 def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
@@ -201,20 +147,7 @@ def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
         raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
 
 
-def _normalised(text: str) -> str:
-    """The same for every layout a formatter may choose: blanks, quotes and magic trailing commas removed."""
-    text = re.sub(r"\s+", "", text).replace("'", '"')
-    return re.sub(r",(?=[)\]}])", "", text)
-
-
-def _defined_name(tokens: list[tokenize.TokenInfo]) -> str | None:
-    words = [token.string for token in tokens[:3]]
-    if words[:1] == ["async"]:
-        words = words[1:]
-    return words[1] if len(words) > 1 and words[0] in ("def", "class") else None
-
-
-def read(path: Path) -> bytes:
+def read(path: str | Path) -> bytes:
     """The bytes of a file.
 
     Raises:
@@ -222,10 +155,11 @@ def read(path: Path) -> bytes:
             would wait for ever).
     """
     try:
-        mode = path.stat().st_mode
+        mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
             raise Unreadable("the folder cannot be listed" if stat.S_ISDIR(mode) else "not a regular file")
-        return path.read_bytes()
+        with open(path, "rb") as stream:
+            return stream.read()
     except OSError as error:
         raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
 

@@ -1,12 +1,16 @@
 """Comments and settings that take a finding out of the count, and the comments that no longer do."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ta_lint.core.catalogue import Rule, catalogue, specificity
 from ta_lint.core.finding import Finding, Fix, Site, Suppression, TextEdit
-from ta_lint.core.source import Comment, Source
+from ta_lint.core.source import Source
+
+if TYPE_CHECKING:
+    from ta_lint.core.statements import Comment
 
 # The form of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
 # Rule names stand among the codes; after the first, a name has a hyphen and follows a comma, unlike a reason. Without
@@ -17,13 +21,20 @@ _NOQA = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _OURS = re.compile(r"TA\d", re.IGNORECASE)
+_CODE = re.compile(r"[^,\s]+")
+
+_NEVER_SILENCED = (
+    "TA000",
+    "TA001",
+    "TA002",
+)  # they are about the check, the file and the comments themselves
 
 
 @dataclass
 class _Directive:
     """One suppression comment; `used` collects the codes that suppressed something."""
 
-    comment: Comment
+    comment: "Comment"
     match: re.Match[str]
     codes: tuple[str, ...]
     whole_file: bool
@@ -71,6 +82,49 @@ def suppressed(
             reason = Suppression(False, f"per-file-ignores: {per_file['TA002']}") if covered else None
             result.append(replace(finding, suppression=reason))
     return result
+
+
+def silencing(finding: Finding, source: Source) -> TextEdit | None:
+    """The edit that writes a comment against a finding on its line, or where else in its statement one can stand.
+
+    None where no comment helps.
+    """
+    if finding.rule in _NEVER_SILENCED:
+        return None
+    statement = source.statement_at(finding.site.line)
+    for line in dict.fromkeys((finding.site.line, statement.line, statement.end_line)):
+        edit = _with_code(finding.rule, line, source)
+        parts = list(map(str.__add__, source.lines, source.line_ends))
+        parts[line - 1] = (
+            parts[line - 1][: edit.column - 1] + edit.text + parts[line - 1][edit.end_column - 1 :]
+        )
+        edited = Source(source.path, "".join(parts))
+        kept = edited.statement_at(finding.site.line) == statement  # a string or a backslash may end the line
+        if kept and suppressed([finding], edited, {}, frozenset())[0].suppression is not None:
+            return edit
+    return None
+
+
+def _with_code(rule: str, line: int, source: Source) -> TextEdit:
+    """Writes a rule among the codes of the comment that ends a line, or a comment with it behind everything."""
+    comment = next((comment for comment in source.comments if comment.line == line), None)
+    found = _NOQA.search(comment.text) if comment is not None else None
+    if comment is not None and found is not None and found["codes"]:
+        end = comment.column + found.end("codes")
+        return TextEdit(line, end, line, end, f", {rule}")
+    text = source.lines[line - 1]
+    return TextEdit(line, len(text.rstrip()) + 1, line, len(text) + 1, f"  # noqa: {rule}")
+
+
+def rules_named(line: str) -> Iterator[tuple[int, int, list[Rule]]]:
+    """Where a suppression comment on a line names rules, as offsets into it, and which."""
+    found = _NOQA.search(line)
+    if found is None or not found["codes"]:
+        return
+    start = found.start("codes")
+    for code in _CODE.finditer(found["codes"]):
+        named = [rule for rule in catalogue().values() if specificity(code[0], rule) == 3]
+        yield start + code.start(), start + code.end(), named
 
 
 def _directives(source: Source) -> Iterable[_Directive]:

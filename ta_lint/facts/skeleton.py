@@ -44,7 +44,8 @@ _STRING = re.compile(
     r"|'(?!'')(?:[^'\\\n]|\\.)*'|\"(?!\"\")(?:[^\"\\\n]|\\.)*\")",
     re.DOTALL,
 )
-_SAYS_ITSELF = re.compile(r"=\s*[!:}]")  # `{x=}`
+# Of an f-string: `{x=}`, or strings side by side in it.
+_TOLD_APART = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
 
 
 def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
@@ -139,6 +140,21 @@ _try_star = _maker(cst.TryStar, "body", "handlers", "orelse", "finalbody")
 _handler = _maker(cst.ExceptHandler, "body", "type", "name")
 _star_handler = _maker(cst.ExceptStarHandler, "body", "type", "name")
 _finally = _maker(cst.Finally, "body")
+_match = _maker(cst.Match, "subject", "cases")
+_match_case = _maker(cst.MatchCase, "pattern", "guard", "body")
+_match_value = _maker(cst.MatchValue, "value")
+_match_singleton = _maker(cst.MatchSingleton, "value")
+_match_list = _maker(cst.MatchList, "patterns")
+_match_tuple = _maker(cst.MatchTuple, "patterns")
+_match_sequence_element = _maker(cst.MatchSequenceElement, "value")
+_match_star = _maker(cst.MatchStar, "name")
+_match_mapping = _maker(cst.MatchMapping, "elements", "rest")
+_match_mapping_element = _maker(cst.MatchMappingElement, "key", "pattern")
+_match_class = _maker(cst.MatchClass, "cls", "patterns", "kwds")
+_match_keyword_element = _maker(cst.MatchKeywordElement, "key", "pattern")
+_match_as = _maker(cst.MatchAs, "pattern", "name")
+_match_or = _maker(cst.MatchOr, "patterns")
+_match_or_element = _maker(cst.MatchOrElement, "pattern")
 
 _NUMBERS = {int: _maker(cst.Integer, "value"), float: _maker(cst.Float, "value"), complex: _maker(cst.Imaginary, "value")}  # fmt: skip
 _SEQUENCES = {ast.Tuple: _maker(cst.Tuple, "elements"), ast.List: _maker(cst.List, "elements"), ast.Set: _maker(cst.Set, "elements")}  # fmt: skip
@@ -334,6 +350,13 @@ class _Skeleton:
     def TryStar(self, node: Any) -> Any:
         return self.Try(node, _try_star, _star_handler)
 
+    def Match(self, node: ast.Match) -> Any:
+        cases = [
+            _match_case(self[case.pattern], self._maybe(case.guard), self._body(case.body))
+            for case in node.cases
+        ]
+        return _match(self[node.subject], cases)
+
     def FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         if getattr(node, "type_params", None):
             raise Unlike
@@ -388,6 +411,45 @@ class _Skeleton:
         annotation = _annotation(self[node.annotation]) if node.annotation is not None else None
         return _param(_name(node.arg), annotation, default, star)
 
+    # -- patterns -----------------------------------------------------------------------------------------------
+
+    def MatchValue(self, node: ast.MatchValue) -> Any:
+        return _match_value(self[node.value])
+
+    def MatchSingleton(self, node: ast.MatchSingleton) -> Any:
+        return _match_singleton(_name(str(node.value)))
+
+    def MatchSequence(self, node: ast.MatchSequence) -> Any:
+        elements = [
+            self[pattern] if type(pattern) is ast.MatchStar else _match_sequence_element(self[pattern])
+            for pattern in node.patterns
+        ]
+        return (_match_tuple if self._text(node)[0] == "(" else _match_list)(elements)
+
+    def MatchStar(self, node: ast.MatchStar) -> Any:
+        return _match_star(_name(node.name) if node.name is not None else None)
+
+    def MatchMapping(self, node: ast.MatchMapping) -> Any:
+        elements = [
+            _match_mapping_element(self[key], self[pattern])
+            for key, pattern in zip(node.keys, node.patterns, strict=True)
+        ]
+        return _match_mapping(elements, _name(node.rest) if node.rest is not None else None)
+
+    def MatchClass(self, node: ast.MatchClass) -> Any:
+        keywords = [
+            _match_keyword_element(_name(name), self[pattern])
+            for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True)
+        ]
+        positional = [_match_sequence_element(self[pattern]) for pattern in node.patterns]
+        return _match_class(self[node.cls], positional, keywords)
+
+    def MatchAs(self, node: ast.MatchAs) -> Any:
+        return _match_as(self._maybe(node.pattern), _name(node.name) if node.name is not None else None)
+
+    def MatchOr(self, node: ast.MatchOr) -> Any:
+        return _match_or([_match_or_element(self[pattern]) for pattern in node.patterns])
+
     # -- expressions --------------------------------------------------------------------------------------------
 
     def Name(self, node: ast.Name) -> Any:
@@ -426,7 +488,7 @@ class _Skeleton:
             return _subscript(self[node.value], [self._subscript_element(index)])
         if self._formatted or not index.elts:
             raise Unlike
-        if self._text(index)[0] == "(" and self._is_in_parentheses(index):
+        if self._is_in_parentheses(index):
             return _subscript(self[node.value], [_subscript_element(_index(self[index], None))])
         return _subscript(self[node.value], [self._subscript_element(item) for item in index.elts])
 
@@ -439,8 +501,11 @@ class _Skeleton:
         return _subscript_element(_index(self[node], None))
 
     def _is_in_parentheses(self, node: ast.Tuple) -> bool:
-        """Whether the tuple has them: `d[(a, b)]`, but not `d[(a), b]`."""
-        made = cst.parse_expression(self._text(node))
+        """Whether the tuple has them: `d[(a, b)]`, but not `d[(a), (b)]`."""
+        text = self._text(node)
+        if text[0] != "(" or text[-1] != ")" or any(type(item) is ast.Slice for item in node.elts):
+            return False
+        made = cst.parse_expression(text)
         return isinstance(made, cst.Tuple) and bool(made.lpar)
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Any:
@@ -529,7 +594,7 @@ class _Skeleton:
         if self._formatted:
             raise Unlike
         text = self._text(node)
-        if not _is_one_string(text) or _SAYS_ITSELF.search(text) is not None:
+        if not _is_one_string(text) or _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
             return self._parsed(text)
         self._formatted = True
         try:
@@ -554,8 +619,8 @@ class _Skeleton:
         """What libcst makes of an expression: of strings that stand side by side, and the like."""
         return cst.parse_expression(text if "\n" not in text and "\r" not in text else f"({text})")
 
-    def _text(self, node: ast.expr) -> str:
-        """How an expression is written."""
+    def _text(self, node: ast.expr | ast.pattern) -> str:
+        """How an expression or a pattern is written."""
         first, last = node.lineno, node.end_lineno or node.lineno
         start, end = node.col_offset, node.end_col_offset or 0
         line = self._lines[first - 1]

@@ -22,7 +22,7 @@ BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
 _LAYOUT = frozenset(
     "asynchronous colon comma default_indent default_newline dot encoding end equal first_colon footer header "
     "indent lbrace lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket "
-    "rpar second_colon semicolon star trailing_whitespace".split()
+    "rpar second_colon semicolon separator star trailing_comma trailing_whitespace".split()
 )
 
 

@@ -1,0 +1,1 @@
+"""What `benchmarks/lint.py` measures: trees of real code, commands over them, and rows that compare two commands."""

@@ -1,0 +1,402 @@
+"""The cache: what was found in files that have not changed since.
+
+A folder with one file for each set of settings; in it, for each linted file, the digest of what it held and the
+findings. They are replaced and never edited, so that no lock is needed: a reader sees the old one or the new one, a
+process that is killed leaves the old one, and of two that write at once one may have to lint a little again.
+"""
+
+import contextlib
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ta_lint import __version__
+
+if TYPE_CHECKING:
+    from ta_lint.core.config import Config
+    from ta_lint.core.finding import Finding, Site
+    from ta_lint.file import File
+
+FOLDER = ".ta_cache"
+
+_DAYS_KEPT = 30  # since a file was last looked up
+_BYTES_KEPT = 64 << 20  # of all files of a cache folder; 4,000 linted files take 1 MB
+_ENTRIES_KEPT = 100_000  # of one set of settings
+_SECONDS_BETWEEN_WRITES = 2.0
+
+# How much older than its reading a file must be for its times to show the next change: FAT counts two seconds as one.
+_SETTLED_NS = 2_000_000_000
+
+_MAGIC = b"ta-lint cache 1 "
+_NAME = "findings-*.json"
+_TAG = """\
+Signature: 8a477f597d28d172789f06886806bc55
+# This folder is the cache of ta-lint, see https://bford.info/cachedir/; `ta-lint clean` removes it.
+"""
+_MARKS = {"CACHEDIR.TAG": _TAG, ".gitignore": "# made by ta-lint\n*\n"}
+
+# Settings that say which files are linted and what becomes of the findings, not what is found in a file.
+_BESIDE = frozenset(
+    "directory exclude respect_gitignore force_exclude target_named fail_level baseline unsafe_fixes cache_dir "
+    "source".split()
+)
+# What pyflakes, behind TA910 and TA911, reads from the environment.
+_VARIABLES = ("PYFLAKES_BUILTINS", "PYFLAKES_DOCTEST", "PYFLAKES_ERROR_UNKNOWN")
+
+_Stamp = list[int]
+
+
+class Content(NamedTuple):
+    """What a file held when it was read, and the `stat` by which that is known without reading it again.
+
+    The stamp is None where the file was written just before: a change in the same tick of the clock would not show.
+    """
+
+    digest: str
+    stamp: _Stamp | None
+
+
+class _Entry(NamedTuple):
+    """What is kept of a linted file; `used` is the day when it was last looked up."""
+
+    digest: str
+    stamp: _Stamp | None
+    used: int
+    findings: list[Any]
+
+
+class Cache:
+    """The cache in a folder, for files that are named from a root. It never raises for what is on disk.
+
+    `problem` says why nothing can be kept; what was kept before is still found.
+    """
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self.folder = folder
+        self.problem = ""
+        self._root = root
+        self._today = time.time_ns() // (86_400 * 10**9)
+        self._books: dict[str, _Book] = {}
+        self._book_of: dict[int, tuple[Config, _Book]] = {}
+        self._written = time.monotonic()
+        self._pause = _SECONDS_BETWEEN_WRITES
+
+    def find(self, file: "File") -> "list[Finding] | None":
+        """The findings of a file as it is now; None if it must be linted."""
+        book = self._book(file.config)
+        entry = book.entries.get(file.name)
+        if entry is None or file.given is not None:
+            return None
+        try:
+            stamp = _stamp(os.stat(file.location))  # noqa: PTH116 - of thousands
+        except OSError:
+            return None
+        if entry.stamp != stamp:
+            content = _read(file)[1]
+            if content is None or content.digest != entry.digest:
+                return None
+            entry = book.keep(file.name, entry._replace(stamp=content.stamp, used=self._today))
+        elif entry.used != self._today:
+            entry = book.keep(file.name, entry._replace(used=self._today))
+        return _findings(entry, file) if entry.findings else []
+
+    def keep(self, file: "File", findings: "list[Finding]", content: Content | None) -> None:
+        """Keep what was found in a file that held this; written from time to time, and in the end by `close`.
+
+        A crash of a check is not kept: memory may have been short.
+        """
+        crashed = any(found.rule == "TA000" for found in findings)
+        if content is None or crashed or not _are_of(file, findings):
+            return
+        entry = _Entry(content.digest, content.stamp, self._today, _plain(findings))
+        self._book(file.config).keep(file.name, entry)
+        if time.monotonic() - self._written > self._pause:
+            self._write()
+
+    def close(self) -> None:
+        """Write what is not yet written, and drop what nobody has asked for in a long time."""
+        if self._write():
+            with contextlib.suppress(OSError):
+                _prune(self.folder, set(self._books))
+
+    def _book(self, config: "Config") -> "_Book":
+        known = self._book_of.get(id(config))
+        if known is None:
+            key = _key(config, self._root, self.folder)
+            if key not in self._books:
+                self._books[key] = _Book(self.folder / _NAME.replace("*", key))
+            known = self._book_of[id(config)] = (
+                config,
+                self._books[key],
+            )  # the config keeps its id while it lives
+        return known[1]
+
+    def _write(self) -> bool:
+        """Write every book that has changed; returns whether any was."""
+        began = time.monotonic()
+        changed = [book for book in self._books.values() if book.fresh]
+        if not changed or self.problem:
+            return False
+        try:
+            _make(self.folder)
+            for book in changed:
+                book.save(self._today)
+        except OSError as error:
+            self.problem = f"{self.folder}: {error.strerror or type(error).__name__}"
+        self._written = time.monotonic()
+        self._pause = max(_SECONDS_BETWEEN_WRITES, 20 * (self._written - began))
+        return not self.problem
+
+
+class _Book:
+    """The entries of one set of settings, by the names of files; `fresh` are those that the file lacks."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fresh: dict[str, _Entry] = {}
+        self._seen: _Stamp | None = None
+        self.entries: dict[str, _Entry] = {}
+        self._read()
+
+    def keep(self, name: str, entry: _Entry) -> _Entry:
+        self.entries[name] = self.fresh[name] = entry
+        return entry
+
+    def save(self, today: int) -> None:
+        """Replace the file by one that has the fresh entries as well, and those that others have added meanwhile.
+
+        Raises:
+            OSError: it cannot be written; then it is as it was.
+        """
+        self._read()
+        kept = {name: entry for name, entry in self.entries.items() if entry.used >= today - _DAYS_KEPT}
+        if len(kept) > _ENTRIES_KEPT:
+            latest = sorted(kept, key=lambda name: kept[name].used, reverse=True)
+            kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
+        body = json.dumps(kept, separators=(",", ":"), check_circular=False).encode()
+        _replace(self.path, _MAGIC + _digest(body).encode() + b"\n" + body)
+        self.entries, self.fresh = kept, {}
+        self._seen = _stamp(self.path.stat())
+
+    def _read(self) -> None:
+        """Read the file unless it is the one that was read last; the fresh entries stay."""
+        try:
+            status = self.path.stat()
+            if (
+                _stamp(status) == self._seen
+                or not stat.S_ISREG(status.st_mode)
+                or status.st_size > _BYTES_KEPT
+            ):
+                return
+            head, _, body = self.path.read_bytes().partition(b"\n")
+        except OSError:
+            return
+        self._seen = _stamp(status)
+        if head == _MAGIC + _digest(body).encode():
+            self.entries = {**_parsed(body), **self.fresh}
+
+
+def cache_folder(config: "Config", root: Path) -> Path:
+    """Where the cache is for a project: where the settings say, else in a folder of the project itself."""
+    return config.cache_dir.absolute() if config.cache_dir is not None else root / FOLDER
+
+
+def lint(file: "File") -> "tuple[list[Finding], Content | None]":
+    """The findings of a file, and what it held; None where that cannot be said."""
+    from ta_lint.engine import lint_file
+
+    data, content = _read(file)
+    return lint_file(file._replace(given=data)), content
+
+
+def caches(top: Path) -> Iterator[Path]:
+    """The cache folders at and below a folder, under their usual name; links are not followed."""
+    for folder, below, _ in os.walk(top):
+        if FOLDER in below:
+            yield Path(folder, FOLDER)
+        below[:] = sorted(name for name in below if name not in (FOLDER, ".git", "node_modules"))
+
+
+def remove(folder: Path) -> tuple[int, int]:
+    """Remove what ta-lint wrote into a cache folder, and the folder if nothing else is in it: how many files and bytes.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    removed = size = 0
+    marks = [folder / name for name, text in _MARKS.items() if _holds(folder / name, text)]
+    for path in [*folder.glob(_NAME), *folder.glob(f".{_NAME}.*"), *marks]:
+        size += path.lstat().st_size
+        path.unlink(missing_ok=True)
+        removed += 1
+    if removed:
+        with contextlib.suppress(OSError):  # not empty: the rest is somebody else's
+            folder.rmdir()
+    return removed, size
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.is_file() and path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _read(file: "File") -> tuple[bytes | None, Content | None]:
+    """The bytes of a file, None for those it has on disk but cannot be read; and what it held, None for what is not on disk."""
+    if file.given is not None:
+        return file.given, None
+    now = time.time_ns()
+    try:
+        status = os.stat(file.location)  # noqa: PTH116
+        if not stat.S_ISREG(status.st_mode):
+            return None, None
+        with open(file.location, "rb") as stream:  # noqa: PTH123
+            data = stream.read()
+    except OSError:
+        return None, None
+    settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _SETTLED_NS
+    return data, Content(_digest(data), _stamp(status) if settled else None)
+
+
+def _stamp(status: os.stat_result) -> _Stamp:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _plain(findings: "list[Finding]") -> list[Any]:
+    if not findings:
+        return []
+    import msgspec
+
+    plain: list[Any] = msgspec.to_builtins(findings)
+    return plain
+
+
+def _findings(entry: _Entry, file: "File") -> "list[Finding] | None":
+    """The findings of an entry; None if they are not findings of this file: the folder may be a stranger's."""
+    import msgspec
+
+    from ta_lint.core.finding import Finding
+
+    try:
+        findings = msgspec.convert(entry.findings, list[Finding])
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    rules = file.config.rules
+    sound = all(found.rule in rules and all(map(_is_place, _places(found))) for found in findings)
+    return findings if sound and _are_of(file, findings) else None
+
+
+def _places(finding: "Finding") -> "list[Site]":
+    return [finding.site, *(other.site for other in finding.related)]
+
+
+def _is_place(site: "Site") -> bool:
+    return min(site.line, site.column, site.end_line, site.end_column) >= 1
+
+
+def _are_of(file: "File", findings: "list[Finding]") -> bool:
+    return all(site.path == file.name for found in findings for site in _places(found))
+
+
+def _parsed(body: bytes) -> dict[str, _Entry]:
+    """The entries of a file; none if it is not what we write."""
+    try:
+        entries = {name: _Entry(*entry) for name, entry in json.loads(body).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+    return entries if all(isinstance(entry.used, int) for entry in entries.values()) else {}
+
+
+def _key(config: "Config", root: Path, folder: Path) -> str:
+    """The digest of everything but the file that decides on its findings.
+
+    The place of the project is not among them if the cache lies in it, so that both can move.
+    """
+    settings: dict[str, object] = {
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in config._asdict().items()
+        if name not in _BESIDE
+    }
+    settings["directory"] = os.path.relpath(config.directory, root)
+    settings["root"] = "" if folder.is_relative_to(root) else str(root)
+    settings["environment"] = [os.environ.get(name) for name in _VARIABLES]
+    return _digest(f"{settings!r} {_observer()}".encode("utf-8", "surrogatepass"))
+
+
+@cache
+def _observer() -> str:
+    """What looks at the files: Python, the parsers, and ta-lint itself by its content, as it may be a checkout."""
+    from ta_lint.core.catalogue import rules_dir
+
+    python = (sys.implementation.name, *sys.version_info)
+    hashed = blake2b(digest_size=16)
+    for top in dict.fromkeys((str(Path(__file__).parent), str(rules_dir()))):
+        for folder, below, names in os.walk(top):
+            below[:] = sorted(name for name in below if name != "__pycache__")
+            for name in sorted(names):
+                with contextlib.suppress(OSError), open(f"{folder}/{name}", "rb") as stream:  # noqa: PTH123
+                    hashed.update(f"{name}\0".encode() + stream.read())  # a link of an editor leads nowhere
+    return repr((__version__, hashed.hexdigest(), python, _release("libcst"), _release("pyflakes")))
+
+
+def _release(package: str) -> list[str]:
+    """The release of an installed package, by the name of the folder that describes it; `importlib.metadata` takes long."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return []
+    beside = Path(spec.origin).parents[1]
+    described = sorted(entry.name for entry in beside.glob(f"{package}-*"))
+    return described or [str(Path(spec.origin).stat().st_mtime_ns)]
+
+
+def _make(folder: Path) -> None:
+    """Make a cache folder that git and backups pass over. One that was there is taken as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return
+    for name, text in _MARKS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Not forced to the disk: what a power cut leaves does not match its digest."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _prune(folder: Path, in_use: set[str]) -> None:
+    """Drop the files that no run has written for long, and the oldest of those that are too much together."""
+    oldest = time.time() - _DAYS_KEPT * 86_400
+    total = 0
+    found = [(path.stat(), path) for path in [*folder.glob(_NAME), *folder.glob(f".{_NAME}.*")]]
+    for status, path in sorted(found, key=lambda item: item[0].st_mtime, reverse=True):
+        total += status.st_size
+        if path.stem.removeprefix("findings-") in in_use:
+            continue
+        left_over = path.name.startswith(".") and status.st_mtime < time.time() - 3600  # of a killed process
+        if left_over or status.st_mtime < oldest or total > _BYTES_KEPT:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,34 @@
+"""`ta-lint clean`: the caches of a project, removed."""
+
+import argparse
+from pathlib import Path
+
+from ta_lint.commands import CLEAN
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Remove the caches at and below a folder, that of its project, and those that are named; returns the exit status."""
+    from ta_lint.cache import FOLDER, caches, remove
+    from ta_lint.core.config import Configs, Options, cache_variable, project_root
+    from ta_lint.core.errors import UsageError
+    from ta_lint.core.files import display, encodable
+
+    top: Path = arguments.path.absolute()
+    if not top.is_dir():
+        raise UsageError(f"{arguments.path}: no such folder")
+    if arguments.cache_dir is not None and not arguments.cache_dir.is_dir():
+        raise UsageError(f"--cache-dir: {arguments.cache_dir} is not a folder")
+    named = Configs(Options(cache_dir=arguments.cache_dir or cache_variable()), top).root_config.cache_dir
+    folders = [project_root(top) / FOLDER, *caches(top), *([named.absolute()] if named is not None else [])]
+    for folder in dict.fromkeys(folders):
+        try:
+            removed, size = remove(folder)
+        except OSError as error:
+            where = display(Path(error.filename or folder))
+            raise UsageError(f"cannot remove {encodable(where)}: {error.strerror}") from error
+        if removed and not arguments.quiet:
+            files = "1 file" if removed == 1 else f"{removed} files"
+            print(f"Removed {encodable(display(folder))}: {files}, {size / 1e6:.1f} MB")
+            if folder.exists():
+                print(f"ta-lint: {encodable(display(folder))} stays: it holds what ta-lint did not write")
+    return CLEAN

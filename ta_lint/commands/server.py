@@ -1,0 +1,41 @@
+"""`ta-lint server`: the language server, on standard input and output."""
+
+import argparse
+import os
+import signal
+import sys
+
+from ta_lint.commands import CLEAN, FINDINGS
+
+_LONELY = """\
+ta-lint server speaks the Language Server Protocol on standard input: it is an editor that starts it.
+docs/editors.md says how; to lint files here, use `ta-lint check`. Ctrl-C ends it.
+"""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the client leaves; returns the exit status.
+
+    Raises:
+        UsageError: what the server needs is not installed.
+    """
+    from ta_lint.core.errors import UsageError
+
+    try:
+        from ta_lint.server.app import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("lsprotocol", "pygls"):
+            raise
+        raise UsageError(
+            f"server: the module {error.name} is missing; pip install 'ta-lint[server]'"
+        ) from error
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("server: standard input is closed; an editor starts this command")
+    if sys.stdin.isatty():
+        print(_LONELY, end="", file=sys.stderr)
+    # there is nothing to tidy up, and a thread that waits for input cannot be told to stop
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.stdout.flush()
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed by mistake is no message
+    return CLEAN if serve(sys.stdin.buffer, messages) else FINDINGS

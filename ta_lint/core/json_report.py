@@ -1,0 +1,164 @@
+"""Findings as JSON, for programs: a list of `Item`, or with `--statistics` of `Tally`."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from ta_lint.core.catalogue import Rule
+from ta_lint.core.files import encodable
+from ta_lint.core.finding import Finding, Fix, Site
+from ta_lint.core.report import counts, finite_evidence
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Another place that explains a finding, in JSON."""
+
+    path: str
+    cell: int | None
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Why a finding does not count, in JSON."""
+
+    in_source: bool
+    """Whether a comment in the file says so, rather than a setting."""
+    justification: str
+    """The comment, or the setting."""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """`text` in the place of what stands between two positions, in JSON; where they are equal it is inserted."""
+
+    cell: int | None
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """How a finding can be fixed, in JSON."""
+
+    title: str
+    applicability: str
+    """safe, or unsafe where the program may compute something else."""
+    edits: list[Edit]
+    """In order of place, without overlaps; they make sense only together."""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One finding in JSON."""
+
+    rule: str
+    name: str
+    severity: str
+    """error, warning or note."""
+    message: str
+    path: str
+    """Relative to the project root, with forward slashes; absolute for a file outside it."""
+    cell: int | None
+    """In a notebook, the number of the cell among all of its cells, from 1; lines then count within the cell."""
+    line: int
+    """Lines and columns count from 1, columns in Unicode code points; the end column is exclusive."""
+    column: int
+    end_line: int
+    end_column: int
+    scope: str
+    """The enclosing qualified name, empty at module level."""
+    observer: str
+    """static, runtime, or both where a run confirms or refutes what the source suggests."""
+    verdict: str | None
+    """What runs say of it: confirmed, refuted or unobserved; null where none was asked."""
+    evidence: dict[str, float | int | str]
+    """What was measured; a number that is not finite is the string nan, inf or -inf."""
+    related: list[Place]
+    fix: Remedy | None
+    fingerprint: str
+    """Names the finding across edits and runs."""
+    suppression: Mark | None
+    baselined: bool
+    """Whether it was accepted in the baseline; such a finding, or a suppressed one, does not fail the run."""
+    url: str
+    """The page of the rule."""
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """The findings of one rule that count, in the JSON of `--statistics`."""
+
+    rule: str
+    name: str
+    severity: str
+    count: int
+    fixable: int
+    """How many of them `--fix` fixes, with the settings of the run."""
+
+
+def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
+    """A list of all findings, each with the fields of `Item`; ASCII, so that no terminal can spoil it."""
+    items = [_item(finding, rules[finding.rule]) for finding in findings]
+    return json.dumps(msgspec.to_builtins(items), indent=2) + "\n"
+
+
+def statistics_as_json(
+    findings: Iterable[Finding], rules: Mapping[str, Rule], fixes: Callable[[Finding], bool]
+) -> str:
+    """A list of `Tally`, most frequent first."""
+    tallies = [
+        Tally(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
+        for rule_id, count, fixable in counts(findings, fixes)
+    ]
+    return json.dumps(msgspec.to_builtins(tallies), indent=2) + "\n"
+
+
+def _item(finding: Finding, rule: Rule) -> Item:
+    site = finding.site
+    mark = finding.suppression
+    return Item(
+        rule=finding.rule,
+        name=rule.name,
+        severity=finding.severity.value,
+        message=encodable(finding.message),
+        path=encodable(site.path),
+        cell=site.cell.number if site.cell is not None else None,
+        line=site.line,
+        column=site.column,
+        end_line=site.end_line,
+        end_column=site.end_column,
+        scope=site.name,
+        observer=finding.observer,
+        verdict=finding.verdict,
+        evidence=finite_evidence(finding),
+        related=[_related(other.site, other.message) for other in finding.related],
+        fix=_remedy(finding.fix) if finding.fix is not None else None,
+        fingerprint=finding.fingerprint,
+        suppression=Mark(mark.in_source, mark.justification) if mark is not None else None,
+        baselined=finding.baselined,
+        url=rule.url,
+    )
+
+
+def _remedy(fix: Fix) -> Remedy:
+    edits = [
+        Edit(edit.cell, edit.line, edit.column, edit.end_line, edit.end_column, encodable(edit.text))
+        for edit in fix.edits
+    ]
+    return Remedy(encodable(fix.title), fix.applicability.value, edits)
+
+
+def _related(site: Site, message: str) -> Place:
+    return Place(
+        encodable(site.path),
+        site.cell.number if site.cell is not None else None,
+        site.line,
+        site.column,
+        site.end_line,
+        site.end_column,
+        encodable(message),
+    )

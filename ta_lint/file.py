@@ -1,0 +1,53 @@
+"""A file to lint."""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ta_lint.core.config import Config
+
+
+class File(NamedTuple):
+    """A file to lint: where it is, how findings name it (`core.finding.Site.path`), and what holds for it."""
+
+    location: "str | Path"
+    """`path`, as whoever found it had it: of most files a `Path` is never needed."""
+    name: str
+    config: "Config"
+    given: bytes | None = None
+    """What it holds, where that is not on disk."""
+    gated: bool = True
+    """Whether only those checks look at it that its text and its skeleton call for. The findings are the same."""
+
+    @property
+    def path(self) -> "Path":
+        from pathlib import Path
+
+        return Path(self.location)
+
+
+_FEW = 20
+
+
+def worth_a_look(files: list[File]) -> bool:
+    """Whether there may be a finding in files; no other answer than that takes more than reading a few of them.
+
+    It spares the most frequent runs, of an editor or a commit hook over files that do not mention torch, the loading of
+    all that looks closer. What `engine.examine` looks at has one of these words.
+    """
+    return len(files) > _FEW or any(map(_may_hold_a_finding, files))
+
+
+def _may_hold_a_finding(file: File) -> bool:
+    if not file.gated or file.given is not None:
+        return True
+    try:
+        if not os.path.isfile(file.location):  # reading a pipe would wait for ever
+            return True
+        with open(file.location, "rb") as stream:
+            data = stream.read()
+    except OSError:
+        return True
+    return b"torch" in data or b"\0" in data or b"noqa" in data.lower()

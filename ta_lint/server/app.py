@@ -1,0 +1,254 @@
+"""The messages of the client, and what is answered."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from ta_lint import __version__
+from ta_lint.server.actions import KINDS, actions, resolved
+from ta_lint.server.client import Client, client_of
+from ta_lint.server.diagnostics import SOURCE, diagnostics
+from ta_lint.server.documents import Document, Documents
+from ta_lint.server.hover import hover, hover_in_comment
+from ta_lint.server.linting import Linted, Linter, Worker, root_of
+
+PAUSE = 0.2  # seconds without a change before what is written is linted; pylsp waits 0.5, ruff not at all
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+
+class Server(LanguageServer):
+    """One client, what it has open, and what is being looked for."""
+
+    def __init__(self) -> None:
+        cells = types.NotebookDocumentFilterWithCells(
+            cells=[types.NotebookCellLanguage("python")],
+            notebook=types.NotebookDocumentFilterNotebookType("jupyter-notebook"),
+        )
+        notebooks = types.NotebookDocumentSyncOptions([cells], save=True)
+        super().__init__(SOURCE, __version__, notebook_document_sync=notebooks)
+        self.was_shut_down = False
+        self.exited_rudely = False
+        self._worker = Worker()
+        self._linter = Linter()
+        self._publishing: dict[str, asyncio.Task[None]] = {}
+        self._complaints: dict[Path, str] = {}
+        for name, handler, options in _FEATURES:
+            self.feature(name, options)(handler)
+
+    @property
+    def client(self) -> Client:
+        return client_of(self.client_capabilities, self.documents.position_codec)
+
+    @property
+    def documents(self) -> Documents:
+        documents = self.workspace
+        assert isinstance(documents, Documents)
+        return documents
+
+    async def about(self, document: Document, tell: Callable[[Linted], T]) -> T:
+        """What can be told of a document when it is linted, which is done by the worker, as telling is."""
+        linted, told = await asyncio.wrap_future(
+            self._worker.submit(lambda: _with(self._linter.lint(document), tell))
+        )
+        self._complain(linted)
+        return told
+
+    def publish(self, uri: str, pause: float = 0) -> None:
+        """Send the diagnostics of a document after a pause; what was to be sent before is of an older text."""
+        document = self.documents.at(uri)
+        if document is None or (self.client.pulls and not document.has_cells):
+            return
+        uri = document.uri  # of a cell, the notebook's
+        if (older := self._publishing.get(uri)) is not None:
+            older.cancel()
+        self._publishing[uri] = asyncio.ensure_future(self._published(uri, pause))
+
+    async def _published(self, uri: str, pause: float) -> None:
+        await asyncio.sleep(pause)
+        document = self.documents.at(uri)
+        if document is None:
+            return
+        try:
+            found = await self.about(document, partial(diagnostics, client=self.client))
+        except Exception as error:
+            _logger.exception("%s was not linted", document.path)
+            self._say(
+                f"{type(error).__name__}, a defect of ta-lint: please report what its log has", document
+            )
+            return
+        for part in document.parts:
+            self._send(part.uri, part.version, found[part.uri])
+
+    def close(self, uri: str, parts: list[str]) -> None:
+        """Take back the diagnostics of a document that is open no more."""
+        if (task := self._publishing.pop(uri, None)) is not None:
+            task.cancel()
+        self._worker.submit(partial(self._linter.forget, uri))
+        for part in parts:
+            self._send(part, None, [])
+
+    def lint_again(self) -> None:
+        """Look at everything that is open once more."""
+        for uri in list(self.documents.uris()):
+            self.publish(uri)
+        if self.client.pulls and self.client.refreshes:
+            self.workspace_diagnostic_refresh(None)
+
+    def _send(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+        params = types.PublishDiagnosticsParams(uri, found, version)
+        self.text_document_publish_diagnostics(params)
+
+    def _complain(self, linted: Linted) -> None:
+        """Show what is wrong with the settings of a project."""
+        if linted.complaint is None:
+            self._complaints.pop(root_of(linted.document), None)
+        else:
+            self._say(linted.complaint, linted.document)
+
+    def _say(self, complaint: str, document: Document) -> None:
+        """Show a complaint about a project, once until it is another one, or there is none."""
+        root = root_of(document)
+        if self._complaints.get(root) != complaint:
+            self._complaints[root] = complaint
+            message = f"ta-lint: {complaint}"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+
+
+def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
+    """Talk to a client until it leaves; returns whether it did so in order: not by `exit` without a shutdown before."""
+    server = Server()
+    server.start_io(stdin, stdout)
+    return not server.exited_rudely
+
+
+def _with(linted: Linted, tell: Callable[[Linted], T]) -> tuple[Linted, T]:
+    return linted, tell(linted)
+
+
+def _initialize(ls: Server, params: types.InitializeParams) -> None:
+    workspace = ls.workspace
+    folders = list(workspace.folders.values())
+    incremental = types.TextDocumentSyncKind.Incremental
+    ls.protocol._workspace = Documents(workspace.root_uri, incremental, folders, workspace.position_encoding)
+
+
+def _initialized(ls: Server, _: types.InitializedParams) -> None:
+    if ls.client.watches:
+        watchers = [types.FileSystemWatcher("**/pyproject.toml")]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        watching = types.Registration("settings", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        ls.client_register_capability(types.RegistrationParams([watching]))
+
+
+def _shutdown(ls: Server, _: None) -> None:
+    ls.was_shut_down = True
+
+
+def _exit(ls: Server, _: None) -> None:
+    ls.exited_rudely = not ls.was_shut_down
+
+
+def _did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    ls.publish(params.text_document.uri)
+
+
+def _did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    ls.publish(params.text_document.uri, PAUSE)
+
+
+def _did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    ls.publish(params.text_document.uri)
+
+
+def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    ls.close(params.text_document.uri, [params.text_document.uri])
+
+
+def _did_open_notebook(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+    ls.publish(params.notebook_document.uri)
+
+
+def _did_change_notebook(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+    structure = params.change.cells.structure if params.change.cells is not None else None
+    for cell in (structure.did_close or []) if structure is not None else []:
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(cell.uri, []))
+    ls.publish(params.notebook_document.uri, PAUSE)
+
+
+def _did_save_notebook(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
+    ls.publish(params.notebook_document.uri)
+
+
+def _did_close_notebook(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+    ls.close(params.notebook_document.uri, [cell.uri for cell in params.cell_text_documents])
+
+
+def _did_change_watched_files(ls: Server, _: types.DidChangeWatchedFilesParams) -> None:
+    ls.lint_again()
+
+
+async def _diagnostic(
+    ls: Server, params: types.DocumentDiagnosticParams
+) -> types.RelatedFullDocumentDiagnosticReport:
+    document = ls.documents.at(params.text_document.uri)
+    items: list[types.Diagnostic] = []
+    if (
+        document is not None and not document.has_cells
+    ):  # those of cells are sent, as not every client asks for them
+        items = (await ls.about(document, partial(diagnostics, client=ls.client)))[document.uri]
+    return types.RelatedFullDocumentDiagnosticReport(items)
+
+
+async def _code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    document = ls.documents.at(params.text_document.uri)
+    if document is None:
+        return []
+    return await ls.about(document, partial(actions, params=params, client=ls.client))
+
+
+async def _resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
+    document = ls.documents.at(action.data) if isinstance(action.data, str) else None
+    if document is None:
+        return action
+    return await ls.about(document, partial(resolved, action, client=ls.client))
+
+
+async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    uri, at = params.text_document.uri, params.position
+    document = ls.documents.at(uri)
+    if document is None:
+        return None
+    shown = hover_in_comment(document, uri, at, ls.client)
+    return shown or await ls.about(document, partial(hover, uri=uri, at=at, client=ls.client))
+
+
+_FEATURES = (
+    (types.INITIALIZE, _initialize, None),
+    (types.INITIALIZED, _initialized, None),
+    (types.SHUTDOWN, _shutdown, None),
+    (types.EXIT, _exit, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, _did_open, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, _did_change, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, _did_save, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, _did_close, None),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, _did_open_notebook, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, _did_change_notebook, None),
+    (types.NOTEBOOK_DOCUMENT_DID_SAVE, _did_save_notebook, None),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, _did_close_notebook, None),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _did_change_watched_files, None),
+    (types.TEXT_DOCUMENT_DIAGNOSTIC, _diagnostic,
+     types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE)),
+    (types.TEXT_DOCUMENT_CODE_ACTION, _code_action,
+     types.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)),
+    (types.CODE_ACTION_RESOLVE, _resolve, None),
+    (types.TEXT_DOCUMENT_HOVER, _hover, None),
+)  # fmt: skip

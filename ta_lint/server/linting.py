@@ -1,0 +1,125 @@
+"""What is found in a document, and the thread in which it is looked for."""
+
+import queue
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from ta_lint.core import baseline
+from ta_lint.core.config import project_root
+from ta_lint.core.errors import UsageError
+from ta_lint.core.finding import Finding
+from ta_lint.core.source import Source
+from ta_lint.engine import examine, located
+from ta_lint.fixing import is_sound
+from ta_lint.runner import start_thread
+from ta_lint.server.documents import Document
+from ta_lint.server.settings import Settings, SettingsReader
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Linted:
+    """A document, what holds for it, and what counts of what was found."""
+
+    document: Document
+    settings: Settings
+    source: Source
+    findings: list[Finding]
+    """Where they are in the source, which of a notebook is its cells, joined."""
+    complaint: str | None = None
+    """What is wrong with the settings. Then nothing was looked for."""
+    _sound: dict[str, bool] = field(default_factory=dict)
+
+    @cached_property
+    def located(self) -> list[Finding]:
+        """The findings, in their order, where they are in the file or in a cell."""
+        return located(self.findings, self.source)
+
+    def mends(self, finding: Finding) -> bool:
+        """Whether one of `findings` has a fix that leaves a file which can be parsed."""
+        if finding.fix is None:
+            return False
+        key = f"{finding.rule} {finding.fingerprint}"
+        if key not in self._sound:
+            self._sound[key] = is_sound(finding, self.source, self.document.data)
+        return self._sound[key]
+
+
+class Linter:
+    """Lints documents, each once in each state. It is used by one thread."""
+
+    def __init__(self) -> None:
+        self._settings = SettingsReader()
+        self._known: dict[str, Linted] = {}
+
+    def lint(self, document: Document) -> Linted:
+        """What is found in a document."""
+        known = self._known.get(document.uri)
+        same = known is not None and known.document == document
+        data = known.document.data if known is not None and same else document.data
+        complaint = None
+        try:
+            settings = self._settings.read(document.path, data)
+        except UsageError as error:
+            complaint, settings = str(error), Settings(None, [])
+        if known is not None and same and known.complaint == complaint and _alike(known.settings, settings):
+            return known
+        self._known[document.uri] = linted = _linted(document, settings, complaint)
+        return linted
+
+    def forget(self, uri: str) -> None:
+        """Drop what is known of a document that was closed."""
+        self._known.pop(uri, None)
+
+
+def _linted(document: Document, settings: Settings, complaint: str | None) -> Linted:
+    file = settings.file
+    if file is None:
+        return Linted(document, settings, Source(document.path.name, ""), [], complaint)
+    assert file.given is not None
+    findings, source = examine(file, file.given)
+    findings, _ = baseline.marked(findings, settings.accepted)
+    return Linted(document, settings, source, [finding for finding in findings if finding.counts])
+
+
+def _alike(first: Settings, second: Settings) -> bool:
+    if first.file is None or second.file is None:
+        return first.file is second.file
+    return first.file.config is second.file.config and first.accepted == second.accepted
+
+
+def root_of(document: Document) -> Path:
+    """The folder of the project that a document belongs to."""
+    return project_root(document.path.parent)
+
+
+class Worker:
+    """A thread that does one thing after another, away from the one that takes the client's messages."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        start_thread(self._work)
+
+    def submit(self, task: Callable[[], T]) -> Future[T]:
+        """What the task will return. Cancelled before its turn, it is never done."""
+        future: Future[T] = Future()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(task())
+            except BaseException as error:  # noqa: BLE001 - for who waits for it; the thread goes on
+                future.set_exception(error)
+
+        self._jobs.put(job)
+        return future
+
+    def _work(self) -> None:
+        while True:
+            self._jobs.get()()

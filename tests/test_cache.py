@@ -1,0 +1,480 @@
+"""What the cache remembers: never other findings than without it, whatever happens to files, settings, disk and process."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from marked import blocks
+
+from ta_lint import cache
+from ta_lint.cache import Cache
+from ta_lint.core.config import Configs, Options
+from ta_lint.core.finding import Finding
+from ta_lint.discovery import discover
+from ta_lint.engine import File
+from ta_lint.runner import lint_files
+
+ROOT = Path(__file__).parents[1]
+CORPUS = ROOT / "benchmarks/corpora/timm-1.0.31/timm/optim"
+FORMATS = ("text", "concise", "json", "sarif", "github")
+CLEAN = "import torch\nprint(torch.zeros(1))\n"
+BUGGY = "import torch\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
+NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+    {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None, "source": BUGGY}
+]}  # fmt: skip
+
+
+def check(folder: Path, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """`ta-lint check WORDS` in a folder, as a user runs it."""
+    command = [sys.executable, "-m", "ta_lint", "check", "--select=TA401,TA001", "--format=concise", *words]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, **options)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with one finding, in a file that was written long ago."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    write(folder / "train.py", BUGGY)
+    return folder
+
+
+def write(path: Path, text: str) -> Path:
+    """A file whose last change is no longer new. Its status has changed now, so only its digest tells."""
+    path.write_text(text)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    return path
+
+
+def files(folder: Path, *select: str) -> list[File]:
+    configs = Configs(Options(select=list(select or ("TA401", "TA001"))), folder)
+    return discover([folder], configs, folder)
+
+
+def lint(folder: Path, *select: str) -> dict[str, list[Finding]]:
+    """What a run in this process finds, with a cache in its usual place."""
+    ran = lint_files(files(folder, *select), 1, Cache(folder / cache.FOLDER, folder))
+    return {file.name: findings for file, findings in ran}
+
+
+def remembered(folder: Path, *select: str) -> dict[str, list[Finding] | None]:
+    """What the cache knows of each file."""
+    known = Cache(folder / cache.FOLDER, folder)
+    return {file.name: known.find(file) for file in files(folder, *select)}
+
+
+def only_book(folder: Path) -> Path:
+    (book,) = (folder / cache.FOLDER).glob("findings-*")
+    return book
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code of some of the test cases, a few notebooks and real files, in one project."""
+    folder = tmp_path_factory.mktemp("cases")
+    (folder / "pyproject.toml").write_text('[tool.ta]\nper-file-ignores = {"*_1.py" = ["TA4"]}\n')
+    for page in sorted((ROOT / "tests/cases").glob("TA*.md"))[::12]:
+        for block in blocks(page):
+            (folder / f"{page.stem[:5]}_{block.number}.py").write_text(block.code)
+    (folder / "training.ipynb").write_text(json.dumps(NOTEBOOK))
+    (folder / "broken.py").write_text("import torch\nx = (\n")
+    (folder / "escaped.py").write_text(f"{BUGGY[:-1]}  # noqa: TA401, TA600\n")
+    (folder / os.fsdecode(b"n\xe9on.py")).write_text(BUGGY)
+    for path in sorted(CORPUS.glob("*.py"))[::4]:
+        shutil.copy(path, folder)
+    return folder
+
+
+@pytest.mark.parametrize("words", [(), ("--select=ALL",), ("--target-torch=2.1", "--extend-select=TA414")])
+def test_every_report_is_the_same_byte_for_byte_without_a_cache_with_a_new_one_and_with_a_full_one(
+    cases: Path, words: tuple[str, ...]
+) -> None:
+    def report(style: str, *more: str) -> tuple[bytes, int]:
+        command = [sys.executable, "-m", "ta_lint", "check", f"--format={style}", *words, *more]
+        ran = subprocess.run(command, cwd=cases, capture_output=True, timeout=240)
+        assert not ran.stderr, ran.stderr
+        return ran.stdout, ran.returncode
+
+    shutil.rmtree(cases / cache.FOLDER, ignore_errors=True)
+    fresh = report("sarif", "--no-cache", "--jobs=1")
+    assert not (cases / cache.FOLDER).exists()
+    assert fresh[0].count(b'"ruleId"') > 50
+    assert fresh == report("sarif", "--jobs=2")
+    assert fresh == report("sarif")
+    if not words:
+        for style in FORMATS:
+            assert report(style) == report(style, "--no-cache"), style
+
+
+def test_what_is_remembered_is_not_linted_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = lint(folder)
+    assert [finding.rule for finding in before["train.py"]] == ["TA401"]
+    monkeypatch.setattr("ta_lint.engine.lint_file", lambda file: pytest.fail("linted again"))
+    assert lint(folder) == before
+
+
+def test_a_file_that_was_only_touched_or_checked_out_anew_is_still_known(folder: Path) -> None:
+    lint(folder)
+    os.utime(folder / "train.py")
+    assert remembered(folder)["train.py"]
+    text = (folder / "train.py").read_text()
+    (folder / "train.py").unlink()
+    (folder / "train.py").write_text(text)
+    assert remembered(folder)["train.py"]
+
+
+def test_once_its_times_are_settled_a_file_is_not_even_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns()
+    monkeypatch.setattr(cache.time, "time_ns", lambda: now + 10**10)
+    lint(folder)
+    (folder / "train.py").chmod(0o644)
+    assert remembered(folder)["train.py"]  # its status has changed, so it was read
+    lint(folder)
+    monkeypatch.setattr(cache, "_read", lambda file: pytest.fail("read"))
+    assert remembered(folder)["train.py"]
+
+
+@pytest.mark.parametrize("_", range(20))
+def test_an_edit_of_the_same_size_in_the_same_tick_of_the_clock_is_seen(folder: Path, _: int) -> None:
+    path = folder / "train.py"
+    path.write_text(BUGGY)
+    lint(folder)
+    times = path.stat()
+    path.write_text(BUGGY.replace("0.1", "0.0"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert remembered(folder)["train.py"] is None
+    assert lint(folder)["train.py"] == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Options(select=["TA401", "TA600"]),
+        Options(select=["TA401", "TA001"], target_torch="2.1"),
+    ],
+    ids=["rules", "target"],
+)
+def test_other_settings_do_not_share_what_is_remembered(folder: Path, changed: Options) -> None:
+    lint(folder)
+    (file,) = discover([folder], Configs(changed, folder), folder)
+    assert Cache(folder / cache.FOLDER, folder).find(file) is None
+    assert remembered(folder)["train.py"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'per-file-ignores = {"train.py" = ["TA401"]}',
+        'unfixable = ["TA401"]',
+        'extend-safe-fixes = ["TA401"]',
+    ],
+)
+def test_settings_of_the_project_that_decide_on_a_finding_count(folder: Path, table: str) -> None:
+    before = lint(folder)
+    (folder / "pyproject.toml").write_text(f"[tool.ta]\n{table}\n")
+    assert remembered(folder)["train.py"] is None
+    assert lint(folder) != before
+
+
+def test_settings_that_decide_on_no_finding_do_not(folder: Path) -> None:
+    lint(folder)
+    (folder / "pyproject.toml").write_text(
+        '[tool.ta]\nfail-level = "error"\nextend-exclude = ["old"]\nunsafe-fixes = true\nbaseline = "known.json"\n'
+    )
+    assert remembered(folder)["train.py"]
+
+
+def test_a_project_can_move_with_its_cache(folder: Path, tmp_path: Path) -> None:
+    lint(folder)
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(folder, moved)
+    assert remembered(moved)["train.py"]
+
+
+def test_projects_that_share_a_cache_folder_do_not_mix(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write(other / "train.py", BUGGY)
+    list(lint_files(files(folder), 1, Cache(tmp_path / "shared", folder)))
+    assert Cache(tmp_path / "shared", other).find(*files(other)) is None
+    assert Cache(tmp_path / "shared", folder).find(*files(folder))
+
+
+def test_an_edited_check_and_an_edited_page_are_asked_anew(folder: Path, tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for part in ("ta_lint", "rules"):
+        shutil.copytree(ROOT / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (checkout / "pyproject.toml").touch()
+
+    def said() -> str:
+        command = [sys.executable, "-P", "-m", "ta_lint", "check", "--select=TA401", "--format=json"]
+        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment).stdout
+
+    assert '"severity": "warning"' in said()
+    module = checkout / "ta_lint/checks/ta401_adam_with_weight_decay.py"
+    module.write_text(module.read_text().replace("scales the decay", "distorts the decay"))
+    assert "distorts the decay" in said()
+    page = checkout / "rules/TA401-adam-with-weight-decay.md"
+    page.write_text(page.read_text().replace('severity = "warning"', 'severity = "error"'))
+    assert '"severity": "error"' in said()
+
+
+def resealed(book: Path, change: Callable[[dict[str, list[object]]], object]) -> None:
+    """Change what a cache file says, as somebody who knows how it is written."""
+    entries = json.loads(book.read_bytes().partition(b"\n")[2])
+    change(entries)
+    body = json.dumps(entries).encode()
+    book.write_bytes(cache._MAGIC + cache._digest(body).encode() + b"\n" + body)
+
+
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "empty": lambda book: book.write_bytes(b""),
+    "cut off": lambda book: book.write_bytes(book.read_bytes()[:-100]),
+    "one bit": lambda book: book.write_bytes(book.read_bytes().replace(b"TA401", b"TA400", 1)),
+    "of another version": lambda book: book.write_bytes(book.read_bytes().replace(b"cache 1", b"cache 9", 1)),
+    "not ours": lambda book: book.write_bytes(b"\x80\x04\x95" + os.urandom(1000)),
+    "no table": lambda book: resealed(book, lambda entries: (entries.clear(), entries.update(a=[1]))),
+    "numbers for texts": lambda book: resealed(
+        book, lambda entries: entries.update({"train.py": [1, 2, 3, 4]})
+    ),
+    "an unknown rule": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0].update(rule="TA999")
+    ),
+    "a place in another file": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0]["site"].update(path="/etc/passwd")
+    ),
+    "a place that is none": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0]["site"].update(line="last")
+    ),
+    "a line before the first": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0]["site"].update(line=-5, column=0)
+    ),
+    "nested without end": lambda book: resealed_text(book, b"[" * 100_000 + b"]" * 100_000),
+    "a folder": lambda book: (book.unlink(), book.mkdir()),
+    "a pipe": lambda book: (book.unlink(), os.mkfifo(book)),
+    "a link to nowhere": lambda book: (book.unlink(), book.symlink_to("nowhere")),
+}
+
+
+def resealed_text(book: Path, body: bytes) -> None:
+    book.write_bytes(cache._MAGIC + cache._digest(body).encode() + b"\n" + body)
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_spoilt_cache_is_not_believed_and_made_anew(folder: Path, spoilt: str) -> None:
+    fresh = check(folder)
+    book = only_book(folder)
+    SPOILT[spoilt](book)
+    ran = check(folder)
+    assert (ran.stdout, ran.returncode) == (fresh.stdout, 1)
+    if spoilt != "a folder":
+        assert not ran.stderr
+        assert remembered(folder)["train.py"] is not None
+
+
+@pytest.mark.parametrize("obstacle", ["a file in its place", "a full disk"])
+def test_a_cache_that_cannot_be_written_is_one_warning_and_no_error(folder: Path, obstacle: str) -> None:
+    limit = None
+    if obstacle == "a full disk":
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+    else:
+        (folder / cache.FOLDER).touch()
+    ran = check(folder, preexec_fn=limit)
+    assert (ran.returncode, ran.stdout.count("TA401")) == (1, 1)
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("ta-lint: warning: the cache cannot be written")
+    assert "--no-cache" in line
+    assert not list(folder.glob(f"{cache.FOLDER}/.findings*"))
+    assert not check(folder, "--quiet", preexec_fn=limit).stderr
+
+
+def test_a_cache_folder_is_hidden_from_git_and_from_backups(folder: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    check(folder)
+    shown = subprocess.run(["git", "status", "--short"], cwd=folder, capture_output=True, text=True).stdout
+    assert cache.FOLDER not in shown
+    tag = (folder / cache.FOLDER / "CACHEDIR.TAG").read_text()
+    assert tag.startswith("Signature: 8a477f597d28d172789f06886806bc55")
+
+
+def test_a_folder_that_was_there_gets_no_marks(folder: Path, tmp_path: Path) -> None:
+    check(folder, f"--cache-dir={tmp_path}")
+    assert list(tmp_path.glob("findings-*"))
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_the_command_line_names_the_place_before_the_environment_and_that_before_the_settings(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "pyproject.toml").write_text('[tool.ta]\ncache-dir = "../set"\n')
+    places = {name: tmp_path / name for name in ("given", "variable", "set")}
+    environment = {**os.environ, "TA_CACHE_DIR": str(places["variable"])}
+
+    def made() -> list[str]:
+        found = [name for name, place in places.items() if place.is_dir()]
+        for name in found:
+            shutil.rmtree(places[name])
+        return found
+
+    check(folder, "--cache-dir=../given", env=environment)
+    assert made() == ["given"]
+    check(folder, env=environment)
+    assert made() == ["variable"]
+    check(folder)
+    assert made() == ["set"]
+    assert not (folder / cache.FOLDER).exists()
+
+
+@pytest.mark.parametrize("words", [("--no-cache",), ("--diff",), ("--fix",)])
+def test_no_cache_is_made_where_none_is_asked_for(folder: Path, words: tuple[str, ...]) -> None:
+    check(folder, *words)
+    assert not (folder / cache.FOLDER).exists()
+
+
+def test_standard_input_is_neither_looked_up_nor_remembered(folder: Path) -> None:
+    check(folder)
+    ran = check(folder, "-", "--stdin-filename=train.py", input=CLEAN)
+    assert (ran.returncode, ran.stdout.count("TA401")) == (0, 0)
+    assert remembered(folder)["train.py"]
+
+
+def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
+    from dataclasses import replace
+
+    (found,) = lint(folder)["train.py"]
+    (file,) = files(folder, "TA401", "TA600")
+    known = Cache(folder / cache.FOLDER, folder)
+    known.keep(file, [replace(found, rule="TA000")], cache.Content("0" * 32, None))
+    assert known.find(file) is None
+
+
+def test_what_nobody_looks_up_for_a_month_is_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder / "old.py", BUGGY)
+    lint(folder)
+    lint(folder, "TA600")
+    (folder / "old.py").unlink()
+    for book in (folder / cache.FOLDER).glob("findings-*"):
+        os.utime(book, (1_700_000_000, 1_700_000_000))
+    later = time.time_ns() + 40 * 86_400 * 10**9
+    monkeypatch.setattr(cache.time, "time_ns", lambda: later)
+    write(folder / "new.py", BUGGY)
+    lint(folder)
+    assert set(json.loads(only_book(folder).read_bytes().partition(b"\n")[2])) == {"new.py", "train.py"}
+
+
+def test_of_too_much_the_oldest_settings_are_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for age, rule in enumerate(("TA600", "TA601", "TA602")):
+        lint(folder, rule)
+        newest = max((folder / cache.FOLDER).glob("findings-*"), key=lambda book: book.stat().st_mtime)
+        os.utime(newest, (time.time() - 1000 + age, time.time() - 1000 + age))
+    monkeypatch.setattr(cache, "_BYTES_KEPT", 2 * newest.stat().st_size + 700)
+    write(folder / "train.py", CLEAN)
+    lint(folder, "TA401")
+    kept = {
+        rule
+        for rule in ("TA600", "TA601", "TA602", "TA401")
+        if remembered(folder, rule)["train.py"] is not None
+    }
+    assert "TA401" in kept
+    assert "TA600" not in kept
+
+
+def test_a_run_where_nothing_has_changed_loads_no_parser_and_starts_no_process(folder: Path) -> None:
+    write(folder / "train.py", CLEAN)
+    code = (
+        "import sys; from ta_lint.cli import main\n"
+        "main(['check', '--quiet', '--jobs=2'])\n"
+        "print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    run = lambda: subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    run()
+    loaded = set(run().stdout.split())
+    assert "ta_lint" in loaded
+    assert not loaded & {"libcst", "pyflakes", "rich", "multiprocessing", "concurrent", "msgspec", "symtable"}
+
+
+def test_two_runs_at_once_keep_what_both_have_found(folder: Path) -> None:
+    for part in ("left", "right"):
+        (folder / part).mkdir()
+        for number in range(30):
+            write(folder / part / f"{number}.py", BUGGY)
+    command = [sys.executable, "-m", "ta_lint", "check", "--select=TA401", "--quiet", "--format=concise"]
+    runs = [
+        subprocess.Popen([*command, part], cwd=folder, stdout=subprocess.PIPE) for part in ("left", "right")
+    ]
+    said = [run.communicate(timeout=60)[0] for run in runs]
+    assert [text.count(b"TA401") for text in said] == [30, 30]
+    known = remembered(folder)
+    assert all(known[f"left/{number}.py"] for number in range(30)) or all(
+        known[f"right/{number}.py"] for number in range(30)
+    )
+    assert check(folder).stdout == check(folder, "--no-cache").stdout
+
+
+def test_a_run_that_is_killed_at_any_moment_leaves_a_cache_that_serves(folder: Path) -> None:
+    for number in range(40):
+        write(folder / f"{number}.py", BUGGY)
+    fresh = check(folder, "--no-cache").stdout
+    code = (
+        "import sys, ta_lint.cache; from ta_lint.cli import main\n"
+        "ta_lint.cache._SECONDS_BETWEEN_WRITES = 0\n"
+        "main(['check', '--select=TA401,TA001', '--quiet', '--jobs=1'])"
+    )
+    for attempt in range(8):
+        run = subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdout=subprocess.DEVNULL)
+        time.sleep(0.1 + attempt * 0.1)
+        run.kill()
+        run.wait()
+        assert check(folder).stdout == fresh
+        for book in (folder / cache.FOLDER).glob("findings-*"):
+            book.unlink()
+
+
+def clean(folder: Path, *words: str, **environment: str) -> str:
+    command = [sys.executable, "-m", "ta_lint", "clean", *words]
+    ran = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def test_clean_removes_the_caches_of_a_project_and_below_and_says_so_once(
+    folder: Path, tmp_path: Path
+) -> None:
+    nested = folder / "vendored" / "lib"
+    nested.mkdir(parents=True)
+    write(nested / "train.py", BUGGY)
+    check(folder)
+    check(folder, "vendored/lib", "--cache-dir=vendored/lib/.ta_cache")
+    check(folder, f"--cache-dir={tmp_path / 'named'}")
+    said = clean(folder, TA_CACHE_DIR=str(tmp_path / "named")).splitlines()
+    assert [line.partition(":")[0] for line in said] == [
+        "Removed .ta_cache",
+        "Removed vendored/lib/.ta_cache",
+        "Removed ../named",
+    ]
+    assert not list(tmp_path.rglob("findings-*"))
+    assert not (folder / cache.FOLDER).exists()
+    assert clean(folder) == ""
+
+
+def test_clean_leaves_what_is_somebody_elses(folder: Path) -> None:
+    check(folder)
+    (folder / cache.FOLDER / "notes.txt").write_text("mine")
+    (folder / cache.FOLDER / ".gitignore").write_text("mine as well")
+    assert "stays" in clean(folder)
+    assert {path.name for path in (folder / cache.FOLDER).iterdir()} == {"notes.txt", ".gitignore"}

@@ -1,0 +1,130 @@
+"""Which files are found: what git would list, and what patterns mean, whoever reads them."""
+
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pathspec import GitIgnoreSpec
+
+from ta_lint.core.config import Configs, Options
+from ta_lint.core.patterns import Patterns, is_pattern
+from ta_lint.discovery import discover
+
+NAMES = ["a", "b", "ab", "ba", ".a", "a.py", "b.py", "ab.py", "b.pyi", ".py", "a.txt"]
+PARTS = [
+    "a",
+    "b",
+    "ab",
+    "ab?",
+    "*",
+    "?",
+    "a*",
+    "*b",
+    "b?",
+    ".a",
+    "a.py",
+    "*.py",
+    "*.py[io]",
+    "[ab].py",
+    "a*.py",
+]
+
+
+def lines(chance: random.Random) -> Iterator[str]:
+    """Lines of a `.gitignore`: most are names, some are paths."""
+    for _ in range(chance.randint(1, 4)):
+        path = "/".join(chance.choice(PARTS) for _ in range(chance.choice([1, 1, 1, 2])))
+        lead = chance.choice(["", "", "", "/", "**/"])
+        yield f"{lead}{path}{chance.choice(['', '', '/'])}"
+
+
+def found(folder: Path) -> list[str]:
+    (folder / "pyproject.toml").write_text("[tool.ta]\nexclude = []\n")
+    return [file.name for file in discover([folder], Configs(Options(), folder), folder)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_files_of_a_tree_are_those_that_git_lists(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    folders = [tmp_path]
+    for _ in range(12):
+        folder = chance.choice(folders) / chance.choice(NAMES[:5])
+        folder.mkdir(exist_ok=True)
+        folders.append(folder)
+    for folder in sorted(set(folders)):
+        for name in chance.sample(NAMES[4:], 4):
+            if not (folder / name).exists():
+                (folder / name).write_text("")
+        if folder == tmp_path or chance.random() < 0.3:
+            (folder / ".gitignore").write_text("# a comment\n\n" + "\n".join(lines(chance)))
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    listed = subprocess.run(
+        ["git", "-c", "core.excludesFile=", "ls-files", "--others", "--exclude-standard", "-z"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    assert found(tmp_path) == sorted(name for name in listed if Path(name).suffix in (".py", ".pyi"))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_patterns_mean_what_pathspec_takes_them_to_mean(seed: int) -> None:
+    chance = random.Random(seed)
+    ignored = list(lines(chance))
+    patterns, spec = Patterns(ignored), GitIgnoreSpec.from_lines(ignored)
+    for _ in range(50):
+        path = "/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 4))) + chance.choice(["", "/"])
+        assert patterns.verdict(path) == spec.check_file(path).include, (ignored, path)
+
+
+def test_of_lines_that_contradict_each_other_the_last_holds() -> None:
+    patterns = Patterns(["*.py", "!keep.py", "a/keep.py"])
+    assert patterns.verdict("b/drop.py") is True
+    assert patterns.verdict("b/keep.py") is False
+    assert patterns.verdict("a/keep.py") is True
+    assert patterns.verdict("b/keep.txt") is None
+
+
+@pytest.mark.parametrize("line", ["build", "*.py[cod]", "**/a/", r"a\ b", "!x", "a/**", "[!a]b", "ä"])
+def test_a_line_that_git_reads_is_a_pattern(line: str) -> None:
+    assert is_pattern(line)
+
+
+@pytest.mark.parametrize("line", ["!", "[z-a]"])
+def test_a_line_that_git_passes_over_is_none(line: str) -> None:
+    assert not is_pattern(line)
+
+
+def test_a_file_is_found_once_however_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.py").write_text("")
+    named = [tmp_path / "a", tmp_path / "a" / ".." / "a" / "b.py", tmp_path]
+    (file,) = discover(named, Configs(Options(), tmp_path), tmp_path)
+    assert file.name == "a/b.py"
+    assert file.path == tmp_path / "a" / "b.py"
+
+
+def test_a_file_has_the_settings_of_the_nearest_folder_that_has_any(tmp_path: Path) -> None:
+    for folder, fail_level in ((tmp_path, "note"), (tmp_path / "a", "error")):
+        folder.mkdir(exist_ok=True)
+        (folder / "pyproject.toml").write_text(f"[tool.ta]\nfail-level = '{fail_level}'\n")
+    (tmp_path / "a" / "b").mkdir()
+    for name in ("x.py", "a/x.py", "a/b/x.py"):
+        (tmp_path / name).write_text("")
+    files = discover([tmp_path], Configs(Options(), tmp_path), tmp_path)
+    assert {file.name: file.config.fail_level for file in files} == {
+        "x.py": "note",
+        "a/x.py": "error",
+        "a/b/x.py": "error",
+    }
+
+
+def test_a_file_outside_the_root_has_its_whole_path_for_a_name(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "projects.py").write_text("")
+    root = tmp_path / "project"
+    (file,) = discover([tmp_path / "projects.py"], Configs(Options(), root), root)
+    assert file.name == (tmp_path / "projects.py").as_posix()
