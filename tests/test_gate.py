@@ -1,5 +1,8 @@
 """`NEEDS` keeps files from being parsed, and never keeps a finding from being made."""
 
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,25 @@ def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
     assert [finding for block in unwanted for finding in found(block, rule, tmp_path)] == []
 
 
+def expressions(needs: Needs) -> Iterator[str]:
+    for entry in needs:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            yield from expressions(entry)
+
+
+@pytest.mark.parametrize("page", OF_RULES_WITH_A_CHECK, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_what_is_looked_up_first_never_hides_where_an_expression_matches(page: Path) -> None:
+    module = sys.modules[f"{checks.__name__}.{checks.stems()[page.stem[:5]]}"]
+    texts = [block.code.encode() for block in blocks(page)]
+    for expression in expressions(module.NEEDS):
+        search = re.compile(expression.encode(), re.MULTILINE).search
+        assert [need(expression)(Text(text)) for text in texts] == [
+            search(text) is not None for text in texts
+        ]
+
+
 @pytest.mark.parametrize(
     ("needs", "text", "wanted"),
     [
@@ -55,6 +77,17 @@ def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
         ((r"\b(?:load|save)\b",), b"(save)", True),
         ((r"\b(?:load|save)\b",), b"unsaved, saves, save_2, 2save", False),
         ((r"\bsave\b",), "é.save·".encode(), True),
+        ((r"soft_?update\(",), b"softupdate()", True),
+        ((r"(?:soft_)?update\(",), b"update()", True),
+        ((r"clip_*grad{0,300}s",), b"clipgras", True),
+        ((r"seeds?\b",), b"a seed", True),
+        ((r"(?i)ema|average",), b"EMA", True),
+        ((r"(?i:ema)_model",), b"EMA_model", True),
+        ((r"(\w+) = nn|\b(\w+) = \2",), b"a = a", True),
+        ((r"from\s+torch\s+import",), b"from torch  import nn", True),
+        ((r"\.half\(|[a-z]load",), b"reload", True),
+        ((r"\.half\(|[a-z]load",), b"half_load", False),
+        ((r"save\(?model",), b"savemodel", True),
     ],
 )
 def test_every_need_has_to_be_met_and_of_a_tuple_one_and_of_a_tuple_in_that_all(

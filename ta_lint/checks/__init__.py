@@ -8,12 +8,12 @@ Plain words such as `zero_grad|DataLoader` and whole names such as `\bAdam\b|\bA
 Nothing lists the modules: the folder is the list.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint.checks.gate import Need, Text, need
@@ -44,15 +44,16 @@ class Check:
 
     def wants(self, text: Text) -> bool:
         """Whether a file may hold what this check looks for."""
-        return all(test(text) for test in self.needs)
+        for test in self.needs:  # noqa: SIM110 - a generator costs as much as the tests
+            if not test(text):
+                return False
+        return True
 
 
 @cache
 def stems() -> dict[str, str]:
     """The module name of each rule that has a check here."""
-    names = (
-        entry.name.removesuffix(".py") for entry in files(__name__).iterdir() if entry.name.endswith(".py")
-    )
+    names = (name.removesuffix(".py") for name in os.listdir(__path__[0]) if name.endswith(".py"))
     return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
 
 

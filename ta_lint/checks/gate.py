@@ -1,6 +1,8 @@
-"""The gate: what the text of a file must hold before a check looks at it.
+r"""The gate: what the text of a file must hold before a check looks at it.
 
-Of all that a run does to a file this is done most often, so words are looked up, and no question is asked twice.
+Of all that a run does to a file this is done most often. So no question is asked twice, and an expression is searched for
+only where the words are that it cannot match without: `\bretain_graph\s*=\s*True` in a file that has the name
+`retain_graph` and, perhaps in a name, `True`. The names of a file are found once.
 """
 
 import re
@@ -10,15 +12,25 @@ from typing import Union
 
 Needs = tuple[Union[str, "Needs"], ...]
 
-# Words without a character that means something in a regular expression: `zero_grad|torch\.save\(`.
-_TEXTS = re.compile(r"(?:[\w ]|\\[.()])+(?:\|(?:[\w ]|\\[.()])+)*")
-
 # Names as a whole: `\bAdam\b`, `\b(?:Adam|AdamW)\b`, `\bAdam\b|\bAdamW\b`.
 _NAMES = re.compile(r"\\b\(\?:\w+(?:\|\w+)*\)\\b|\\b\w+\\b(?:\|\\b\w+\\b)*")
 _MARKS = re.compile(r"\\b|\(\?:|\)|\|")
 
+# Without a character that means something in a regular expression: `zero_grad`, `torch\.save\(`.
+_LITERAL = re.compile(r"(?:[\w ]|\\[.()])+")
+
+# The parts of an expression: a character, plain or escaped, several to choose from, how often.
+_TOKENS = re.compile(r"\\.|\{[\d,]+\}|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_TIED = re.compile(
+    r"\\\d|\(\?(?:\w|\()"
+)  # a back reference, or flags for the whole: its parts mean nothing alone
+_MISSABLE = "?*{"  # after a part that need not be there
+_AFTER_NAMES = frozenset([r"\b", r"\s", "^", "$", *" =,:;#\"'!<>@%/-"])  # as is what is escaped and no letter
+
 # Each byte as it is in a name, and a space for all others.
-_SPACED = bytes(code if re.match(rb"\w", bytes([code])) else ord(" ") for code in range(256))
+_SPACED = bytes(
+    code if (chr(code).isalnum() and code < 128) or code == ord("_") else 32 for code in range(256)
+)
 
 
 class Text:
@@ -33,6 +45,11 @@ class Text:
         """All that `\\b\\w+\\b` finds."""
         return frozenset(self.data.translate(_SPACED).split())
 
+    @cached_property
+    def words(self) -> bytes:
+        """The names, each once, one after another: a sixth of the file, and a word is in both or in neither."""
+        return b" ".join(self.names)
+
 
 Need = Callable[[Text], bool]
 
@@ -41,8 +58,17 @@ def need(wanted: str | Needs) -> Need:
     """The test of one entry of `NEEDS`: an expression, or a tuple, of which any one has to hold."""
     if isinstance(wanted, str):
         return _expression(wanted)
-    tests = [need(entry) if isinstance(entry, str) else _every(entry) for entry in wanted]
-    return lambda text: any(test(text) for test in tests)
+    return _any([need(entry) if isinstance(entry, str) else _every(entry) for entry in wanted])
+
+
+def _any(tests: list[Need]) -> Need:
+    def holds(text: Text) -> bool:
+        for test in tests:  # noqa: SIM110 - a generator costs more than most tests
+            if test(text):
+                return True
+        return False
+
+    return holds if len(tests) > 1 else tests[0]
 
 
 def _every(wanted: Needs) -> Need:
@@ -55,19 +81,84 @@ def _expression(pattern: str) -> Need:
     if _NAMES.fullmatch(pattern):
         names = frozenset(name.encode() for name in _MARKS.split(pattern) if name)
         return lambda text: not names.isdisjoint(text.names)
-    search = _search(pattern)
 
     def holds(text: Text) -> bool:
         answer = text.answers.get(pattern)
         if answer is None:
-            answer = text.answers[pattern] = bool(search(text.data))
+            answer = text.answers[pattern] = _question(pattern)(text)
         return answer
 
     return holds
 
 
-def _search(pattern: str) -> Callable[[bytes], object]:
-    if not _TEXTS.fullmatch(pattern):
-        return re.compile(pattern.encode(), re.MULTILINE).search
-    texts = [re.sub(r"\\(.)", r"\1", text).encode() for text in pattern.split("|")]
-    return lambda data: any(text in data for text in texts)
+@cache
+def _question(pattern: str) -> Need:
+    return _any([_alternative(part) for part in _alternatives(pattern)])
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The parts of an expression that can be looked for one by one, as a `|` in no parentheses divides them."""
+    if _TIED.search(pattern):
+        return [pattern]
+    found = [""]
+    depth = 0
+    for token in _TOKENS.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        if depth == 0 and token == "|":
+            found.append("")
+        else:
+            found[-1] += token
+    wordless = [part for part in found if not _certain(part).strip(" \0")]
+    return [part for part in found if part not in wordless] + (["|".join(wordless)] if wordless else [])
+
+
+def _alternative(pattern: str) -> Need:
+    certain = _certain(pattern)
+    names = frozenset(name.encode() for name in re.findall(r"(?<= )\w+(?= )", certain))
+    words = [word.encode() for word in re.findall(r"\w{3,}", certain) if word.encode() not in names]
+    found = _found(pattern)
+
+    def holds(text: Text) -> bool:
+        if not names <= text.names:
+            return False
+        for word in words:
+            if word not in text.words:
+                return False
+        return found(text.data)
+
+    return holds
+
+
+def _found(pattern: str) -> Callable[[bytes], bool]:
+    if _LITERAL.fullmatch(pattern):
+        literal = re.sub(r"\\(.)", r"\1", pattern).encode()
+        return lambda data: literal in data
+
+    @cache
+    def compiled() -> re.Pattern[bytes]:
+        return re.compile(pattern.encode(), re.MULTILINE)
+
+    return lambda data: compiled().search(data) is not None
+
+
+def _certain(pattern: str) -> str:
+    r"""The letters that whatever matches must hold, with a space where a name ends, and `\0` where it may go on."""
+    found = ""
+    depth = 0
+    if "(?i)" in pattern:
+        return ""
+    tokens = _TOKENS.findall(pattern)
+    for token, following in zip(tokens, [*tokens[1:], " "], strict=True):
+        depth -= token == ")"
+        if depth == 0 and token == "|":
+            return ""
+        if depth > 0 or following[0] in _MISSABLE:
+            found += "\0"
+        elif token.isalnum() or token == "_":
+            found += token
+        elif token in _AFTER_NAMES or (token[0] == "\\" and not token[1].isalnum()):
+            found += " "
+        elif token != "+" or not found.endswith(" "):
+            found += "\0"
+        depth += token == "("
+    return found

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, replace_with_atom
@@ -16,7 +17,7 @@ _ONE = r"\b1(?:\.0*)?\s*"
 _LOG = r"log\((?<!math\.log\()(?<!np\.log\()(?<!numpy\.log\()(?<!self\.log\()(?<!\wlog\()"
 _LESS_ONE = rf"exp\(.*\)\s*-\s*{_ONE}"
 NEEDS = (
-    (_LOG, _LESS_ONE),
+    ((r"\blog\b", _LOG), (r"\bexp\b", _LESS_ONE)),
     (
         # the logarithm of an activation, `log(1 + x)` either way round, `exp(x) - 1`, `log(sum(exp(x)))`
         rf"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b|\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
@@ -37,7 +38,7 @@ _COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
 _CUTS = frozenset({"ceil", "clamp", "clamp_min", "clip", "floor", "round"})
 
 # What such numbers are called, and small ones are not.
-_COUNTED = re.compile(
+_COUNTED = regex(
     r"coord|count|degree|dist|dur|floor|freq|len|num|pos(_|\b|ition)|size|steps?\b|\bn_", re.IGNORECASE
 )
 

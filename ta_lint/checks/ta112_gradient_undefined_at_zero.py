@@ -1,10 +1,10 @@
 """TA112: on the way to a loss stands a function whose gradient at zero is infinite, of something that can be zero."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, argument
@@ -17,7 +17,7 @@ NEEDS = (
 
 # A norm is none of them: torch takes its gradient at zero as zero.
 _METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})
-_FUNCTION = re.compile(rf"torch\.({'|'.join(sorted(_METHODS))})")
+_FUNCTION = regex(rf"torch\.({'|'.join(sorted(_METHODS))})")
 
 # What keeps away from zero, or from the ends of the range.
 _GUARDS = frozenset(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.tree import Node, dotted
 
@@ -17,7 +18,7 @@ NEEDS = (
 )
 
 # Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
-_ELSEWHERE = re.compile(
+_ELSEWHERE = regex(
     r"compile|backward|onnx|tensorrt|\btrt\b|openvino|torchscript|torch\.jit|torch\.export|vllm|llama_cpp|ctranslate|"
     r"torchao|quantiz|\.step\(",
     re.IGNORECASE,

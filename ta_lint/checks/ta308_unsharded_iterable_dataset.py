@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.loaders import Loader
@@ -22,7 +23,7 @@ NEEDS = (
 _ITERABLE = "torch.utils.data.IterableDataset"
 
 # Words of a class that divides its samples among workers, or makes them up.
-_DIVIDES_OR_DRAWS = re.compile(
+_DIVIDES_OR_DRAWS = regex(
     r"worker|shard|rank|world|split|islice|partition|rand|shuffle|choice|sampl|node|DataPipe", re.IGNORECASE
 )
 

@@ -1,10 +1,10 @@
 """TA314: the loader of a training loop gives the samples in the same order in each epoch."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix
 from ta_lint.facts.loaders import Loader
@@ -13,9 +13,7 @@ from ta_lint.facts.tree import Node
 NEEDS = (r"DataLoader", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
 
 _ITERABLE = "torch.utils.data.IterableDataset"
-_INDEXED = re.compile(
-    r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"
-)
+_INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -1,10 +1,10 @@
 """TA316: predictions `[N, 1]` and targets `[N]` broadcast to `[N, N]` in the loss."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.shapes import ELEMENTWISE
 from ta_lint.facts.tree import Node, argument
@@ -27,8 +27,8 @@ NEEDS = (
     r"\bLinear\([^\n]*\b1\s*[,)]",
 )
 
-_FUNCTIONS = re.compile(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")
-_LAYERS = re.compile(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardtanh|LeakyReLU)")
+_FUNCTIONS = regex(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")
+_LAYERS = regex(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardtanh|LeakyReLU)")
 _DEPTH = 6
 
 

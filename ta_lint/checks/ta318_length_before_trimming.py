@@ -1,10 +1,10 @@
 """TA318: a limit on tokens counts a prompt that is cut afterwards."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, is_name
@@ -15,7 +15,7 @@ NEEDS = (
     r"\[[^\]\n]*:[^\]\n]*\]",
 )
 
-_ASKED_FOR = re.compile(r"max_(new_|gen_|output_|completion_)?(tokens|length|len)|max_gen_toks")
+_ASKED_FOR = regex(r"max_(new_|gen_|output_|completion_)?(tokens|length|len)|max_gen_toks")
 _BOUNDS = {"max_length", "max_len", "max_seq_len", "max_total_tokens"}
 
 

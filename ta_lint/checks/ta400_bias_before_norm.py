@@ -1,10 +1,10 @@
 """TA400: a convolution or linear layer has a bias that the normalisation after it subtracts again."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.chains import Link
 from ta_lint.facts.edits import Fix, set_argument
@@ -22,12 +22,12 @@ NEEDS = (
     ),
 )
 
-_CONVOLUTION = re.compile(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
-_LINEAR = re.compile(r"torch\.nn\.(?:Lazy)?Linear")
-_NORM = re.compile(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
-_FLAT_NORM = re.compile(r"torch\.nn\.(?:Lazy)?BatchNorm1d")
+_CONVOLUTION = regex(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
+_LINEAR = regex(r"torch\.nn\.(?:Lazy)?Linear")
+_NORM = regex(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
+_FLAT_NORM = regex(r"torch\.nn\.(?:Lazy)?BatchNorm1d")
 
-_OF_NORMS_ALONE = re.compile(r"^(?!.*(?:Conv|Linear)).*Norm")
+_OF_NORMS_ALONE = regex(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

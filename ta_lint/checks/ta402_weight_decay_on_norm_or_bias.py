@@ -1,30 +1,30 @@
 """TA402: weight decay shrinks normalisation weights and biases that it was meant to leave out."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.parameters import Optimizer
 from ta_lint.facts.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
 NEEDS = (
-    r"parameters\(\)",
-    r"optim",
-    r"weight_decay",
-    r"AdamW\s*\((?:[^()]|\([^()]*\))*\bweight_decay\b|[\"']weight_decay[\"']\s*:\s*0|\bweight_decay\s*=\s*0\.?0?\b",
-    r"\.(?:named_)?parameters\(\)",
     r"\boptim\b",
+    r"weight_decay",
+    r"parameters\(\)",
+    (
+        r"weight_decay(?:[\"']\s*:\s*0|\s*=\s*0\.?0?\b)",
+        r"AdamW\s*\((?:[^()]|\([^()]*\))*\bweight_decay\b",
+    ),
+    r"\.(?:named_)?parameters\(\)",
 )
 
 STRONG = 0.05
 """From here on decoupled decay of everything is reported, as in the run."""
 
-_NORM = re.compile(
-    r"torch\.nn\.(Lazy)?((Batch|Instance)Norm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm)"
-)
+_NORM = regex(r"torch\.nn\.(Lazy)?((Batch|Instance)Norm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm)")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -1,10 +1,10 @@
 """TA404: a convolution pads an even kernel alike on both sides, so its output is shifted and one larger."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument, spreads
@@ -21,7 +21,7 @@ NEEDS = (
     ),
 )
 
-_CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv([123])d")
+_CONVOLUTION = regex(r"torch\.nn\.(Lazy)?Conv([123])d")
 _DEFAULTS = {"kernel_size": 1.0, "stride": 1.0, "padding": 0.0, "dilation": 1.0}
 
 

@@ -7,12 +7,13 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.activations import NO_LOGARITHMS, Activation
 from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
 from ta_lint.facts.tree import Node
 
 NEEDS = (
     r"nll_loss|NLLLoss",
     r"\b(?:nll_loss|NLLLoss)\b",
-    r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
+    GIVES_NO_LOGARITHMS,
 )
 
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.activations import NO_LOGARITHMS
+from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
 
 NEEDS = (
     r"kl_div|KLDivLoss",
     r"\b(?:kl_div|KLDivLoss)\b",
-    r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
+    GIVES_NO_LOGARITHMS,
 )
 
 

@@ -20,11 +20,17 @@ _MAKES = (
 )
 _BUILTIN = r"(?:list|tuple|dict|(?:\w+\.)?(?:OrderedDict|defaultdict))\("
 _LITERAL = rf"(?:(?:[\[{{][^\]}}]*?|{_BUILTIN}[^)]*?){_MAKES}|\(\s*+[\w.]*?{_MAKES}{ARGUMENTS}\)\s*,)"
-_ADDS = r"(?:\.(?:append|extend|insert|update)\(|\[.*\] *= *| *\+= *)\s*+"
-_FILLED = rf"(?:[\[{{]|{_BUILTIN})(?:.*+\n){{0,300}}?.*?\bself\.\1{_ADDS}(?:[^\n]{{0,30}}?{_MAKES}|(?:\w+, *)?\w+\))"
+_ADDS = rf"(?:\.(?:append|extend|insert|update)\(|\[.*\] *= *| *\+= *)\s*+(?:[^\n]{{0,30}}?{_MAKES}|(?:\w+, *)?\w+\))"
+_FILLED = rf"(?:[\[{{]|{_BUILTIN})(?:.*+\n){{0,300}}?.*?\bself\.\1{_ADDS}"
 _COMMA = r"[\w.]+\(.*\), *+(?:#.*)?$"
-_LOCAL = rf"^ ++(\w++){_IS}(?:[\[{{]|list\(|dict\()(?:.*+\n){{1,60}}? ++self\.\w++{_IS}\1 *+(?:#.*)?$"
-NEEDS = ((rf"self\.(\w+){_IS}(?:{_LITERAL}|{_FILLED}|{_COMMA})", _LOCAL),)
+_LOCAL = rf"\n ++(\w++){_IS}(?:[\[{{]|list\(|dict\()(?:.*+\n){{1,60}}? ++self\.\w++{_IS}\1 *+(?:#.*)?$"
+NEEDS = (
+    (
+        rf"self\.\w++{_IS}(?:{_LITERAL}|{_COMMA})",
+        (rf"self\.\w++{_ADDS}", rf"self\.(\w++){_IS}{_FILLED}"),
+        _LOCAL,
+    ),
+)
 
 _TAKE_ANY_SEQUENCE = (
     "builtins.enumerate",

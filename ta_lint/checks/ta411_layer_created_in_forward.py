@@ -7,19 +7,19 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import Node, dotted
 
-# A `forward` that makes a layer of torch with state, or calls at once what a class name made.
+# A `forward` that makes a layer of torch with state, or calls at once what a class name made. All begin with a capital.
 _LAYER = (
-    r"\b(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm|"
-    r"Embedding(?:Bag)?|(?:RNN|LSTM|GRU)(?:Cell)?|MultiheadAttention|Transformer\w+|PReLU|\w*Dropout[123]?d?|"
-    r"Sequential|Parameter)\("
+    r"(?:(?<!\w)(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm|"
+    r"Embedding(?:Bag)?|(?:RNN|LSTM|GRU)(?:Cell)?|MultiheadAttention|Transformer\w+|PReLU|Sequential|Parameter)|"
+    r"Dropout[123]?d?)\("
 )
+_UP_TO_CAPITAL = r"(?:[^#\nA-Z]++|[A-Z])*?"
 NEEDS = (
-    r"Module",
-    r"def forward\(",
     r"\bModule\b",
+    r"def forward\(",
     (
-        rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?[^#\n]*?(?:{_LAYER}|\b[A-Z]\w*\(.*\)\()|"
-        rf"\breturn\b[^#\n]*?{_LAYER}"
+        rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?{_UP_TO_CAPITAL}(?:{_LAYER}|(?<!\w)[A-Z]\w*+\(.*\)\()",
+        rf"return{_UP_TO_CAPITAL}{_LAYER}",
     ),
 )
 

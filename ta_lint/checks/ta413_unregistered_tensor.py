@@ -1,11 +1,11 @@
 """TA413: a tensor on `self` that is neither parameter nor buffer: `.to(device)` and `state_dict()` pass it by."""
 
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, replace, wrap
 from ta_lint.facts.tree import Node, argument, is_name
@@ -20,14 +20,13 @@ _USED = (
 )
 NEEDS = (
     r"Module",
-    r"Module\b",
     (
-        r"self\.(\w+)[ \t]*=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
+        r"self\.(\w++)[ \t]*+=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
         rf"(?!.*Parameter\().*\btorch\.(?:{_ANY})\((?:.*\brequires_grad *= *True|(?!.*(?:\bdevice\b|\bcuda\b|\.to\())[\s\S]*{_USED}))"
     ),
 )
 
-_FACTORY = re.compile(rf"torch\.(?:{_ANY})")
+_FACTORY = regex(rf"torch\.(?:{_ANY})")
 
 # Uses of a tensor by code that looks after its place itself, or wants its numbers alone.
 _PLACES = frozenset(

@@ -1,10 +1,10 @@
 """TA414: `nn.Parameter(torch.empty(...))` that nothing fills: it starts with what was in memory."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import Node, argument
 
@@ -22,7 +22,7 @@ _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
 
 # Whoever loops over all parameters, or loads them, may fill this one.
 _ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
-_FILLS = re.compile(
+_FILLS = regex(
     r"(fill|normal|uniform|constant|copy|zero|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
 )
 

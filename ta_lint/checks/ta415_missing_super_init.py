@@ -14,16 +14,17 @@ _OTHER = (
     "ABC|BaseModel|Callback|Config|Dataset|Enum|Error|Exception|Function|NamedTuple|Optimizer|Processor|Sampler|"
     "Scheduler|Tokenizer|Trainer|object"
 )
-_LINE = r"(?:(?!.*(?:\bsuper\b|\.__init__\b))(?![ \t]*(?:def|class|@)).*+\n)"
-_SETS = r"[ \t]+self\.\w+[ \t]*(?::[^=\n]+)?=(?!=)"
+_NO_BASE = r"(?![^\ns.]*+(?:(?!super\b|\.__init__\b)[s.][^\ns.]*+)*+[s.])"
+_LINE = rf"(?:(?![ \t]*+(?:def|class|@)){_NO_BASE}.*+\n)"
+_SETS = r"[ \t]++self\.\w++[ \t]*+(?::[^=\n]++)?=(?!=)"
+_BODY = rf".*+\n{_LINE}*?{_SETS}(?:.*\b[A-Z]\w*\(|{_NO_BASE}.*+\n{_LINE}*+{_NO_BASE})"
 NEEDS = (
     r"Module",
-    r"__init__",
-    r"Module\b",
+    r"\b__init__\b",
     (
-        rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n(?:(?![ \t]*class\b).*+\n)*?[ \t]+def __init__\(.*+\n"
-        rf"{_LINE}*?{_SETS}(?:.*\b(?:[A-Z]\w*|Parameter)\(|(?!.*(?:\bsuper\b|\.__init__\b)).*+\n{_LINE}*+"
-        r"(?!.*(?:\bsuper\b|\.__init__\b)))"
+        rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n"
+        r"(?:[ \t]*+(?!class\b|def __init__\()(?:@(?:\w++\.)?overload\b.*+\n)?.*+\n)*+"
+        rf"[ \t]++def __init__\({_BODY}"
     ),
 )
 

@@ -1,8 +1,8 @@
 """TA416: `F.dropout(x)` in a module drops values in evaluation too: `training` is true unless it is given."""
 
-import re
 from collections.abc import Iterator
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
@@ -25,7 +25,7 @@ NEEDS = (
     ),
 )
 
-_DROPOUT = re.compile(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
+_DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

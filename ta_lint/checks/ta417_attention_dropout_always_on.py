@@ -11,11 +11,12 @@ from ta_lint.facts.tree import Node, argument, dotted
 _FUNCTION = "torch.nn.functional.scaled_dot_product_attention"
 _ZERO = r"0(?:\.0*)?\s*[,)]"
 NEEDS = (
-    r"scaled_dot_product_attention",
-    r"Module",
+    r"\bscaled_dot_product_attention\b",
     r"\bModule\b",
-    r"\bscaled_dot_product_attention\(",
-    rf"\bdropout_p\s*=\s*+(?!{_ZERO}|[^\n,]*\btraining\b)|\bscaled_dot_product_attention\((?:[^(),=]*,){{4}}\s*+(?!{_ZERO}|\w+\s*=)",
+    (
+        rf"dropout_p\s*=\s*+(?!{_ZERO}|[^\n,]*\btraining\b)",
+        rf"scaled_dot_product_attention\((?:[^(),=]*,){{4}}\s*+(?!{_ZERO}|\w+\s*=)",
+    ),
 )
 
 

@@ -1,8 +1,8 @@
 """TA418: softmax without `dim` chooses the dimension by the number of dimensions, by a rule that surprises."""
 
-import re
 from collections.abc import Iterator
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import argument, is_name
@@ -18,9 +18,7 @@ NEEDS = (
     ),
 )
 
-_SOFTMAX = re.compile(
-    r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in))|(?:Log)?Softmax|Softmin)"
-)
+_SOFTMAX = regex(r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in))|(?:Log)?Softmax|Softmin)")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.patterns import SOME_ARGUMENTS
@@ -12,21 +13,28 @@ from ta_lint.facts.tree import Node
 
 # A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
 _CLASS = r"\[\s*(?:\w+\.)*[A-Z]\w*\("
+_NAME = r"[\s*\[(]*+(\w++)\s*+"
 NEEDS = (
-    (r"\)\s*,?\s*\]\s*\*", r"\*\s*\[", r"ModuleList\(", r"Sequential\("),
     (
-        rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
+        (
+            r"\]\s*\*",
+            (
+                rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
+                rf"ModuleList\({_NAME}\]\s*\*",
+                rf"Sequential\({_NAME}\]\s*\*",
+                r"Sequential\(\s*\*\s*\[[^\n]*\]\s*\*",
+            ),
+        ),
         rf"\*(?:(?<=[\w)\]] \*)|(?<=[\w)\]]\*))\s*{_CLASS}",
-        r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*\w+\s*\]\s*\*",
-        r"(?:ModuleList|Sequential)\(\s*\*\s*\[[^\n]*\]\s*\*",
-        r"(?:ModuleList|Sequential)\(\s*\*?\s*[\[(]*\s*(\w+)\s*for\s+(?!\1\b)\w+\s+in\b",
+        rf"ModuleList\({_NAME}for\s+(?!\1\b)\w+\s+in\b",
+        rf"Sequential\({_NAME}for\s+(?!\1\b)\w+\s+in\b",
     ),
 )
 
 # One instance on purpose, in the words of those who do it.
-_SHARED = re.compile(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
+_SHARED = regex(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
 
-_NO_WEIGHTS = re.compile(r"nn\.\w*Dropout[123]?d?")
+_NO_WEIGHTS = regex(r"nn\.\w*Dropout[123]?d?")
 _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 
 

@@ -13,17 +13,18 @@ from ta_lint.facts.tree import FUNCTIONS, Node
 
 # Sizes unpacked into names, and further down a `view` or `reshape` of the same variable to sizes that are these names and
 # do not merely begin as they do.
-_NAME = r"[ \t]*,[ \t]*(\w+)"
-_UNPACKED = rf"\n[ \t]*\(?(\w+){_NAME}(?:{_NAME}(?:{_NAME}(?:{_NAME})?)?)?[ \t]*\)?[ \t]*=[ \t]*(\w+)\.(?:shape\b|size\(\s*\))"
+_NAME = r"[ \t]*+,[ \t]*+(\w++)"
+_UNPACKED = rf"\n[ \t]*+\(?(\w++){_NAME}(?:{_NAME}(?:{_NAME}(?:{_NAME})?)?)?[ \t]*\)?[ \t]*=[ \t]*(\w+)\.(?:shape\b|size\(\s*\))"
 _ITEMS = r"(?:(?:\1|\2|\3|\4|\5)\b|-\s*1\b|[\s*,\[\]]|\([\w\s*,-]*\))*+\)"
 _LAST = r"(?(5)\5|(?(4)\4|(?(3)\3|\2)))\s*[)\]]"
 _IN_ORDER = (
     rf"\s*[(\[]?\s*(?:-\s*1\s*,\s*{_LAST}|\1\s*,\s*(?:-\s*1\s*,\s*{_LAST}|\(?\2\s*\*\s*\3\s*\)?\s*,\s*(?:-\s*1|{_LAST})|"
     r"(?:\2\s*,\s*(?:\3\s*,\s*)?)?(?:[^,()]|\([^()]*\))*[)\]\s]*\)))"
 )
+_HAS_VIEW = r"(?=[^\nvr]*+(?:[vr](?!(?<=\.[vr])(?:iew|eshape)\()[^\nvr]*+)*+[vr])"
 NEEDS = (
     r"\.(?:view|reshape)\(\s*[(\[]?\s*(?:[A-Za-z_(]|-\s*1\s*,)",
-    rf"{_UNPACKED}.*+(?:\n(?![ \t]*\6[ \t]*=[^=]).*+)*?\n.*?\b\6(?:\.(?:clone|contiguous|detach)\(\))*\.(?:view|reshape)\((?!{_IN_ORDER}){_ITEMS}",
+    rf"{_UNPACKED}.*+(?:\n(?![ \t]*\6[ \t]*=[^=]).*+)*?\n{_HAS_VIEW}.*?\b\6(?:\.(?:clone|contiguous|detach)\(\))*\.(?:view|reshape)\((?!{_IN_ORDER}){_ITEMS}",
 )
 
 

@@ -1,11 +1,11 @@
 """TA422: a tensor that `forward` makes on the default device meets its input, which may be on another."""
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument
 from ta_lint.facts.tree import Node, argument, spreads
@@ -13,13 +13,13 @@ from ta_lint.facts.tree import Node, argument, spreads
 _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
 NEEDS = (r"\bdef forward\b", rf"\btorch\.(?:{_FACTORIES})\((?![^\n]*\bdevice\b)")
 
-_FACTORY = re.compile(rf"torch\.({_FACTORIES})")
+_FACTORY = regex(rf"torch\.({_FACTORIES})")
 # What puts all factories of a file, or of a block, on another device.
-_DEFAULT = re.compile(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
+_DEFAULT = regex(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
 
 # Methods whose result is on the device of the tensor, and those that leave it.
 _MOVES = frozenset("cpu cuda data_ptr device dim item numel numpy shape size to tolist type_as".split())
-_JOINS = re.compile(
+_JOINS = regex(
     r"torch\.(add|bmm|cat|concat|div|eq|ge|gt|hstack|le|lt|masked_select|matmul|maximum|minimum|mm|mul|ne|stack|sub|"
     r"vstack|where)"
 )

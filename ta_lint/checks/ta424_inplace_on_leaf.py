@@ -1,32 +1,32 @@
 """TA424: a leaf that requires a gradient is changed in place while autograd records, which raises."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument, attribute_of_self
 
 # A variable that is such a leaf, and a change of it in place, each under one name.
-_MADE = r"(?:(?:\w+\.)*Parameter\(|torch\.\w+\([^=]*?(?:=[^=]*?){0,6}requires_grad\s*=\s*True)"
 # A variable that is such a leaf, and below it a change of that variable, or an attribute of `self` under another name.
 _FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
 _MADE = (
-    r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*"
+    r"[ \t]*+(?::[^=\n]++)?=[ \t]*+(?:\w++\.)*+"
     rf"(?:Parameter\(|(?:{_FACTORIES})(?:_like)?\((?={SOME_ARGUMENTS}\brequires_grad\s*=\s*True))"
 )
 _CHANGED = (
     r"(?:\[[^\n]*\])?(?:[ \t]*[-+*/]=|"
     r"\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\()"
 )
+_RENAMED = r"[ \t]*(?:#|\r?$)"
 NEEDS = (
     (r"Parameter\(", r"requires_grad\s*=\s*True"),
     (
-        rf"self\.(\w+){_MADE}(?s:.*)self\.\1{_CHANGED}",
-        rf"self\.(\w+){_MADE}(?s:.*)=[ \t]*self\.\1[ \t]*(?:#|\r?$)",
-        rf"^[ \t]*(\w+){_MADE}(?s:.*)\n[^\n]*?\b\1{_CHANGED}",
+        (rf"self\.\w++{_CHANGED}", rf"self\.(\w++){_MADE}(?s:.*)self\.\1{_CHANGED}"),
+        (rf"self\.\w++{_RENAMED}", rf"self\.(\w++){_MADE}(?s:.*)=[ \t]*self\.\1{_RENAMED}"),
+        rf"\n[ \t]*+(\w++){_MADE}(?s:.*)\b\1{_CHANGED}",
     ),
 )
 
@@ -34,8 +34,8 @@ _IN_PLACE = frozenset(
     "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "
     "random_ sub_ uniform_ zero_".split()
 )
-_FACTORY = re.compile(rf"torch\.({_FACTORIES})(_like)?")
-_EXPECTS = re.compile(r"aises|suppress")
+_FACTORY = regex(rf"torch\.({_FACTORIES})(_like)?")
+_EXPECTS = regex(r"aises|suppress")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -1,10 +1,10 @@
 """TA426: `optimizer.lr = x` gives the optimizer an attribute, and changes no learning rate."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
 from ta_lint.facts.tree import Node, dotted
@@ -12,7 +12,7 @@ from ta_lint.facts.tree import Node, dotted
 NEEDS = (r"optim", r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
 
 _RATES = ("lr", "learning_rate")
-_OF_TORCH = re.compile(r"torch\.optim\.[A-Z]\w*")
+_OF_TORCH = regex(r"torch\.optim\.[A-Z]\w*")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -1,11 +1,11 @@
 """TA427: a model gets new parameters, or gets them back, after its optimizer was built, and the optimizer never sees them."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.parameters import Optimizer
@@ -24,7 +24,7 @@ NEEDS = (
 )
 
 # What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
-_REMAKES = re.compile(
+_REMAKES = regex(
     r"copy\.deepcopy|peft\.(\w+\.)*get_peft_model|torch\.distributed\.fsdp\.(\w+\.)*(FullyShardedDataParallel|fully_shard)|"
     r"torch\.distributed\._composable\.(\w+\.)*fully_shard"
 )

@@ -1,10 +1,10 @@
 """TA428: a generator of parameters is consumed a second time, when it is empty."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, wrap
 from ta_lint.facts.tree import Node, argument, dotted, is_name
@@ -13,7 +13,7 @@ from ta_lint.facts.tree import Node, argument, dotted, is_name
 NEEDS = (
     r"parameters\(\)",
     (
-        r"\n[ \t]*[\w.]+[ \t]*=[ \t]*"
+        r"\n[ \t]*+[\w.]++[ \t]*+=[ \t]*+"
         r"(?:[\w.]+\.(?:named_)?parameters\(\)[ \t]*(?:[#\r;]|$)|"
         r"(?:filter|map|(?:itertools\.)?chain)?\((?:[^\n]*\n)?[^\n]*\.(?:named_)?parameters\(\))"
     ),
@@ -22,7 +22,7 @@ NEEDS = (
 Variable = cst.Name | cst.Attribute
 
 # Calls that go through an argument to its end.
-_CONSUMERS = re.compile(
+_CONSUMERS = regex(
     r"builtins\.(list|tuple|set|frozenset|sorted|sum|dict)|torch\.nn\.utils\.(clip_grad\.)?clip_grad_\w+|"
     r"torch\.nn\.utils\.(convert_parameters\.)?parameters_to_vector"
 )

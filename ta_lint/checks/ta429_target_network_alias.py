@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
@@ -27,7 +28,7 @@ NEEDS = (
 )
 
 # Functions of other files that move one model towards another.
-_UPDATES = re.compile(
+_UPDATES = regex(
     r"_?((soft|hard|polyak|ema|momentum)_?(target_?)?(update|copy)\w*|update_(target|ema|average|momentum)\w*|"
     r"(sync|copy)_(target|params|parameters|weights)\w*|update_moving_average)",
     re.IGNORECASE,

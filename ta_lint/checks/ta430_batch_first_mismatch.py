@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, add_argument, replace
 from ta_lint.facts.tree import Node, argument, spreads
@@ -27,7 +28,7 @@ _POSITIONS = {
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 _STACKS = frozenset({"torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"})
 
-_BATCH = re.compile(r"B|b|bs|bsz|bsize|n?_?batch(_?size)?|batch_?sz", re.IGNORECASE)
+_BATCH = regex(r"B|b|bs|bsz|bsize|n?_?batch(_?size)?|batch_?sz", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.parameters import Optimizer
 from ta_lint.facts.tree import Node, attribute_of_self, dotted
@@ -22,7 +23,7 @@ _HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero
 # Words of the expression, or of the function, that makes a module which is to stay as it is.
 _KEEPS = frozenset("copy deepcopy eval load_state_dict requires_grad requires_grad_".split())
 _DETACHED = frozenset({"data", "detach", "detach_", "item", "tolist"})
-_FIXED = re.compile(
+_FIXED = regex(
     r"target|teacher|fix|froz|freez|random|ema|momentum|pretrain|extract|percept|vgg|lpips|old", re.IGNORECASE
 )
 

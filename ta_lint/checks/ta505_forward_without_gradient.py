@@ -1,10 +1,10 @@
 """TA505: what a `backward()` starts from was computed under `no_grad`, so there is no graph to go back through."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops import BACKWARD
 from ta_lint.facts.names import Binding
@@ -22,7 +22,7 @@ _MOVES = frozenset(
     "bool clone contiguous cpu cuda detach double expand flatten float half int long permute reshape size squeeze to "
     "transpose type unsqueeze view".split()
 )
-_OF_CLASSES = re.compile(r"torch\.nn\.(functional\.(nll_loss|cross_entropy)|NLLLoss|CrossEntropyLoss)")
+_OF_CLASSES = regex(r"torch\.nn\.(functional\.(nll_loss|cross_entropy)|NLLLoss|CrossEntropyLoss)")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -1,10 +1,10 @@
 """TA507: a recurrent state goes from one training step into the next together with its graph."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_line_after
 from ta_lint.facts.loops import Loop
@@ -15,8 +15,8 @@ NEEDS = (
     r"\n[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=\n]*\b\1\b",
 )
 
-_DETACHES = re.compile(r"detach|repackage|\.data\b|truncat")
-_RECURRENT = re.compile(r"torch\.nn\.(RNN|LSTM|GRU)(Cell)?")
+_DETACHES = regex(r"detach|repackage|\.data\b|truncat")
+_RECURRENT = regex(r"torch\.nn\.(RNN|LSTM|GRU)(Cell)?")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -11,9 +11,9 @@ from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
     "parameters\\(",
-    r"^[ \t]*for\s[^:\n]+?\sin\s[^:]{0,200}?parameters\(",
+    r"\n[ \t]*+for\s[^:\n]+?\sin\s[^:]{0,200}?parameters\(",
     # what mixes: an entry of a store set anew, and methods
-    (r"\.lerp_\(", r"\)\s*\.add_\(", r"^[ \t]*([\w.]+)\[[^\n]*?\][ \t]*=[^=][\s\S]{0,200}?(?<!\w)\1\["),
+    (r"\.lerp_\(", r"\)\s*\.add_\(", r"\n[ \t]*+([\w.]++)\[[^\n]*?\][ \t]*=[^=][\s\S]{0,200}?(?<!\w)\1\["),
     r"(?i)ema|avg|average|shadow|target|tau|decay|momentum|moving|teacher",
 )
 

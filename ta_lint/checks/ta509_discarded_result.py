@@ -1,10 +1,10 @@
 """TA509: the result of a tensor operation that changes nothing in place is thrown away."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
@@ -26,14 +26,14 @@ _ANY = "|".join(sorted({*_NAMES.split(), *_FUNCTION_NAMES.split()}))
 NEEDS = (
     # a statement, and more of the same expression
     (
-        rf"\n(?<![(\[{{]\n)[ \t]*+\w++(?:\.\w++)*?(?:\[[^\]]*\])?\.(?:{_ANY})\({ARGUMENTS}\)"
+        rf"\n(?<![(\[{{]\n)[ \t]*+\w++(?=[.\[])(?:\.\w++(?=[.\[(]))*?(?:\[[^\]]*\])?\.(?:{_ANY})\({ARGUMENTS}\)"
         rf"(?:(?:\.\w+|\[[^\]\n]*\]|\({ARGUMENTS}\))*\.(?:{_ANY})\({ARGUMENTS}\))?[ \t]*(?:[;#\r]|$)"
     ),
 )
 
 _METHODS = frozenset(_NAMES.split())
 _TIMES = frozenset({"Event", "perf_counter", "synchronize", "time", "timeit"})
-_FUNCTIONS = re.compile(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split())})")
+_FUNCTIONS = regex(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split())})")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

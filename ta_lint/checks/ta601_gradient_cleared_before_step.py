@@ -1,10 +1,10 @@
 """TA601: gradients are cleared after `backward()` and before `step()`, so that the step has nothing to go by."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Step, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
@@ -22,7 +22,7 @@ _KEEP_GRADIENTS = frozenset(
     "log_metrics mean named_parameters parameters perf_counter set_description set_postfix state_dict sum synchronize time unscale_ warning "
     "write zero_grad".split()
 )
-_COMPUTES_GRADIENTS = re.compile(
+_COMPUTES_GRADIENTS = regex(
     r"torch\.(autograd|func|utils\.checkpoint|optim|distributed)\..*|builtins\.(exec|eval)"
 )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_after
 from ta_lint.facts.tree import Node, dotted
@@ -30,12 +31,12 @@ _ALWAYS_METHODS = frozenset({"backward", "manual_backward", "zero_grad"})
 
 _NEED_ARGUMENTS = frozenset({"manual_backward", "unscale_"})
 
-_MODULE_NAME = re.compile(
+_MODULE_NAME = regex(
     r"(model|net|network|module|(^|_)(backbone|encoder|decoder|transformer|vae|classifier|generator|discriminator|"
     r"critic|actor|policy|student|teacher|net[dg]))\d*$",
     re.IGNORECASE,
 )
-_SCHEDULER_NAME = re.compile(r"sched", re.IGNORECASE)
+_SCHEDULER_NAME = regex(r"sched", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

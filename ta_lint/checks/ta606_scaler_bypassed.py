@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_after, replace
@@ -16,13 +17,11 @@ NEEDS = (r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(", r"[Ss]caler")
 # What a scaler can do without being updated.
 _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())
 
-_LOOKS = re.compile(r"isfinite|isinf|isnan")
-_GRADIENTS = re.compile(r"grad|norm")
+_LOOKS = regex(r"isfinite|isinf|isnan")
+_GRADIENTS = regex(r"grad|norm")
 
 # These take a scaler and do not update it.
-_KEEPS = re.compile(
-    r"\w*(save|load|print|log|checkpoint|state_dict|append|isinstance|dict)\w*", re.IGNORECASE
-)
+_KEEPS = regex(r"\w*(save|load|print|log|checkpoint|state_dict|append|isinstance|dict)\w*", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

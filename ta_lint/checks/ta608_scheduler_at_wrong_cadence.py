@@ -1,10 +1,10 @@
 """TA608: a learning rate scheduler that counts batches is stepped once per epoch, or the reverse."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.loops import Loop
@@ -26,7 +26,7 @@ _LENGTHS = {
     "PolynomialLR": ("total_iters", 1),
     "StepLR": ("step_size", 1),
 }
-_PER_BATCH = re.compile(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
+_PER_BATCH = regex(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
 _BATCH_COUNTS = ("steps_per_epoch", "total_steps", "num_training_steps")
 
 # Fewer passes over data than any loader has batches, and a decay that leaves nothing after a few hundred of them.

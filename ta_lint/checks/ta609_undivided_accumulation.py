@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, is_atom, wrap
@@ -14,9 +15,9 @@ from ta_lint.facts.tree import Node, dotted, spreads
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[\w(]|range\([^\n]*accum", r"zero_grad")
 
 # Names under which gradients, losses or learning rates are brought to size.
-_SCALES = re.compile(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
-_SUMS = re.compile(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
-_RATES = re.compile(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
+_SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
+_SUMS = regex(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
+_RATES = regex(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.order import Accumulation, Action
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
 
-_LOADER = re.compile(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
+_LOADER = regex(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
 
 # What has no end, and what is cut to fit.
 _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tensor_split zip".split())

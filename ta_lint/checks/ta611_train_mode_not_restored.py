@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_after, insert_line_before
@@ -15,10 +16,10 @@ from ta_lint.facts.tree import LOOPS, Node
 NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)", r"backward\s*\(", r"\bfor\b|\bwhile\b")
 
 # Functions of other files that may well set the mode of a model that they are given.
-_MAY_TRAIN = re.compile(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)
+_MAY_TRAIN = regex(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)
 
 # Models that are called in training and are not what is trained, where no optimizer shows what is.
-_FIXED = re.compile(
+_FIXED = regex(
     r"teacher|ema|target|frozen|pretrain|vgg|clip|ref|percept|lpips|vae|incep|momentum|old", re.IGNORECASE
 )
 

@@ -1,10 +1,10 @@
 """TA614: a constant seed set again and again, so that all passes draw the same random numbers."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.loops import Loop
@@ -16,15 +16,15 @@ NEEDS = (
     r"backward\s*\(|def\s+(?:forward|__getitem__)\b",
 )
 
-_SEEDS = re.compile(
+_SEEDS = regex(
     r"torch\.(manual_seed|random\.manual_seed|cuda\.manual_seed(_all)?|cuda\.random\.manual_seed(_all)?)|"
     r"random\.seed|numpy\.random\.seed|(transformers|accelerate)(\.\w+)*\.set_seed|lightning(\.\w+)*\.seed_everything"
 )
-_BUILDS = re.compile(
+_BUILDS = regex(
     r"_?(build|create|get|init|initiali[sz]e|load|make|new|prepare|reset|setup)(_\w*)?"
     r"(model|net|optim|agent|trainer)\w*|([A-Z]\w*)?(Agent|Model|Net|Network|Trainer)"
 )
-_RESTORES = re.compile(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w*|getstate|get_state")
+_RESTORES = regex(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w*|getstate|get_state")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

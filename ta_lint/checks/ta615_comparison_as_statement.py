@@ -1,10 +1,10 @@
 """TA615: `p.requires_grad == False` as a statement compares and drops the result, where an assignment was meant."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Anchor, Fix, Replacement, Side
 from ta_lint.facts.tree import Node
@@ -16,8 +16,8 @@ NEEDS = (
     rf"(?m:^|[;:])[ \t]*\(?[^\s#=][^#=\n]*(?:\.(?:{_ATTRIBUTES})|\[[\"'](?:{_KEYS})[\"']\])[ \t]*==",
 )
 
-_SETTABLE = re.compile(_ATTRIBUTES)
-_SETTING = re.compile(rf"[\"']({_KEYS})[\"']")
+_SETTABLE = regex(_ATTRIBUTES)
+_SETTING = regex(rf"[\"']({_KEYS})[\"']")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, wrap
@@ -22,7 +23,7 @@ NEEDS = (
         r"\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))",
         r"self\.\w*(?i:best|better|improv|lowest|highest)",
     ),
-    r"(?:[=:,]|\bdict\(|Dict\(|\bcopy\()\s*\(?\s*\w+(?:\.\w+)*\.state_dict\(\)",
+    r"(?:[=:,]|dict\((?<!\wdict\()|Dict\(|copy\((?<!\wcopy\())\s*+\(?+\s*+\w++(?:\.(?!state_dict\(\))\w++)*+\.state_dict\(\)",
 )
 
 Target = cst.Name | cst.Attribute
@@ -31,7 +32,7 @@ Target = cst.Name | cst.Attribute
 _SHALLOW = frozenset({"builtins.dict", "collections.OrderedDict", "copy.copy"})
 
 # These have a `state_dict` too, and copy, or hold nothing that training changes in place.
-_NO_MODEL = re.compile(
+_NO_MODEL = regex(
     r"(^|[._])(ema|swa|average\w*|shadow|optim\w*|opt|sched\w*|scaler|loader|sampler)", re.IGNORECASE
 )
 _COPYING_STATE = (
@@ -41,7 +42,7 @@ _COPYING_STATE = (
     "deepspeed",
 )
 
-_BEST = re.compile(r"best|better|improv|lowest|highest", re.IGNORECASE)
+_BEST = regex(r"best|better|improv|lowest|highest", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"^[ \t]*(?:async[ \t]+)?(?:for|while)\b")
 
-_BOUNDS = re.compile(r"clip|grad_?norm|max_norm|clamp", re.IGNORECASE)
+_BOUNDS = regex(r"clip|grad_?norm|max_norm|clamp", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.loops import Loop
@@ -17,8 +18,8 @@ NEEDS = (
     r"//|\bbreak\b|\bislice\s*\(|len\s*\([^)]*\)\s*-\s*1",
 )
 
-_TRIES_OUT = re.compile(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
-_LOADER = re.compile(r"loader|batches|dl$", re.IGNORECASE)
+_TRIES_OUT = regex(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
+_LOADER = regex(r"loader|batches|dl$", re.IGNORECASE)
 
 # More batches than these somebody may want to stop after.
 _A_FEW = 100

@@ -1,10 +1,10 @@
 """TA702: code from a hub runs, and nothing pins which: whatever its repository holds on that day."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.hub import is_commit
@@ -23,8 +23,8 @@ NEEDS = (
 # All three import the repository's `hubconf.py`.
 _TORCH_HUB = ("torch.hub.load", "torch.hub.list", "torch.hub.help")
 
-_GITHUB = re.compile(r"[\w-]+/[\w.-]+(?::(?P<ref>.+))?")
-_VERSION = re.compile(r"\d")  # a tag; branches by a number are few, and do not move much
+_GITHUB = regex(r"[\w-]+/[\w.-]+(?::(?P<ref>.+))?")
+_VERSION = regex(r"\d")  # a tag; branches by a number are few, and do not move much
 
 _LOADED_BY_CONFIG = "from_config"
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.checkpoints import Loaded, Saved
@@ -13,13 +14,13 @@ from ta_lint.facts.tree import Node, argument, dotted, literal_text
 NEEDS = (r"load_state_dict\(", r"load\(", r"[\"']\s*:\s*[\w.\[\]\"']+\.state_dict\(\)")
 
 # Optimizers of torch with a state.
-_OPTIMIZER = re.compile(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LBFGS|Muon)")
+_OPTIMIZER = regex(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LBFGS|Muon)")
 
 # What counts the steps of training, where a loop goes on from.
-_GOES_ON = re.compile(r"start|begin|resum|last|initial", re.IGNORECASE)
+_GOES_ON = regex(r"start|begin|resum|last|initial", re.IGNORECASE)
 
 # Functions that load a model to use it.
-_USES = re.compile(r"eval|test|infer|predict|demo|sample|generate|export|convert|best|valid", re.IGNORECASE)
+_USES = regex(r"eval|test|infer|predict|demo|sample|generate|export|convert|best|valid", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

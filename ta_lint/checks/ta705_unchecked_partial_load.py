@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, argument
@@ -16,14 +17,14 @@ NEEDS = (
 
 _STRICT = 1  # load_state_dict(state_dict, strict=True, assign=False)
 
-_READS_FILE = re.compile(r"\w*load\w*|safe_open")
+_READS_FILE = regex(r"\w*load\w*|safe_open")
 _HANDS_ON = frozenset({"state_dict", "get", "float", "deepcopy", "copy"})
 _CHANGES = frozenset({"pop", "popitem", "update", "setdefault"})
 
 # A part of a model on purpose: adapters and the like.
-_PARTIAL = re.compile(r"lora|adapter|peft|delta|prompt|prefix|trainable|partial|subset", re.IGNORECASE)
-_ADAPTS = re.compile(r"lora|peft|adapter", re.IGNORECASE)
-_COMPARES = re.compile(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORECASE)
+_PARTIAL = regex(r"lora|adapter|peft|delta|prompt|prefix|trainable|partial|subset", re.IGNORECASE)
+_ADAPTS = regex(r"lora|peft|adapter", re.IGNORECASE)
+_COMPARES = regex(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -7,6 +7,7 @@ from math import log2
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, dotted, literal_key, literal_text
@@ -24,12 +25,12 @@ _FORMATS = (
     ("Replicate token", r"r8_[A-Za-z0-9]{30,}"),
 )
 _STARTS = r"\bhf_\w|\bapi_org_|\bsk-\w|\bgh[pousr]_|github_pat_|glpat-|\bAKIA|\bASIA|\bAIza|\bxox[abprs]-|nvapi-|\br8_"
-_FORMAT = re.compile(
+_FORMAT = regex(
     "|".join(rf"(?P<f{index}>(?<![\w-]){pattern}(?![\w-]))" for index, (_, pattern) in enumerate(_FORMATS))
 )
 
 # What holds a credential by its name. A bare `*_token` is most often a word of a vocabulary.
-_HOLDS = re.compile(
+_HOLDS = regex(
     r"(\w*_)?(api_?key|access_?key(_id)?|secret_?key|private_?key|(client|app|api)_?secret|password|passwd)|"
     r"((hf|hub|huggingface(_hub)?|hugging_face_hub|auth|use_auth|access|api|bearer|github|gitlab|slack|telegram|bot|"
     r"wandb|comet|neptune|neptune_api|replicate|session|refresh)_)*token",
@@ -43,8 +44,8 @@ NEEDS = (
     ),
 )
 
-_WHOLE_VALUE = re.compile(_VALUE)
-_PLACEHOLDER = re.compile(
+_WHOLE_VALUE = regex(_VALUE)
+_PLACEHOLDER = regex(
     r"your|my[_-]|example|xxx|placeholder|change|dummy|fake|test|insert|replace|todo|token|secret|passw|sample|here|"
     r"api_?key|abcdef|12345|dev|default|\.\.\.|(.)\1{4}",
     re.IGNORECASE,

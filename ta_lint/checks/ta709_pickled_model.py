@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted
@@ -20,7 +21,7 @@ NEEDS = (
     ),
 )
 
-_WRITES = re.compile(r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.dumps?")
+_WRITES = regex(r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.dumps?")
 
 # What one asks of a model, and of nothing that data sets are made of.
 _MODEL_METHODS = frozenset(
@@ -33,7 +34,7 @@ _FITTED = frozenset(
     "classes_ cluster_centers_ coef_ estimators_ feature_importances_ intercept_ n_features_in_".split()
 )
 
-_MODEL_FILE = re.compile(
+_MODEL_FILE = regex(
     r"(.*[\\/_.-])?(model|net|network|classifier|regressor|estimator|generator|discriminator|policy|weights|"
     r"checkpoint|clf)"
     r"([_-]?(best|final|last|latest|v?\d[\w.]*))?\.(pkl|pickle|joblib|sav|p|pt|pth|bin)|.*\.(pth|ckpt)",

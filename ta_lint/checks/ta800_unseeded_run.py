@@ -1,14 +1,14 @@
 """TA800: a script that trains and seeds nothing cannot be run again."""
 
-import re
 from collections.abc import Iterator
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.scripts import header
 
 NEEDS = (r"\bbackward\b", r"\bstep\b")
 
-_SEEDS = re.compile(r"[sS]eed|SEED|fork_rng|set_rng_state|eterminis")
+_SEEDS = regex(r"[sS]eed|SEED|fork_rng|set_rng_state|eterminis")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node, is_name
 from ta_lint.facts.wrappers import Wrapper
 
 # A file that says how its data is split among ranks, or seeds them apart, is none of ours.
-_SPLITS = re.compile(
+_SPLITS = regex(
     r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
 )
 NEEDS = (
@@ -21,7 +22,7 @@ NEEDS = (
     r"\b(?:backward|step)\s*\(",
 )
 
-_RANK = re.compile(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
+_RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import Node, argument, dotted, spreads
 from ta_lint.facts.wrappers import Wrapper
@@ -12,19 +13,19 @@ from ta_lint.facts.wrappers import Wrapper
 NEEDS = ("init_process_group|DistributedDataParallel", r"\bsave\b", r"\bsave\(")
 
 # What makes a path another one on each rank, and what is no file that ranks share.
-_OWN = re.compile(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
+_OWN = regex(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
 
 _PARTS = 40  # of a path; one that is made of more counts as a rank's own
 
 # A condition with one of these may hold on one rank alone.
-_ASKS = re.compile(
+_ASKS = regex(
     r"rank|master|main_?proc|is_main|primary|chief|leader|coordinator|gpu|node|device|(?<!multi)process",
     re.IGNORECASE,
 )
 _CALLERS_DEEP = 3
 
 # Here saving is for all ranks together, or for workers of other kinds.
-_TOGETHER = re.compile(
+_TOGETHER = regex(
     r"save_on_each_node|StateDictType|get_model_state_dict|torch\.distributed\.checkpoint|init_rpc|deepspeed|"
     r"ZeroRedundancyOptimizer|sharded_state_dict"
 )

@@ -1,10 +1,10 @@
 """TA804: a model that a training loop or a step wraps again and again."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops import Region, names_training
 from ta_lint.facts.scripts import header
@@ -17,8 +17,8 @@ NEEDS = (
     r"\b(?:step|forward|backward)\(|def \w*_step\b|\b_?(?i:train|fit|finetune|run_epoch|optimi[sz]e)(?:_\w*)?\(",
 )
 
-_STEP = re.compile(r"forward|(training|train|validation|test)_step")
-_ASKS = re.compile(r"isinstance|hasattr|\bNone\b|wrapped")
+_STEP = regex(r"forward|(training|train|validation|test)_step")
+_ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.tree import Node
@@ -13,7 +14,7 @@ from ta_lint.facts.wrappers import Wrapper, Wrapping
 NEEDS = ("DistributedDataParallel", "backward", r"\.module(?:\.forward)?\(")
 
 # The gradients may be reduced by hand.
-_REDUCES = re.compile(
+_REDUCES = regex(
     r"all_?reduce\w*\([^\n]*grad|(average|all_?reduce|reduce|sync|synchronize)_grad", re.IGNORECASE
 )
 

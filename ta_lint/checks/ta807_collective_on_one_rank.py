@@ -1,10 +1,10 @@
 """TA807: a collective waits for every rank of its group, and a condition on the rank keeps the others from it."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.ranks import Guard
 
@@ -23,9 +23,7 @@ NEEDS = (
 )
 
 # What the other ranks may call without joining in.
-_HARMLESS = re.compile(
-    r"builtins\.\w+|(logging|os|sys|time|math|random|warnings|json|shutil|pathlib|numpy)\..+"
-)
+_HARMLESS = regex(r"builtins\.\w+|(logging|os|sys|time|math|random|warnings|json|shutil|pathlib|numpy)\..+")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, call_method
@@ -12,8 +13,8 @@ from ta_lint.facts.tree import Node, argument, dotted
 
 NEEDS = ("fully_shard", "norm", r"\.item\(\)|\bfloat\(")
 
-_TOTAL = re.compile(r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_|get_total_norm)")
-_NORM = re.compile(r"torch\.(linalg\.(vector_)?norm|norm)")
+_TOTAL = regex(r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_|get_total_norm)")
+_NORM = regex(r"torch\.(linalg\.(vector_)?norm|norm)")
 _SAME = frozenset({"data", "detach", "float", "grad"})  # a gradient, or the same values in other clothes
 
 _REDUCED_SINCE = (2, 10)  # the total norm is put together where it is computed (pytorch #165962)

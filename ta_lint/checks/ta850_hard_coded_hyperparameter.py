@@ -5,23 +5,24 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.tree import Node, argument, dotted
 
 NEEDS = (r"\boptim\b",)
 
-_OPTIMIZER = re.compile(r"torch\.optim\.(\w+)")
+_OPTIMIZER = regex(r"torch\.optim\.(\w+)")
 _RATE = "lr"
 
 # Their learning rate of 1 is part of the method, or they find their own.
 _WITHOUT_A_CHOICE = frozenset({"Adadelta", "Adafactor", "LBFGS", "Rprop"})
 
 # The rate is set later; or the constants are, by what rewrites the file's names.
-_SETS_THE_RATE = re.compile(r"OneCycleLR|CyclicLR|\[['\"]lr['\"]\]\s*[-+*/]?=[^=]")
-_REWRITES = re.compile(r"\bexec\(|\bglobals\(\)|\bsetattr\(|@\w+\.config\b|# *@param|#.*\bpapermill\b")
+_SETS_THE_RATE = regex(r"OneCycleLR|CyclicLR|\[['\"]lr['\"]\]\s*[-+*/]?=[^=]")
+_REWRITES = regex(r"\bexec\(|\bglobals\(\)|\bsetattr\(|@\w+\.config\b|# *@param|#.*\bpapermill\b")
 
 # How an evaluation runs decides nothing about what is learned.
-_OF_EVALUATION = re.compile(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
+_OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

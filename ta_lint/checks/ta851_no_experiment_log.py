@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.scripts import header
 
 # Trackers, loggers and files for numbers, by whatever name.
-_TRACKERS = re.compile(
+_TRACKERS = regex(
     "wandb|tensorboard|SummaryWriter|mlflow|neptune|comet_ml|clearml|swanlab|visdom|trackio|dvclive|sacred|aimstack|"
     "livelossplot|add_scalar|logger|logging|log_metric|init_trackers|writerow|to_csv|dllogger",
     re.IGNORECASE,
@@ -19,12 +20,12 @@ _TRACKERS = re.compile(
 NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters")
 
 # Functions and methods that keep what they are given: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
-_RECORDS = re.compile(
+_RECORDS = regex(
     r"log|log_(?!softmax|prob|normal|sigmoid|every)\w+|\w+_log|logs|\w*(record|track|write|dump|report|monitor)\w*|"
     r"savefig|savetxt|savez|summary",
     re.IGNORECASE,
 )
-_MATHEMATICS = re.compile(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
+_MATHEMATICS = regex(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

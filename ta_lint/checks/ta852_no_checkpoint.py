@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.scripts import header
@@ -12,15 +13,15 @@ from ta_lint.facts.scripts import header
 NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters")
 
 # What keeps a model, or may: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
-_KEEPS = re.compile(
+_KEEPS = regex(
     r"(?!savefig|save_?image|imsave|imwrite|save_(?:fig|plot|sample|result)\w*|should_\w*)"
     r"\w*(?:save|saving|checkpoint|ckpt|snapshot|dump|export|serialize|push_to_hub|upload|persist|store_)\w*",
     re.IGNORECASE,
 )
-_RESTORES = re.compile(r"load|restore|resume|from_|latest|find|get_", re.IGNORECASE)
+_RESTORES = regex(r"load|restore|resume|from_|latest|find|get_", re.IGNORECASE)
 
 # A measurement of training itself.
-_MEASURES = re.compile(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?find", re.IGNORECASE)
+_MEASURES = regex(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?find", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

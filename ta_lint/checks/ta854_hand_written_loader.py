@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.loops import Loop, TrainingLoop
@@ -13,15 +14,13 @@ from ta_lint.facts.tree import Node, dotted
 NEEDS = (r"backward\(", r"\.step\(", r"range\(", r"\[[^\]\n]*:[^\]\n]*\]")
 
 # Experience that a policy has just gathered is no data set; nor is a text that is read in windows, from state to state.
-_REINFORCES = re.compile(
+_REINFORCES = regex(
     r"\b(gym|gymnasium|envs?|rollouts?|advantages?|replay\w*|policy|actor|critic|trajector\w+)\b"
 )
-_SEQUENCE = re.compile(
-    r"bptt|seq|window|chunk|context|block|repackage|detach_hidden|time_?steps", re.IGNORECASE
-)
+_SEQUENCE = regex(r"bptt|seq|window|chunk|context|block|repackage|detach_hidden|time_?steps", re.IGNORECASE)
 
 _COUNTS = frozenset({"range", "trange"})
-_BATCH = re.compile(r"batch|bs\b|_bs|bsz", re.IGNORECASE)
+_BATCH = regex(r"batch|bs\b|_bs|bsz", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.scripts import header
 
-_HANDLERS = re.compile(
+_HANDLERS = regex(
     r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
 )
 _ACCELERATED = r"\.cuda\b|['\"]cuda"
@@ -16,7 +17,7 @@ _ACCELERATED = r"\.cuda\b|['\"]cuda"
 NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters", _ACCELERATED)
 
 # Errors that an exhausted memory raises, or their bases.
-_CAUGHT = re.compile(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
+_CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

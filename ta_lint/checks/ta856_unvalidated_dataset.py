@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 
@@ -16,15 +17,15 @@ NEEDS = (
 )
 
 # What looks at values, or throws some out.
-_CHECKS = re.compile(
+_CHECKS = regex(
     r"isnan|isnull|isna|notna|notnull|isfinite|isinf|nan_to_num|dropna|fillna|unique|drop_duplicates|duplicated|verify|"
     r"\w*(valid|check|clean|filter|sanit|dedup|assert)\w*",
     re.IGNORECASE,
 )
-_OTHER_CHECKS = re.compile(
+_OTHER_CHECKS = regex(
     r"\w*(checkpoint|valid_?(loader|loss|acc|ep|data|iter|step))\w*|valid|\w*validat(e|ion)\w*", re.IGNORECASE
 )
-_COLLECTIONS = re.compile(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tensorflow_datasets\.\w+")
+_COLLECTIONS = regex(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tensorflow_datasets\.\w+")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, dotted
@@ -17,18 +18,18 @@ NEEDS = (
 )
 
 _ROUTE = frozenset({"api_route", "get", "post", "put", "route"})
-_FRAMEWORK = re.compile(r"(flask|fastapi|starlette|sanic|litestar|bottle)(\.|$)")
+_FRAMEWORK = regex(r"(flask|fastapi|starlette|sanic|litestar|bottle)(\.|$)")
 
 # What makes an embedding, and what it is kept as.
-_MAKES = re.compile(
+_MAKES = regex(
     r"encode|encode_(image|text|query|queries|document|batch|multi_process)\w*|embed\w*|get_\w*(embedding|feature)s?|"
     r"extract_features|forward_features"
 )
-_IS = re.compile(
+_IS = regex(
     r"\w*embed\w*|last_hidden_state|hidden_states?|pooler_output|\w*_embeds|(image|text)_features",
     re.IGNORECASE,
 )
-_TOKENIZER = re.compile(r"token|vocab|label|bpe|base64|json|binascii", re.IGNORECASE)
+_TOKENIZER = regex(r"token|vocab|label|bpe|base64|json|binascii", re.IGNORECASE)
 
 _HANDS_ON = frozenset(
     {

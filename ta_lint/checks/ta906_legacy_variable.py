@@ -1,10 +1,10 @@
 """TA906: `Variable(x)` has been a tensor since PyTorch 0.4, one that is cut off from its graph."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Anchor, Fix, Replacement, Side, is_atom, unwrap
 from ta_lint.facts.tree import Node, argument, is_name, spreads
@@ -15,7 +15,7 @@ _REQUIRES_GRAD, _VOLATILE = 1, 2  # Variable(data, requires_grad=False, volatile
 _PARAMETERS = ("requires_grad", "volatile")
 
 # What makes a tensor of numbers, which has no graph unless it is asked for one.
-_FRESH = re.compile(
+_FRESH = regex(
     r"torch\.(arange|empty|eye|from_numpy|full|linspace|logspace|multinomial|normal|ones|rand|randint|randn|randperm|"
     r"tensor|zeros|(empty|full|ones|rand|randint|randn|zeros)_like)"
 )

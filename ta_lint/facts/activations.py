@@ -1,10 +1,10 @@
 """Which activation an expression is the output of: softmax, sigmoid, their logarithms, none, or unknown."""
 
-import re
 from dataclasses import dataclass
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
@@ -15,7 +15,7 @@ _DEPTH = 8
 NO_LOGARITHMS = frozenset({"softmax", "sigmoid", "relu", "tanh", "linear"})
 """Activations whose output is no logarithm of probabilities."""
 
-_FUNCTION = re.compile(
+_FUNCTION = regex(
     r"torch\.(?:nn\.functional\.|special\.)?(softmax|log_softmax|sigmoid|logsigmoid|expit|relu|tanh|linear)"
 )
 _LAYER = {

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import libcst as cst
@@ -113,7 +113,7 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
 @cache
 def rows() -> dict[str, Row]:
     """The data, by symbol."""
-    text = files("ta_lint.facts").joinpath("api.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("api.toml").read_text(encoding="utf-8")
     return {row.symbol: row for row in msgspec.toml.decode(text, type=_Table).api}
 
 

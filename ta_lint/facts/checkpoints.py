@@ -7,12 +7,13 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Binding, Names
 from ta_lint.facts.tree import Node, Tree, dotted, literal_key, literal_text
 
-_SCHEDULER_NAME = re.compile(r"sched", re.IGNORECASE)
+_SCHEDULER_NAME = regex(r"sched", re.IGNORECASE)
 _READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
 
 

@@ -1,15 +1,16 @@
 """The classes of a file: what they derive from, their methods, and what `self` holds."""
 
-import re
+from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, attribute_of_self
 
 # Classes from elsewhere that derive from an ancestor; a class with another foreign base is unknown.
 _KNOWN = {
-    "torch.nn.Module": re.compile(
+    "torch.nn.Module": regex(
         r"torch\.nn\.(?!Parameter$|Buffer$|Uninitialized|LazyModuleMixin$)_?[A-Z]\w*|"
         r"torch\.nn\.(parallel|quantized|qat|quantizable|intrinsic)\.(\w+\.)*_?[A-Z]\w*|"
         r"torch\.jit\.ScriptModule|torch\.fx\.GraphModule|torch\.optim\.swa_utils\.AveragedModel|"
@@ -20,12 +21,12 @@ _KNOWN = {
         r"(transformers\.|\.+(\w+\.)*)modeling_layers\.GradientCheckpointingLayer|"
         r"transformers\.(\w+\.)*(?!TF|Flax)\w*(PreTrainedModel|ForCausalLM|Model)"
     ),
-    "torch.optim.Optimizer": re.compile(r"torch\.optim\.[A-Z]\w*"),
-    "torch.optim.lr_scheduler.LRScheduler": re.compile(r"torch\.optim\.lr_scheduler\._?[A-Z]\w*"),
-    "torch.utils.data.Dataset": re.compile(
+    "torch.optim.Optimizer": regex(r"torch\.optim\.[A-Z]\w*"),
+    "torch.optim.lr_scheduler.LRScheduler": regex(r"torch\.optim\.lr_scheduler\._?[A-Z]\w*"),
+    "torch.utils.data.Dataset": regex(
         r"torch\.utils\.data\.\w*Dataset|torchvision\.datasets\.(\w+\.)*[A-Z]\w*|torch\.utils\.data\.Subset"
     ),
-    "torch.utils.data.Sampler": re.compile(r"torch\.utils\.data\.\w*Sampler"),
+    "torch.utils.data.Sampler": regex(r"torch\.utils\.data\.\w*Sampler"),
 }
 
 # Bases that define no method or attribute that a class of this file could mean.
@@ -44,6 +45,9 @@ class Classes:
         self._names = names
         self._attributes: dict[cst.ClassDef, dict[str, list[Node]]] = {}
         self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
+        self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
+        self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
+        self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
 
     def all(self) -> list[cst.ClassDef]:
         return self._tree.all(cst.ClassDef)
@@ -65,9 +69,12 @@ class Classes:
 
     def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
         """Each base: a qualified name, a class of this file, or None where unknown."""
-        bases = [base.value for base in klass.bases if not base.star]
-        bases = [base.value if isinstance(base, cst.Subscript) else base for base in bases]  # Dataset[Sample]
-        return [self.local(base) or self._names.qualified(base) for base in bases]
+        if klass not in self._bases:
+            bases = [base.value for base in klass.bases if not base.star]
+            # `Dataset[Sample]` derives from `Dataset`
+            bases = [base.value if isinstance(base, cst.Subscript) else base for base in bases]
+            self._bases[klass] = [self.local(base) or self._names.qualified(base) for base in bases]
+        return self._bases[klass]
 
     def derives(self, klass: cst.ClassDef, ancestor: str) -> bool:
         """Whether a class certainly derives from the class with that qualified name.
@@ -118,8 +125,10 @@ class Classes:
         return [klass for klass in self.all() if self.derives(klass, "torch.nn.Module")]
 
     def methods(self, klass: cst.ClassDef) -> dict[str, cst.FunctionDef]:
-        found = self._tree.own(klass, cst.FunctionDef)
-        return {method.name.value: method for method in found}
+        if klass not in self._methods:
+            found = self._tree.own(klass, cst.FunctionDef)
+            self._methods[klass] = {method.name.value: method for method in found}
+        return self._methods[klass]
 
     def method(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
         """The method that an instance has by that name: its class's own, or of the nearest base in this file.
@@ -135,6 +144,11 @@ class Classes:
 
     def _lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
         """A class, then its bases in this file, depth first; None stands for one from elsewhere."""
+        if klass not in self._lineages:
+            self._lineages[klass] = self._found_lineage(klass)
+        return self._lineages[klass]
+
+    def _found_lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
         found: list[cst.ClassDef | None] = []
         pending: list[cst.ClassDef | None] = [klass]
         while pending:
@@ -178,10 +192,17 @@ class Classes:
         """Where the file has to do with an attribute of that name, of whatever object, other than binding it."""
         return [
             attribute
-            for attribute in self._tree.all(cst.Attribute)
-            if attribute.attr.value == name
-            and not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
+            for attribute in self._attributes_by_name.get(name, [])
+            if not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
         ]
+
+    @cached_property
+    def _attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
+        """All attributes of the file by their last name, in source order."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for attribute in self._tree.all(cst.Attribute):
+            found.setdefault(attribute.attr.value, []).append(attribute)
+        return found
 
     def annotations(self, klass: cst.ClassDef, name: str) -> list[cst.Annotation]:
         """The annotations of `self.<name>`, in methods or in the class body."""

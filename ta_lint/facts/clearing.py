@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
@@ -17,7 +18,7 @@ from ta_lint.facts.names import Names
 from ta_lint.facts.tree import LOOPS, Node, Tree, dotted
 
 # Whatever its receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
-_CLEARS = re.compile(
+_CLEARS = regex(
     r"zero_?(\w+_)?grad|(^|_)(clear|clean|reset|delete|del|erase|flush|wipe)_?(\w+_)?grad|_foreach_zero",
     re.IGNORECASE,
 )
@@ -39,14 +40,14 @@ _OPTIMIZER_METHODS = frozenset(
 )
 
 # Methods that a base class in another file may well define, and that compute or report and no more.
-_QUIET = re.compile(
+_QUIET = regex(
     r"_?(\w+_)?(loss(es)?(_fn|_func|_function)?|criterion|forward|log(ger|s)?|accuracy|metrics?|device)|"
     r"_?(model|net|network|backbone|encoder|decoder|actor|critic|policy|generator|discriminator)(_?\w{1,6})?|"
     r"_?(log|track|report)_\w+"
 )
 
 # What runs somebody else's code at each step.
-_CALLBACK = re.compile(r"callback|hook", re.IGNORECASE)
+_CALLBACK = regex(r"callback|hook", re.IGNORECASE)
 
 _ORDERINGS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual}
 

@@ -1,9 +1,8 @@
 """Collectives: calls that wait until every rank of a distributed run makes them."""
 
-import re
-
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
@@ -30,7 +29,7 @@ _GROUP_POSITION = {
     "scatter": 3,
     "scatter_object_list": 3,
 }
-_GATHERS_STATE = re.compile(
+_GATHERS_STATE = regex(
     r"torch\.distributed\.checkpoint(\.\w+)*\.(get_(model_|optimizer_)?state_dict|save|load)"
 )
 _SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
@@ -18,30 +19,30 @@ from ta_lint.facts.tree import Node, Tree, dotted
 _CALLERS_DEEP = 2
 
 # What only code that trains, attacks or differentiates calls.
-_DIFFERENTIATES = re.compile(
+_DIFFERENTIATES = regex(
     r"backward|manual_backward|grad|jacobian|hessian|vjp|jvp|requires_grad_|\w*train_?(step|batch|epoch|one_epoch)|"
     r"optimize_parameters|fit"
 )
-_ATTACKS = re.compile(r"(^|_)(adv|adversar\w*|attack\w*|fgsm|perturb\w*|pgd)(_|$)", re.IGNORECASE)
+_ATTACKS = regex(r"(^|_)(adv|adversar\w*|attack\w*|fgsm|perturb\w*|pgd)(_|$)", re.IGNORECASE)
 
 # How a result is measured.
-_MEASURES = re.compile(
+_MEASURES = regex(
     r"argmax|max|topk|eq|item|\w*(loss|criterion|criteria|metrics?|accuracy|score|correct|psnr|ssim|iou|auc|f1|nll|mse|"
     r"bce|cross_entropy)\w*|acc|add_batch",
     re.IGNORECASE,
 )
 
 # Random on purpose, or running statistics being collected.
-_ON_PURPOSE = re.compile(
+_ON_PURPOSE = regex(
     r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
 )
 
 # Layers that do one thing in training and another in evaluation.
-_DEPENDS_ON_MODE = re.compile(
+_DEPENDS_ON_MODE = regex(
     r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
     r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
 )
-_MAKES_LAYERS = re.compile(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
+_MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 
 
 @dataclass(frozen=True, eq=False)

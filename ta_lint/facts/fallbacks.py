@@ -1,20 +1,20 @@
 """Code that has another way at hand: what it does for one release of a library, it does otherwise for another."""
 
-import re
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.tree import Node, Tree
 
 # What somebody asks who has thought of several releases.
-_ASKS_FOR_VERSION = re.compile(
+_ASKS_FOR_VERSION = regex(
     r"(?i)version|hasattr|getattr\((?!self\b)|callable\(|find_spec|TORCH_\w*\d|\b(?:has|is|use|using|with)_?torch|_(?:ge|gt|lt|le)_\d"
     r"|(?<!is)_available\b|\bin dir\("
 )
 # A release of torch that is asked for: `_TORCH_GREATER_EQUAL_2_4`, `Version(torch.__version__) >= Version("2.4")`.
-_RELEASE = re.compile(
+_RELEASE = regex(
     r"(?i)torch\w*?_([12])_(\d+)(?![\d_])|torch\.__version__\)*\s*[<>]=?\s*[\w.]*\(?\s*[\"'](\d+)\.(\d+)"
 )
 # What a name or a parameter raises that a release does not have.

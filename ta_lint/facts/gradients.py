@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.graphs import Graphs, summands
@@ -23,7 +24,7 @@ _BUDGET = 400  # expressions looked at for one answer: a loss is a few dozen
 
 # What hands on values and no gradient.
 _DETACHES = frozenset("detach detach_ item numpy tolist".split())
-_DETACHING_CALLS = re.compile(
+_DETACHING_CALLS = regex(
     r"torch\.(tensor|FloatTensor|DoubleTensor|HalfTensor|autograd\.Variable|from_numpy|detach)|"
     r"builtins\.(float|int)|numpy\..*"
 )
@@ -58,16 +59,16 @@ _ASIDE = frozenset(
 )
 
 # Functions of torch that are no function of their arguments alone, or take a function.
-_OPAQUE = re.compile(
+_OPAQUE = regex(
     r"torch\.(autograd|utils|func|vmap|jit|compile|load|cond|while_loop|ops|distributed|_|nn\.(parallel|utils|init)\b).*"
 )
-_FACTORY = re.compile(
+_FACTORY = regex(
     r"torch\.(zeros|ones|rand|randn|randint|randperm|empty|full|arange|linspace|eye|normal)(_like)?"
 )
-_NEW = re.compile(r"new_\w+")
+_NEW = regex(r"new_\w+")
 _SIZES = frozenset("dim device dtype element_size grad is_cuda layout ndim nelement numel shape size".split())
 _COLLECTIONS = frozenset("copy get items keys pop values".split())
-_IN_PLACE = re.compile(r"(?!_)\w*[a-z0-9]_")
+_IN_PLACE = regex(r"(?!_)\w*[a-z0-9]_")
 _ADDS = frozenset("append extend insert update".split())
 
 # Builtins that hand on the gradient of their arguments, and those whose result has none.
@@ -75,15 +76,13 @@ _HANDS_ON = frozenset("abs dict enumerate list max min next reversed sorted sum 
 _NUMBERS = frozenset("bool hash id isinstance len ord range round str type".split())
 
 # The words of training code for a loss function of unknown make, and for one that holds a network of its own.
-_CRITERION = re.compile(r"criteri|loss|(^|_)(bce|mse|ce|nll|l1|l2)(_|$)", re.IGNORECASE)
-_ADVERSARIAL = re.compile(r"adv|critic|disc|gan|(^|_)d(_|$)", re.IGNORECASE)
+_CRITERION = regex(r"criteri|loss|(^|_)(bce|mse|ce|nll|l1|l2)(_|$)", re.IGNORECASE)
+_ADVERSARIAL = regex(r"adv|critic|disc|gan|(^|_)d(_|$)", re.IGNORECASE)
 
 # The words for settings and for a batch: a parameter of such a name holds no graph.
-_SETTINGS = re.compile(
-    r"_?(args|cfg|config|conf|hparams|hps|hyp|opt|options|opts|settings|flags)", re.IGNORECASE
-)
-_LOADER = re.compile(r"load|dataset|(^|[._])(data|batch(es)?)$", re.IGNORECASE)
-_BATCH = re.compile(
+_SETTINGS = regex(r"_?(args|cfg|config|conf|hparams|hps|hyp|opt|options|opts|settings|flags)", re.IGNORECASE)
+_LOADER = regex(r"load|dataset|(^|[._])(data|batch(es)?)$", re.IGNORECASE)
+_BATCH = regex(
     r"(batch|data|ground_truth|gt|images?|imgs?|inputs?|labels?|masks?|samples?|targets?|x|y)(_?(batch|true|\d|a|b))?",
     re.IGNORECASE,
 )

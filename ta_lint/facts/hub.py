@@ -6,16 +6,17 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, is_name
 
-_COMMIT = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+_COMMIT = regex(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
 # `owner/name`, or the name of one of the hub's own: `gpt2`. What starts with a dot or a slash is a path.
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-_FOLDER = re.compile(
+_REPOSITORY = regex(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_FOLDER = regex(
     r"((my_)?(saved_?)?(models?|checkpoints?|ckpts?|weights)|outputs?|out|results?|runs?|tmp|temp|data|"
     r"cache|path|pretrained)/.*|"
     r".*(^|/)(checkpoint-\w+|(path|dir|folder)([_-]\w+)?|\w+[_-](path|dir|folder|script))$",
@@ -25,17 +26,17 @@ _WRITERS = frozenset("save_pretrained save_model save_to_disk makedirs mkdir isd
 
 # What takes a repository of the Hugging Face hub, and the argument that names it.
 _TAKERS = (
-    (re.compile(r"(transformers|diffusers|peft|optimum|auto_gptq|trl)(\.\w+)*\.from_pretrained"),
+    (regex(r"(transformers|diffusers|peft|optimum|auto_gptq|trl)(\.\w+)*\.from_pretrained"),
      ("pretrained_model_name_or_path", 0)),
-    (re.compile(r"datasets(\.\w+)*\.(load_dataset|load_dataset_builder|get_dataset_config_names|"
+    (regex(r"datasets(\.\w+)*\.(load_dataset|load_dataset_builder|get_dataset_config_names|"
                 r"get_dataset_split_names|load_metric)"), ("path", 0)),
-    (re.compile(r"evaluate(\.\w+)*\.load"), ("path", 0)),
-    (re.compile(r"huggingface_hub(\.\w+)*\.(hf_hub_download|snapshot_download|cached_download)"),
+    (regex(r"evaluate(\.\w+)*\.load"), ("path", 0)),
+    (regex(r"huggingface_hub(\.\w+)*\.(hf_hub_download|snapshot_download|cached_download)"),
      ("repo_id", 0)),
-    (re.compile(r"transformers(\.\w+)*\.pipeline"), ("model", 1)),
-    (re.compile(r"sentence_transformers(\.\w+)*\.(SentenceTransformer|CrossEncoder)"),
+    (regex(r"transformers(\.\w+)*\.pipeline"), ("model", 1)),
+    (regex(r"sentence_transformers(\.\w+)*\.(SentenceTransformer|CrossEncoder)"),
      ("model_name_or_path", 0)),
-    (re.compile(r"vllm(\.\w+)*\.LLM"), ("model", 0)),
+    (regex(r"vllm(\.\w+)*\.LLM"), ("model", 0)),
 )  # fmt: skip
 
 # Any class may have this method, but only those of the hub are asked to trust its code.

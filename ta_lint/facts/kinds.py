@@ -5,6 +5,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import vocabulary
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.classes import Classes
@@ -17,9 +18,7 @@ __all__ = ["Kind", "Kinds"]
 _DEPTH = 8
 
 # The one name pattern that establishes a kind: no other name was safe on real code.
-_OPTIMIZER_NAME = re.compile(
-    r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE
-)
+_OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
 
 
 class Kinds:

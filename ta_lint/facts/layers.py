@@ -1,23 +1,23 @@
 """Layers that have state: parameters, buffers, or a mode that `eval()` changes."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, dotted, is_name
 
-_STATEFUL = re.compile(
+_STATEFUL = regex(
     r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|"
     r"RMSNorm|Embedding(Bag)?|(RNN|LSTM|GRU)(Cell)?|MultiheadAttention|Transformer\w*|PReLU|RReLU|"
     r"(Alpha|FeatureAlpha)?Dropout[123]?d?|AdaptiveLogSoftmaxWithLoss|Parameter(List|Dict)?|Buffer|"
     r"UninitializedParameter)"
 )
-_INSTANCE_NORM = re.compile(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
-_CONTAINER = re.compile(r"torch\.nn\.(Sequential|ModuleList|ModuleDict)")
+_INSTANCE_NORM = regex(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
+_CONTAINER = regex(r"torch\.nn\.(Sequential|ModuleList|ModuleDict)")
 # Norms that have no weights if they are told so, the argument and its position.
 _AFFINE = {
     "torch.nn.GroupNorm": ("affine", 3),

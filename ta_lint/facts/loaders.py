@@ -1,11 +1,11 @@
 """Data loaders: how each `DataLoader` of a file is made, and which loops go over its batches."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.edits import Edit, set_argument
@@ -20,16 +20,14 @@ _PARAMETERS = (
 ).split()
 
 # Iterables that give what their first argument gives; `log_every` is the logger's of torchvision's references.
-_GOES_THROUGH = re.compile(r"builtins\.(enumerate|iter)|tqdm\.(\w+\.)*tqdm(_notebook)?|rich\.progress\.track")
+_GOES_THROUGH = regex(r"builtins\.(enumerate|iter)|tqdm\.(\w+\.)*tqdm(_notebook)?|rich\.progress\.track")
 _GOES_THROUGH_METHOD = "log_every"
 
 # Datasets that hand out the samples of another one.
 _VIEWS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
 
 # Frameworks that put a loader of their own in the place of a `DataLoader`: with its sampler, its pinning, its device.
-_REPLACING = re.compile(
-    r"(accelerate|lightning|pytorch_lightning|lightning_fabric|composer|ray|determined)(\.|$)"
-)
+_REPLACING = regex(r"(accelerate|lightning|pytorch_lightning|lightning_fabric|composer|ray|determined)(\.|$)")
 
 _DEPTH = 8
 _CALLERS_DEEP = 3

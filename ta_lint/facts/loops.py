@@ -10,6 +10,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
@@ -21,22 +22,22 @@ BACKWARD = frozenset({"backward", "manual_backward"})
 _CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
 
 # A condition on one of these chooses a kind of run, not some of its steps.
-_MODE = re.compile(
+_MODE = regex(
     r"(^|_)(train|training|phase|mode|amp|fp16|bf16|half|mixed|cuda|distributed|scaler)(_|$)", re.IGNORECASE
 )
 
-_TRAINING_NAME = re.compile(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
+_TRAINING_NAME = regex(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
 
 # Gradients are cleared where no loop shows it.
 _GATED_IMPORTS = ("composer", "deepspeed", "fastai", "hivemind", "ignite", "megatron", "mmengine")
-_GATED_TEXT = re.compile(
+_GATED_TEXT = regex(
     r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
     r"_apply_optimizer_in_backward"
 )
 
 # Frameworks that run loops, or parts of them, themselves: in their files a loop does not show what happens in it. Of
 # Lightning, Fabric leaves the loop to its user.
-_FRAMEWORKS = re.compile(
+_FRAMEWORKS = regex(
     r"(lightning(?!\.fabric(\.|$))|pytorch_lightning|fastai|ignite|deepspeed|mmengine|mmcv|composer|megatron)(\.|$)"
 )
 _FRAMEWORK_BASES = frozenset({"Trainer", "Seq2SeqTrainer", "LightningModule", "LightningDataModule"})

@@ -4,15 +4,14 @@ import re
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.tree import Node, Tree
 
-_MODE = re.compile(
-    r"training|train|eval|(is_|do_|in_|for_)(training|train|eval)(_mode)?|deterministic|inference"
-)
+_MODE = regex(r"training|train|eval|(is_|do_|in_|for_)(training|train|eval)(_mode)?|deterministic|inference")
 
 # Methods that run in training alone, and layers that are random on purpose.
-_TRAINS = re.compile(
+_TRAINS = regex(
     r"train|augment|perturb|corrupt|mc_|_mc|monte|sample|bayes|stochastic|uncertain", re.IGNORECASE
 )
 

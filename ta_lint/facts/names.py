@@ -1,7 +1,6 @@
 """What a name stands for: scopes, the statements that bind it, and the qualified name behind it."""
 
 import builtins
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Literal
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
@@ -20,14 +20,14 @@ How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "
 
 # Where a public class really lives, and the name everybody calls it by.
 _CANONICAL = (
-    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(_?[A-Z]\w*)$"), r"torch.nn.\1"),
-    (re.compile(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
-    (re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(\w+)$"), r"torch.utils.data.\1"),
-    (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
-    (re.compile(r"^torch\.(?:cuda\.amp|cpu\.amp|amp|amp\.grad_scaler|cuda\.amp\.grad_scaler)\.GradScaler$"),
+    (regex(r"^torch\.nn\.modules\.(?:\w+\.)?(_?[A-Z]\w*)$"), r"torch.nn.\1"),
+    (regex(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
+    (regex(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(\w+)$"), r"torch.utils.data.\1"),
+    (regex(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (regex(r"^torch\.(?:cuda\.amp|cpu\.amp|amp|amp\.grad_scaler|cuda\.amp\.grad_scaler)\.GradScaler$"),
      "torch.amp.GradScaler"),
-    (re.compile(r"^torch\.serialization\.(load|save)$"), r"torch.\1"),
-    (re.compile(r"^pytorch_lightning\."), "lightning.pytorch."),
+    (regex(r"^torch\.serialization\.(load|save)$"), r"torch.\1"),
+    (regex(r"^pytorch_lightning\."), "lightning.pytorch."),
 )  # fmt: skip
 
 
@@ -56,6 +56,8 @@ class Names:
         self._scope_of_block: dict[Node, Node] = {}
         self._globals: dict[Node, set[str]] = {}
         self._qualified: dict[Node, str | None] = {}
+        self._visible: dict[Node, dict[str, list[Binding]]] = {}
+        self._mentions: dict[Binding, list[cst.Name]] = {}
         self.imported: set[str] = set()
         """The qualified name of everything this file imports."""
         self._collect()
@@ -175,10 +177,17 @@ class Names:
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
-        for scope in self._scopes(name):
-            if name.value in self._globals.get(scope, ()):
+        nearest = self.scope(name)
+        visible = self._visible.setdefault(nearest, {})
+        if name.value not in visible:
+            visible[name.value] = self._bindings_from(nearest, name.value)
+        return visible[name.value]
+
+    def _bindings_from(self, nearest: Node, name: str) -> list[Binding]:
+        for scope in self._scopes_from(nearest):
+            if name in self._globals.get(scope, ()):
                 scope = self._tree.root
-            if found := self._bindings.get(scope, {}).get(name.value):
+            if found := self._bindings.get(scope, {}).get(name):
                 return found
             if scope is self._tree.root:
                 break
@@ -189,8 +198,14 @@ class Names:
         found = self.bindings(name)
         if not found:
             return []
-        alike = self._by_text[name.value]
-        return [other for other in alike if not self._is_label(other) and self.bindings(other) is found]
+        first = found[0]
+        if first not in self._mentions:
+            self._mentions[first] = [
+                other
+                for other in self._by_text[name.value]
+                if not self._is_label(other) and self.bindings(other) is found
+            ]
+        return self._mentions[first]
 
     @cached_property
     def _by_text(self) -> dict[str, list[cst.Name]]:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.loops import BACKWARD, Loop, Loops, Region
@@ -23,28 +24,28 @@ _CALLS_DEEP = 2
 _MOST_PASSES = 500  # code with more ways through it is not judged
 
 # The name of a learning rate scheduler, where nothing shows what built it and `step()` has no argument.
-_SCHEDULER_NAME = re.compile(
+_SCHEDULER_NAME = regex(
     r"_?(lr|learning_?rate|warm_?up|optim(izer)?|opt|cosine|train)?_?sched(ule|uler)?s?"
     r"(_?(lr|gen|disc|dis|generator|discriminator|actor|critic|model|[a-z]|\d+))?",
     re.IGNORECASE,
 )
-_CLIPS = re.compile(
+_CLIPS = regex(
     r"_?(dispatch_)?clip_?(master_)?(grad|gradient)s?(_?(norm|value|total_norm))?s?(_with_norm_?)?_?"
 )
 # The number of passes of an inner loop, where that loop accumulates.
-_ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
-_CLEARS = re.compile(r"zero_?(\w+_)?grads?(_buffer)?|(clear|reset)_(\w+_)?grads?(ients)?|_foreach_zero_?")
-_TORCH_CLIPS = re.compile(
+_ACCUMULATES = regex(r"accum", re.IGNORECASE)
+_CLEARS = regex(r"zero_?(\w+_)?grads?(_buffer)?|(clear|reset)_(\w+_)?grads?(ients)?|_foreach_zero_?")
+_TORCH_CLIPS = regex(
     r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_?|clip_grad_value_|clip_grads_with_norm_)"
 )
 
 # These take an optimizer and leave its gradients and parameters alone.
-_HARMLESS = re.compile(
+_HARMLESS = regex(
     r"adjust_\w+|append|dict|enumerate|float|(get|set|update)_(last_)?(lr|learning_rate)\w*|getattr|hasattr|id|info|int|"
     r"isinstance|item|len|list|log\w*|print|repr|(torch_)?save\w*|add_\w+|scale_loss|state_dict|str|synchronize|type|"
     r"write\w*|zip|super|tuple|set|any|all|next|iter|debug|format|set_(description|postfix)\w*|_?\w*checkpoint\w*"
 )
-_STEPS_ELSEWHERE = re.compile(
+_STEPS_ELSEWHERE = regex(
     r"_?(\w+_)?(optimi[sz]er_step|optimi[sz]e|optimize_parameters|apply_gradients|first_step|second_step)"
 )
 

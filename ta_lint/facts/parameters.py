@@ -1,12 +1,12 @@
 """Parameters: which layers a model certainly has, and whose parameters an optimizer was built with."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
@@ -15,7 +15,7 @@ from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
 Variable = cst.Name | cst.Attribute
 
 # Layers of torch that make trainable parameters whatever they are given.
-_TRAINABLE = re.compile(
+_TRAINABLE = regex(
     r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|(RNN|LSTM|GRU)(Cell)?|"
     r"MultiheadAttention|Transformer\w*|PReLU|AdaptiveLogSoftmaxWithLoss|Parameter)"
 )

@@ -4,7 +4,6 @@ A variable is followed into the functions of this file that it is given to, so t
 inside sets the mode of `net`.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
@@ -28,7 +28,7 @@ _OF_MODULES = frozenset(
 )
 
 # Functions that return the model inside a wrapper of it.
-_UNWRAPS = re.compile(r"_?(unwrap|de_?parallel|get_raw)_?(model|ddp|module)?|extract_model_from_parallel")
+_UNWRAPS = regex(r"_?(unwrap|de_?parallel|get_raw)_?(model|ddp|module)?|extract_model_from_parallel")
 
 Variable = tuple[object, ...]
 """Which object an expression means: what binds it first, then the names of attributes. Equal ones mean the same."""

@@ -27,3 +27,8 @@ FROM_OUTSIDE = (
     r"load_url|input\(|argv|"
     r"cached_file|cached_path|file_uploader|text_input|flask|fastapi|quart|click"
 )
+
+# What a file holds whose scores or probabilities may go into a loss that takes their logarithms.
+GIVES_NO_LOGARITHMS = (
+    r"\b(?:softmax|sigmoid|expit|relu|tanh|linear|Softmax|Softmax2d|Sigmoid|ReLU|Tanh|Linear|Conv[123]d)\b"
+)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.hub import Hub
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
@@ -14,7 +15,7 @@ from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, spreads
 _DEPTH = 12
 
 # What downloads and returns the contents, or the path of the file.
-_DOWNLOADS = re.compile(
+_DOWNLOADS = regex(
     r"huggingface_hub\.(\w+\.)*(hf_hub_download|cached_download|snapshot_download)|"
     r"transformers(\.\w+)*\.(cached_file|cached_path)|"
     r"urllib\.request\.(urlretrieve|urlopen)|urllib\.(urlretrieve|urlopen)|"
@@ -36,16 +37,16 @@ _DESTINATIONS = {
 # Arguments of downloads that hold what comes against a digest.
 _DIGESTS = ("hash_prefix", "known_hash", "hash", "check_hash")
 
-_TYPED = re.compile(
+_TYPED = regex(
     r"builtins\.(raw_)?input|streamlit\.(sidebar\.)?(file_uploader|text_input)|getpass\.getpass|click\.prompt"
 )
 
-_REQUEST = re.compile(
+_REQUEST = regex(
     r"flask\.request\.(args|files|form|json|values|data|stream|get_json|get_data|headers|cookies)\b.*"
 )
 
 # Calls whose result is, names or holds what they are given.
-_CARRIES = re.compile(
+_CARRIES = regex(
     r"builtins\.(open|str|bytes|bytearray)|io\.(BytesIO|BufferedReader|open)|gzip\.open|os\.fspath|"
     r"os\.path\.(join|abspath|expanduser|expandvars|normpath|realpath)|pathlib\.\w*Path"
 )
@@ -55,12 +56,12 @@ _CARRYING_METHODS = frozenset(
 )
 _CARRYING_ATTRIBUTES = frozenset("content file filename name path raw stream".split())
 
-_SERVERS = re.compile(r"flask\.(Flask|Blueprint)|fastapi\.(FastAPI|APIRouter)|quart\.(Quart|Blueprint)")
+_SERVERS = regex(r"flask\.(Flask|Blueprint)|fastapi\.(FastAPI|APIRouter)|quart\.(Quart|Blueprint)")
 _ROUTES = frozenset("route get post put patch websocket".split())
 
 # Code that compares a digest has made sure of what came.
-_VERIFIES = re.compile(r"hashlib\..*")
-_VERIFYING_NAME = re.compile(
+_VERIFIES = regex(r"hashlib\..*")
+_VERIFYING_NAME = regex(
     r"(check|verify|validate)_?\w*(hash|sha|md5|sum|integrity|signature)|(sha\d+|md5)(sum)?", re.IGNORECASE
 )
 

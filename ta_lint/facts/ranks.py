@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import Calls
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
@@ -15,26 +16,26 @@ _CALLERS_DEEP = 2
 
 # The number of this process among all, or among those of its machine. `tp_rank` and the like count in a subgroup, and
 # `lora_rank` counts no processes.
-_RANK = re.compile(
+_RANK = regex(
     r"_*((local|global|world|process|proc|ddp|dist|distributed|current|cur|my|this)_)*rank|(local_)?process_index",
     re.IGNORECASE,
 )
-_RANK_FUNCTION = re.compile(r"_*get_((local|global|world)_)?rank|get_ordinal|get_local_ordinal")
-_RANK_VARIABLE = re.compile(r"(OMPI_COMM_WORLD_|SLURM_)?(LOCAL_|GLOBAL_)?(RANK|PROCID|LOCALID)")
+_RANK_FUNCTION = regex(r"_*get_((local|global|world)_)?rank|get_ordinal|get_local_ordinal")
+_RANK_VARIABLE = regex(r"(OMPI_COMM_WORLD_|SLURM_)?(LOCAL_|GLOBAL_)?(RANK|PROCID|LOCALID)")
 
 # What says by its name that this is the one process that logs and saves.
-_MAIN = re.compile(
+_MAIN = regex(
     r"_*(is_|am_|im_|on_|if_)?((local|global|world)_)*(main|master|primary|chief)_(process|proc|rank|node|worker)|"
     r"_*is_((local|global|world)_)*(main|master|primary|chief|coordinator)|"
     r"_*(is_)?(global_|local_|world_)?(rank_?|process_)?(zero|rank_?0)|_*is_(global_|world_|local_)?(first|zero)_(rank|process)",
     re.IGNORECASE,
 )
 # Decorators of functions that only that process runs.
-_ONLY_MAIN = re.compile(
+_ONLY_MAIN = regex(
     r"(\w*\.)*(on_(local_)?main_process|on_process|(rank_?(zero|0)|main(_process)?|master(_process)?)_only|"
     r"(run|only)_on_(main|master|rank_?(zero|0))(_process)?)"
 )
-_IS_DISTRIBUTED = re.compile(
+_IS_DISTRIBUTED = regex(
     r"distribut|is_initialized|is_available|world_size|ddp|n_?gpu|num_gpu|multi_?gpu|nprocs|_dist\b|dist_"
 )
 

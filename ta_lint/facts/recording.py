@@ -6,27 +6,28 @@ from enum import StrEnum
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, dotted
 
 _CALLERS_DEEP = 3
 
-_OFF = re.compile(r"torch\.(autograd\.(grad_mode\.)?)?(no_grad|inference_mode)")
-_ON = re.compile(r"torch\.(autograd\.(grad_mode\.)?)?enable_grad")
-_SET = re.compile(r"torch\.(autograd\.(grad_mode\.)?)?set_grad_enabled")
+_OFF = regex(r"torch\.(autograd\.(grad_mode\.)?)?(no_grad|inference_mode)")
+_ON = regex(r"torch\.(autograd\.(grad_mode\.)?)?enable_grad")
+_SET = regex(r"torch\.(autograd\.(grad_mode\.)?)?set_grad_enabled")
 
 # By these names nothing but torch's is called, through whatever module it comes.
-_OFF_NAME = re.compile(r"(\w+_)?(no_grad|inference_mode)(_\w+)?")
+_OFF_NAME = regex(r"(\w+_)?(no_grad|inference_mode)(_\w+)?")
 
 # Contexts that leave recording as it is.
-_NEUTRAL_CONTEXT = re.compile(
+_NEUTRAL_CONTEXT = regex(
     r"accumulate|amp_autocast|autocast|catch_warnings|device|join|logging_redirect_tqdm|no_sync|nullcontext|open|"
     r"precision_scope|Pool|profile|progress|Progress|record_function|redirect_stdout|schedule|set_detect_anomaly|"
     r"sdpa_kernel|stream|suppress|SummaryWriter|tqdm|trange|Timer|timer|ThreadPoolExecutor"
 )
 
-_NEUTRAL_DECORATOR = re.compile(
+_NEUTRAL_DECORATOR = regex(
     r"abstractmethod|cache|classmethod|command|cached_property|lru_cache|main|override|overload|property|record|"
     r"staticmethod|torch\.jit\.\w+|torch\.compile|wraps"
 )

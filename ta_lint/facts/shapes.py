@@ -1,10 +1,10 @@
 """Shapes of tensors that the source states: `torch.randn(8, 4)`, `labels.view(-1)`; unknown is None."""
 
-import re
 from itertools import zip_longest
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.loaders import Loaders
@@ -14,14 +14,14 @@ from ta_lint.facts.tree import Node, argument
 Shape = tuple[int | None, ...]
 """The size of each dimension, None where it is not known."""
 
-_BY_SIZES = re.compile(r"torch\.(rand|randn|zeros|ones|empty)")
+_BY_SIZES = regex(r"torch\.(rand|randn|zeros|ones|empty)")
 _BY_SIZE = {"torch.full": 0, "torch.randint": 2}
-_LIKE = re.compile(r"torch\.(rand|randn|zeros|ones|empty|full|randint)_like")
+_LIKE = regex(r"torch\.(rand|randn|zeros|ones|empty|full|randint)_like")
 _OF_LITERAL = frozenset({"torch.tensor", "torch.as_tensor"})
 _LINES = frozenset({"torch.arange", "torch.linspace", "torch.randperm"})
 
 # Datasets whose samples are an image and the number of its class.
-_CLASSES = re.compile(
+_CLASSES = regex(
     r"torchvision\.datasets\.(CIFAR10|CIFAR100|FashionMNIST|ImageFolder|KMNIST|MNIST|STL10|SVHN)"
 )
 
@@ -30,7 +30,7 @@ ELEMENTWISE = frozenset(
     "abs bfloat16 bool clamp clone contiguous cos cpu cuda detach double exp float half int log long pow relu "
     "requires_grad_ sigmoid sin sqrt square tanh to type".split()
 )
-_FUNCTIONS = re.compile(r"torch\.(abs|clamp|cos|exp|log|relu|sigmoid|sin|sqrt|square|tanh)")
+_FUNCTIONS = regex(r"torch\.(abs|clamp|cos|exp|log|relu|sigmoid|sin|sqrt|square|tanh)")
 
 
 class Shapes:

@@ -1,7 +1,8 @@
 """What torchvision has replaced, and by what."""
 
-import re
 from typing import NamedTuple
+
+from ta_lint.core.lazy import regex
 
 # The model builders of torchvision 0.13, each by the name of its weights; the builder's is the same in lower case.
 _BUILDERS = {
@@ -57,7 +58,7 @@ _BACKBONES = {
     "vgg16": "VGG16_Weights.IMAGENET1K_FEATURES",
 }
 
-_BUILDER = re.compile(
+_BUILDER = regex(
     r"torchvision\.models\.(?:(detection|optical_flow|quantization|segmentation|video)\.)?(?:\w+\.)?(\w+)"
 )
 
@@ -98,13 +99,13 @@ def builder(qualified: str) -> Builder | None:
 
 # What is gone, and where it or its successor is.
 _SUCCESSORS = (
-    (re.compile(r"torchvision\.transforms\.(?:transforms\.)?Scale"), "torchvision.transforms.Resize"),
-    (re.compile(r"torchvision\.transforms\.(?:transforms\.)?RandomSizedCrop"), "torchvision.transforms.RandomResizedCrop"),
-    (re.compile(r"torchvision\.transforms\.functional_tensor(\.[a-z]\w*)?"), r"torchvision.transforms.functional\1"),
-    (re.compile(r"torchvision\.models\.utils\.load_state_dict_from_url"), "torch.hub.load_state_dict_from_url"),
-    (re.compile(r"torchvision\.ops\.misc\.interpolate"), "torch.nn.functional.interpolate"),
-    (re.compile(r"torchvision\.ops\.misc\.(Conv2d|ConvTranspose2d|BatchNorm2d)"), r"torch.nn.\1"),
-    (re.compile(r"torchvision\.datapoints"), "torchvision.tv_tensors"),
+    (regex(r"torchvision\.transforms\.(?:transforms\.)?Scale"), "torchvision.transforms.Resize"),
+    (regex(r"torchvision\.transforms\.(?:transforms\.)?RandomSizedCrop"), "torchvision.transforms.RandomResizedCrop"),
+    (regex(r"torchvision\.transforms\.functional_tensor(\.[a-z]\w*)?"), r"torchvision.transforms.functional\1"),
+    (regex(r"torchvision\.models\.utils\.load_state_dict_from_url"), "torch.hub.load_state_dict_from_url"),
+    (regex(r"torchvision\.ops\.misc\.interpolate"), "torch.nn.functional.interpolate"),
+    (regex(r"torchvision\.ops\.misc\.(Conv2d|ConvTranspose2d|BatchNorm2d)"), r"torch.nn.\1"),
+    (regex(r"torchvision\.datapoints"), "torchvision.tv_tensors"),
 )  # fmt: skip
 
 GONE = frozenset(
@@ -124,8 +125,8 @@ def successor(qualified: str) -> str | None:
 
 # Parameters by another name: the functions that had them, the old and the new one.
 RENAMED = (
-    (re.compile(r"torchvision\.utils\.(make_grid|save_image)"), "range", "value_range"),
-    (re.compile(r"torchvision\.transforms\.(RandomRotation|RandomAffine|functional\.(rotate|affine))"),
+    (regex(r"torchvision\.utils\.(make_grid|save_image)"), "range", "value_range"),
+    (regex(r"torchvision\.transforms\.(RandomRotation|RandomAffine|functional\.(rotate|affine))"),
      "resample", "interpolation"),
-    (re.compile(r"torchvision\.transforms\.(RandomAffine|functional\.affine)"), "fillcolor", "fill"),
+    (regex(r"torchvision\.transforms\.(RandomAffine|functional\.affine)"), "fillcolor", "fill"),
 )  # fmt: skip

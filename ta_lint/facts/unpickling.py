@@ -1,12 +1,12 @@
 """Calls that read files of torch by unpickling them, which runs whatever code they hold."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Names
@@ -14,7 +14,7 @@ from ta_lint.facts.provenance import Foreign, Provenance
 from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, spreads
 
 # Functions that read a pickle, whoever wrote it.
-READS_PICKLE = re.compile(
+READS_PICKLE = regex(
     r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.loads?|pandas\.read_pickle",
 )
 
@@ -36,7 +36,7 @@ _METHODS = {
 }
 # Methods of Lightning's trainer read a checkpoint if they are given one.
 _RUNS = frozenset({"fit", "validate", "test", "predict"})
-_FABRIC = re.compile(r"lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric")
+_FABRIC = regex(r"lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric")
 _FABRIC_LOADS = frozenset({"load", "load_raw"})
 
 # All that an attribute may be called that is one of these.

@@ -1,7 +1,8 @@
 """What the names of torch and of its frameworks make, return and hand on, in kinds."""
 
-import re
 from enum import StrEnum
+
+from ta_lint.core.lazy import regex
 
 
 class Kind(StrEnum):
@@ -19,27 +20,27 @@ class Kind(StrEnum):
 
 # Constructors and annotations by qualified name; the first match decides.
 CONSTRUCTED = (
-    (re.compile(r"torch\.optim\.lr_scheduler\.\w+|torch\.optim\.swa_utils\.SWALR"), Kind.SCHEDULER),
-    (re.compile(r"transformers\.(\w+\.)*get_\w*schedule\w*"), Kind.SCHEDULER),
-    (re.compile(r"torch\.optim\.[A-Z]\w*|torch\.distributed\.optim\.ZeroRedundancyOptimizer"), Kind.OPTIMIZER),
-    (re.compile(r"(bitsandbytes\.optim|apex\.optimizers|torch_optimizer|lion_pytorch|prodigyopt)(\.\w+)*\.[A-Z]\w*"),
+    (regex(r"torch\.optim\.lr_scheduler\.\w+|torch\.optim\.swa_utils\.SWALR"), Kind.SCHEDULER),
+    (regex(r"transformers\.(\w+\.)*get_\w*schedule\w*"), Kind.SCHEDULER),
+    (regex(r"torch\.optim\.[A-Z]\w*|torch\.distributed\.optim\.ZeroRedundancyOptimizer"), Kind.OPTIMIZER),
+    (regex(r"(bitsandbytes\.optim|apex\.optimizers|torch_optimizer|lion_pytorch|prodigyopt)(\.\w+)*\.[A-Z]\w*"),
      Kind.OPTIMIZER),
-    (re.compile(r"transformers\.(\w+\.)*(AdamW|Adafactor)|timm\.optim\.(\w+\.)*create_optimizer\w*"), Kind.OPTIMIZER),
-    (re.compile(r"torch\.amp\.GradScaler|torch\.distributed\.fsdp\.(\w+\.)*ShardedGradScaler"), Kind.SCALER),
-    (re.compile(r"torch\.nn\.\w+Loss"), Kind.CRITERION),
-    (re.compile(r"torch\.nn\.(Parameter|Buffer|UninitializedParameter)"), Kind.PARAMETER),
-    (re.compile(r"torch\.nn\.(parallel\.)?[A-Z]\w*|torch\.optim\.swa_utils\.AveragedModel"), Kind.MODULE),
-    (re.compile(r"torchvision\.models(\.\w+)*\.(?!list_|get_(?!model$)|register_|create_)[a-z]\w*"), Kind.MODULE),
-    (re.compile(r"timm\.(models\.(\w+\.)*)?create_model"), Kind.MODULE),
-    (re.compile(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
-    (re.compile(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
-    (re.compile(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
-    (re.compile(r"torch\.utils\.data\.(\w*Dataset|Subset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"), Kind.DATASET),
-    (re.compile(r"torch\.(Tensor|FloatTensor|LongTensor|BoolTensor)"), Kind.TENSOR),
+    (regex(r"transformers\.(\w+\.)*(AdamW|Adafactor)|timm\.optim\.(\w+\.)*create_optimizer\w*"), Kind.OPTIMIZER),
+    (regex(r"torch\.amp\.GradScaler|torch\.distributed\.fsdp\.(\w+\.)*ShardedGradScaler"), Kind.SCALER),
+    (regex(r"torch\.nn\.\w+Loss"), Kind.CRITERION),
+    (regex(r"torch\.nn\.(Parameter|Buffer|UninitializedParameter)"), Kind.PARAMETER),
+    (regex(r"torch\.nn\.(parallel\.)?[A-Z]\w*|torch\.optim\.swa_utils\.AveragedModel"), Kind.MODULE),
+    (regex(r"torchvision\.models(\.\w+)*\.(?!list_|get_(?!model$)|register_|create_)[a-z]\w*"), Kind.MODULE),
+    (regex(r"timm\.(models\.(\w+\.)*)?create_model"), Kind.MODULE),
+    (regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
+    (regex(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
+    (regex(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
+    (regex(r"torch\.utils\.data\.(\w*Dataset|Subset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"), Kind.DATASET),
+    (regex(r"torch\.(Tensor|FloatTensor|LongTensor|BoolTensor)"), Kind.TENSOR),
 )  # fmt: skip
 
 # Functions that return one tensor, whatever they are given.
-RETURNS_TENSOR = re.compile(
+RETURNS_TENSOR = regex(
     r"torch\.(abs|add|addmm|arange|argmax|argmin|as_tensor|baddbmm|bernoulli|bmm|cat|clamp|concat|conj|cos|cross|"
     r"cumprod|cumsum|diag|diagonal|div|dot|einsum|empty|empty_like|eq|erf|exp|expm1|eye|flatten|flip|from_numpy|full|"
     r"full_like|gather|ge|gt|hstack|index_select|isinf|isnan|le|linspace|log|log10|log1p|log2|log_softmax|logical_and|"
@@ -55,7 +56,7 @@ RETURNS_TENSOR = re.compile(
 )
 
 # Layers whose call returns one tensor.
-LAYER_RETURNS_TENSOR = re.compile(
+LAYER_RETURNS_TENSOR = regex(
     r"torch\.nn\.(\w*(Linear|Conv|ConvTranspose|BatchNorm|InstanceNorm|Dropout|AvgPool|Pad)(\dd)?|Embedding|GroupNorm|"
     r"LayerNorm|RMSNorm|Flatten|Unflatten|Identity|\w*(ReLU|LU|Sigmoid|Softmax|Tanh|swish)6?|Softplus|Upsample|"
     r"PixelShuffle|TransformerEncoder(Layer)?|TransformerDecoder(Layer)?)"
@@ -72,10 +73,10 @@ TENSOR_METHODS = frozenset(
 
 # Frameworks that hand back what they are given, in order: wrapped, on the right device, of the same kind.
 PREPARES = frozenset({"prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"})
-PREPARERS = re.compile(
+PREPARERS = regex(
     r"accelerate\.(\w+\.)*Accelerator|lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric"
 )
-INITIALIZES = re.compile(r"apex\.amp\.initialize|accelerate\.prepare")
+INITIALIZES = regex(r"apex\.amp\.initialize|accelerate\.prepare")
 PREPARER_NAMES = frozenset({"accelerator", "fabric"})
 
 # What an instance of a class of this file is, by what the class derives from.
@@ -94,7 +95,7 @@ FLUENT = frozenset(
 )
 
 # Functions that hand on their first argument, copied, wrapped or changed, as the kind of thing it was.
-HANDS_ON = re.compile(
+HANDS_ON = regex(
     r"copy\.(deep)?copy|torch\.compile|torch\.jit\.script|"
     r"torch\.nn\.(DataParallel|parallel\.(\w+\.)?(DataParallel|DistributedDataParallel))|"
     r"torch\.nn\.SyncBatchNorm\.convert_sync_batchnorm|"
@@ -102,9 +103,7 @@ HANDS_ON = re.compile(
 )
 
 # Annotations that say nothing but what stands in their brackets.
-TRANSPARENT = re.compile(
-    r"typing\.(Optional|Union|Annotated|Final|ClassVar)|typing_extensions\.(Annotated|Final)"
-)
+TRANSPARENT = regex(r"typing\.(Optional|Union|Annotated|Final|ClassVar)|typing_extensions\.(Annotated|Final)")
 
 
 def constructed(qualified: str) -> Kind | None:

@@ -1,12 +1,12 @@
 """Models in the wrappers of `torch.distributed`: where a model is wrapped, and which expressions are wrapped models."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.names import Binding, Names
@@ -25,9 +25,9 @@ class Wrapper(StrEnum):
 
 
 _WRAPPERS = (
-    (re.compile(r"torch\.nn\.parallel\.(distributed\.)?DistributedDataParallel"), Wrapper.REPLICATED),
-    (re.compile(r"torch\.distributed\.fsdp\.(\w+\.)?FullyShardedDataParallel"), Wrapper.FLAT),
-    (re.compile(r"torch\.distributed\.(fsdp|_composable)\.(\w+\.)*fully_shard"), Wrapper.SHARDED),
+    (regex(r"torch\.nn\.parallel\.(distributed\.)?DistributedDataParallel"), Wrapper.REPLICATED),
+    (regex(r"torch\.distributed\.fsdp\.(\w+\.)?FullyShardedDataParallel"), Wrapper.FLAT),
+    (regex(r"torch\.distributed\.(fsdp|_composable)\.(\w+\.)*fully_shard"), Wrapper.SHARDED),
 )
 
 
