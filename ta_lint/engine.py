@@ -5,8 +5,10 @@ needs, and over a skeleton of its tree the check must suspect something. Without
 """
 
 import ast
+import gc
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,6 +60,22 @@ def lint(file: File, data: bytes) -> list[Finding]:
     return located(*examine(file, data))
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector, which finds nothing in a tree: nothing in it points back, and all of it lives on.
+
+    It took a fifth of the time of a file.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+@_uncollected()
 def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     """The findings of a file that holds these bytes, where they are in its source, and that source.
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import cached_property
+from weakref import proxy
 
 import libcst as cst
 
@@ -31,7 +32,9 @@ class Kinds:
         self._tree = tree
         self._names = names
         self._classes = classes
-        self.calls = Calls(tree, names, classes, self.construction)
+        # not in a circle: what a file took is given back when it is done, and not when the collector comes
+        kinds: Kinds = proxy(self)
+        self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node))
         self._kinds: dict[Node, Kind | None] = {}
         self._constructing: set[Node] = set()
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from weakref import proxy
 
 import libcst as cst
 
@@ -91,7 +92,8 @@ class Module:
 
     @cached_property
     def renaming(self) -> Renaming:
-        return Renaming(self.tree, self.names, self.source, self.spelled)
+        module: Module = proxy(self)  # as in `Kinds`
+        return Renaming(self.tree, self.names, self.source, lambda name, at: module.spelled(name, at))
 
     @cached_property
     def layers(self) -> Layers:
@@ -188,7 +190,14 @@ class Module:
 
     @cached_property
     def unpickling(self) -> Unpickling:
-        return Unpickling(self.tree, self.names, self.kinds, self.provenance, self.targets_before)
+        module: Module = proxy(self)  # as in `Kinds`
+        return Unpickling(
+            self.tree,
+            self.names,
+            self.kinds,
+            self.provenance,
+            lambda *release: module.targets_before(*release),
+        )
 
     @cached_property
     def checkpoints(self) -> Checkpoints:

@@ -205,17 +205,12 @@ class _Skeleton:
         self._lines = source.lines
         self._formatted = False
         """Inside of an f-string, where Python 3.11 does not know the place of anything."""
-        self._methods: dict[type[ast.AST], Callable[[Any], Any]] = {}
 
     def __getitem__(self, node: Any) -> Any:
-        kind = type(node)
-        method = self._methods.get(kind)
+        method = _METHODS.get(type(node))
         if method is None:
-            method = self._methods[kind] = getattr(self, kind.__name__, self._unknown)
-        return method(node)
-
-    def _unknown(self, node: ast.AST) -> Any:
-        raise Unlike
+            raise Unlike
+        return method(self, node)
 
     def _maybe(self, node: ast.AST | None) -> Any:
         return self[node] if node is not None else None
@@ -632,6 +627,11 @@ class _Skeleton:
             parts += self._lines[number], ends[number]
         line = self._lines[last - 1]
         return "".join([*parts, line[:end] if line.isascii() else line.encode()[:end].decode()])
+
+
+_METHODS: dict[type[ast.AST], Callable[[_Skeleton, Any], Any]] = {
+    getattr(ast, name): method for name, method in vars(_Skeleton).items() if name[0].isupper()
+}
 
 
 def _is_one_string(text: str) -> bool:
