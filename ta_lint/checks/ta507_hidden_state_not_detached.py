@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_line_after
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Loop
 
 NEEDS = (
@@ -43,7 +44,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _carried(module: Module, statement: cst.Assign, call: cst.Call, loop: Loop) -> Iterator[cst.Name]:
     """The variables that a call is given and sets again, and that nothing else in the pass sets or detaches."""
     targets = {name.value for item in statement.targets for name in module.tree.within(item.target, cst.Name)}
-    text = module.code(loop.body)
+    text = plain(loop.body)
     for arg in call.args:
         for name in module.tree.within(arg.value, cst.Name):
             if name.value not in targets or not _is_handed_on(module, name, arg):
@@ -66,7 +67,7 @@ def _is_detached_inside(module: Module, call: cst.Call) -> bool:
     """Whether the model's own class detaches its state."""
     made = module.kinds.construction(call.func)
     klass = module.classes.local(made.func) if made is not None else None
-    return klass is not None and _DETACHES.search(module.code(klass)) is not None
+    return klass is not None and _DETACHES.search(plain(klass)) is not None
 
 
 def _fix(module: Module, name: cst.Name, call: cst.Call, backward: cst.Call) -> Fix | None:

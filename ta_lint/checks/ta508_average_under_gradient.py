@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_after
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
@@ -72,7 +73,7 @@ def _taken_in(module: Module, statement: cst.Assign | cst.Expr, sources: set[str
             isinstance(target, cst.Subscript)
             and isinstance(value, cst.BinaryOperation)
             and isinstance(value.operator, cst.Add)
-            and any(part.deep_equals(target) for part in module.tree.within(value, cst.Subscript))
+            and any(plain(part) == plain(target) for part in module.tree.within(value, cst.Subscript))
         )
         return _live(module, value, sources) if is_average else None
     call = statement.value

@@ -8,6 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Step, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument, dotted
 
 # A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
@@ -85,7 +86,7 @@ def _is_skipped(clear: Node, backward: Node, step: Step, module: Module) -> bool
     return any(
         tree.home(other.call) is tree.home(step.call)
         and not tree.contains(branch.body, other.call)
-        and other.optimizer.deep_equals(step.optimizer)
+        and plain(other.optimizer) == plain(step.optimizer)
         for other in module.loops.steps
     )
 
@@ -95,7 +96,7 @@ def _clears_for(step: Step, call: cst.Call, module: Module) -> bool:
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
         return False
     receiver = call.func.value
-    return receiver.deep_equals(step.optimizer) or _is_what_is_optimized(receiver, step, module)
+    return plain(receiver) == plain(step.optimizer) or _is_what_is_optimized(receiver, step, module)
 
 
 def _is_what_is_optimized(model: cst.BaseExpression, step: Step, module: Module) -> bool:

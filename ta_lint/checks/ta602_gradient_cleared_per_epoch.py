@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.checks.ta600_missing_zero_grad import NEEDS as LOOP_NEEDS
 from ta_lint.checks.ta600_missing_zero_grad import clear_first
 from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
+from ta_lint.facts.layout import plain
 
 NEEDS = (*LOOP_NEEDS, r"grad")
 
@@ -32,7 +33,7 @@ def _misplaced(loop: TrainingLoop, module: Module) -> cst.Expr | None:
             and isinstance(call, cst.Call)
             and isinstance(call.func, cst.Attribute)
             and call.func.attr.value == "zero_grad"
-            and call.func.value.deep_equals(optimizer)
+            and plain(call.func.value) == plain(optimizer)
             and module.tree.block(statement) is module.tree.block(loop.region)
         ):
             return statement

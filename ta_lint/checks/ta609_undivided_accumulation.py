@@ -9,6 +9,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, is_atom, wrap
+from ta_lint.facts.layout import plain
 from ta_lint.facts.order import Accumulation, Event
 from ta_lint.facts.tree import Node, dotted, spreads
 
@@ -24,9 +25,9 @@ def check(module: Module) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for accumulation in module.order.accumulations:
-        count = module.code(accumulation.count)
-        if count == "1" or _is_divided(module, accumulation):
+        if plain(accumulation.count) == "1" or _is_divided(module, accumulation):
             continue
+        count = module.code(accumulation.count)
         message = f"gradients of `{count}` batches are summed up, and the loss is not divided by `{count}`"
         related = ((accumulation.guard, "the step comes once for all of them"),)
         yield Suspicion(accumulation.backwards[0].call, message, related, _fix(module, accumulation))

@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, call_method
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted, spreads
 
 NEEDS = (
@@ -106,11 +107,11 @@ def _is_temporary(call: cst.Call, target: Node, module: Module) -> bool:
     home = module.tree.home(call)
     if home is module.tree.root:
         return False  # a script that trains, and reads its best model back
-    name = module.code(target)
+    name = plain(target)
     return any(
         module.tree.before(call, later)
         and (module.qualified(later.func) in _TEMPORARY or module.qualified(later.func) == "torch.load")
-        and any(module.code(arg.value) == name for arg in later.args)
+        and any(plain(arg.value) == name for arg in later.args)
         for later in module.tree.own(home, cst.Call)
     )
 

@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted
 from ta_lint.facts.unpickling import READS_PICKLE
 
@@ -112,11 +113,11 @@ def _is_own(call: cst.Call, source: Node, module: Module) -> bool:
     written = module.kinds.origin(source)
     if isinstance(written, cst.Call) and _WRITES.fullmatch(module.qualified(written.func) or ""):
         return True
-    code = module.code(source)
+    code = plain(source)
     return any(
         module.tree.before(other, call)
         and _WRITES.fullmatch(module.qualified(other.func) or "") is not None
         and (target := argument(other, "file", 1)) is not None
-        and module.code(target) == code
+        and plain(target) == code
         for other in module.tree.own(module.tree.home(call), cst.Call)
     )

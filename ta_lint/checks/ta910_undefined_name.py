@@ -13,9 +13,8 @@ from ta_lint.core.source import Source
 
 # What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
 # the figures.
-NEEDS = (
-    r"__main__|argparse|argv|DataLoader|epoch|tqdm|training_step|zero_grad|\.backward\(|\.fit\(|\.step\(|torch\.save\(",
-)
+_OF_A_RUN = r"__main__|argparse|argv|DataLoader|epoch|tqdm|training_step|zero_grad|\.backward\(|\.fit\(|\.step\(|torch\.save\("
+NEEDS = (_OF_A_RUN,)
 
 _PYTHON_2 = frozenset(
     "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
@@ -51,6 +50,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_source(source: Source) -> Iterator[Report]:
+    if re.search(_OF_A_RUN, source.text) is None:
+        return
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
         return

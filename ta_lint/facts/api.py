@@ -78,13 +78,13 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=Tru
     def around(self) -> tuple[str, ...]:
         """What a file holds one of that uses it, besides its last name; as in `NEEDS`."""
         texts = tuple(re.sub(r"([.()])", r"\\\1", text) for text in self.needs)
-        package = self.symbol.rpartition(".")[0]
+        package = self.symbol.rpartition(".")[0].replace(".", r"\.")
+        imported = rf"\s+import\s+(?:\([^)]*?|(?:[^(\n\\]|\\\s)*?)(?:\b{self.last}\b|\*)"
         if not texts:
-            return ("torch",)
+            return rf"\.\s*{self.last}\b", rf"from\s+[\w.]++{imported}"
         if package != "torch":
-            return *texts, package.replace(".", r"\.") + " import"
-        imported = rf"from\s+torch\s+import\s+(?:\([^)]*?|[^(\n]*?)\b{self.last}\b"
-        return *texts, imported, r"import\s+torch\s+as\b"
+            return *texts, package + imported
+        return *texts, rf"from\s+torch{imported}", r"import\s+torch\s+as\b"
 
     @property
     def said(self) -> str:

@@ -5,6 +5,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import Calls, called_name
 from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.names import Names
 from ta_lint.facts.ranks import Ranks
 from ta_lint.facts.tree import FUNCTIONS, Node, Tree, argument, dotted, is_name, spreads
@@ -93,8 +94,7 @@ class Collectives:
         """The function of this file that a call runs, if it runs a collective among all ranks whenever it is called."""
         function = self._calls.callee(call)
         if function is None or any(
-            isinstance(item.decorator, (cst.Name, cst.Attribute))
-            and "main" in self._tree.root.code_for_node(item.decorator)
+            isinstance(item.decorator, (cst.Name, cst.Attribute)) and "main" in plain(item.decorator)
             for item in function.decorators
         ):
             return None

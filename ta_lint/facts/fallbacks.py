@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, Tree
 
 # What somebody asks who has thought of several releases.
@@ -69,11 +70,10 @@ class Fallbacks:
 
     def _asks_for_version(self, test: Node) -> bool:
         """Whether a test names a version or looks for a name, itself or behind the names in it."""
-        code = self._tree.root.code_for_node
-        if _ASKS_FOR_VERSION.search(code(test)):
+        if _ASKS_FOR_VERSION.search(plain(test)):
             return True
         origins = (self._kinds.origin(name) for name in self._tree.within(test, cst.Name))
         return any(
-            isinstance(origin, (cst.Call, cst.Comparison)) and _ASKS_FOR_VERSION.search(code(origin))
+            isinstance(origin, (cst.Call, cst.Comparison)) and _ASKS_FOR_VERSION.search(plain(origin))
             for origin in origins
         )

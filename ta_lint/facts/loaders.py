@@ -10,6 +10,7 @@ from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.edits import Edit, set_argument
 from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, is_name, spreads
 
@@ -200,7 +201,7 @@ class Loaders:
             return []  # {**others}
         index = subscript.slice[0].slice
         if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
-            entries = [item for item in entries if item.key.deep_equals(index.value)]
+            entries = [item for item in entries if plain(item.key) == plain(index.value)]
         return [item.value for item in entries]
 
     # -- which dataset ----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kind, Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import BACKWARD, Loop, Loops, Region
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import LOOPS, Node, Tree, dotted
@@ -366,7 +367,7 @@ class Order:
         positive = True
         while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, positive = test.expression, not positive
-        code = self._tree.root.code_for_node(test)
+        code = plain(test)
         if isinstance(test, cst.Comparison) and code.endswith(("is None", "is not None", "!= 0")):
             if "is not None" in code or "!=" in code:
                 positive = not positive
@@ -452,7 +453,7 @@ class Order:
         if not isinstance(call, cst.Call) or called_name(call) != "range" or len(call.args) != 1:
             return None
         count = call.args[0].value
-        if _ACCUMULATES.search(self._tree.root.code_for_node(count)) is None:
+        if _ACCUMULATES.search(plain(count)) is None:
             return None
         events = list(dict.fromkeys(event for way in self.passes(loop) for event in way))
         backwards = tuple(event for event in events if event.action is Action.BACKWARD)

@@ -9,6 +9,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.hub import Hub
 from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.names import Names
 from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, spreads
 
@@ -176,9 +177,9 @@ class Provenance:
 
     def _written(self, node: Node) -> Foreign | None:
         """The download, earlier in the same function, to the file that an expression names."""
-        home, code = self._tree.home(node), self._tree.root.code_for_node(node)
+        home, code = self._tree.home(node), plain(node)
         for call, destination in self._downloads_to_files:
-            same = self._tree.root.code_for_node(destination) == code and self._tree.home(call) is home
+            same = plain(destination) == code and self._tree.home(call) is home
             if same and self._tree.before(call, node) and not self._tree.contains(call, node):
                 return self._downloaded(call)
         return None

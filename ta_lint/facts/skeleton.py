@@ -80,7 +80,7 @@ _boolean = _maker(cst.BooleanOperation, "left", "operator", "right")
 _unary = _maker(cst.UnaryOperation, "operator", "expression")
 _comparison = _maker(cst.Comparison, "left", "comparisons")
 _comparison_target = _maker(cst.ComparisonTarget, "operator", "comparator")
-_comp_for = _maker(cst.CompFor, "target", "iter", "ifs", "inner_for_in")
+_comp_for = _maker(cst.CompFor, "target", "iter", "ifs", "inner_for_in", "asynchronous")
 _comp_if = _maker(cst.CompIf, "test")
 _dict_comp = _maker(cst.DictComp, "key", "value", "for_in")
 _if_exp = _maker(cst.IfExp, "test", "body", "orelse")
@@ -92,7 +92,7 @@ _from = _maker(cst.From, "item")
 _ellipsis = _maker(cst.Ellipsis)
 _string = _maker(cst.SimpleString, "value")
 _formatted = _maker(cst.FormattedString, "parts")
-_formatted_text = _maker(cst.FormattedStringText)
+_formatted_text = _maker(cst.FormattedStringText, "value")  # as it is read, not as it is written
 _formatted_expression = _maker(cst.FormattedStringExpression, "expression", "format_spec")
 _parameters = _maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star_kwarg", "posonly_params")
 _param = _maker(cst.Param, "name", "annotation", "default", "star")
@@ -105,7 +105,7 @@ _line = _maker(cst.SimpleStatementLine, "body")
 _function = _maker(
     cst.FunctionDef, "name", "params", "body", "decorators", "returns", "asynchronous", "type_parameters"
 )
-_asynchronous = _maker(cst.Asynchronous)
+_asynchronous = cst.Asynchronous
 _class = _maker(cst.ClassDef, "name", "body", "bases", "keywords", "decorators", "type_parameters")
 _decorator = _maker(cst.Decorator, "decorator")
 _expr = _maker(cst.Expr, "value")
@@ -131,9 +131,9 @@ _as_name = _maker(cst.AsName, "name")
 _dot = _maker(cst.Dot)
 _if = _maker(cst.If, "test", "body", "orelse")
 _else = _maker(cst.Else, "body")
-_for = _maker(cst.For, "target", "iter", "body", "orelse")
+_for = _maker(cst.For, "target", "iter", "body", "orelse", "asynchronous")
 _while = _maker(cst.While, "test", "body", "orelse")
-_with = _maker(cst.With, "items", "body")
+_with = _maker(cst.With, "items", "body", "asynchronous")
 _with_item = _maker(cst.WithItem, "item", "asname")
 _try = _maker(cst.Try, "body", "handlers", "orelse", "finalbody")
 _try_star = _maker(cst.TryStar, "body", "handlers", "orelse", "finalbody")
@@ -167,7 +167,7 @@ _COMPREHENSIONS = {
 # Nobody asks where an operator stands, so that all of a kind may be one.
 _BINARY, _AUGMENTED = (
     {
-        getattr(ast, ours): _maker(getattr(cst, theirs + suffix))()
+        getattr(ast, ours): getattr(cst, theirs + suffix)()
         for ours, theirs in (
             ("Add", "Add"), ("Sub", "Subtract"), ("Mult", "Multiply"), ("MatMult", "MatrixMultiply"),
             ("Div", "Divide"), ("FloorDiv", "FloorDivide"), ("Mod", "Modulo"), ("Pow", "Power"),
@@ -177,13 +177,10 @@ _BINARY, _AUGMENTED = (
     }
     for suffix in ("", "Assign")
 )  # fmt: skip
-_BOOLEAN = {ast.And: _maker(cst.And)(), ast.Or: _maker(cst.Or)()}
-_UNARY = {
-    ast.Not: _maker(cst.Not)(), ast.USub: _maker(cst.Minus)(), ast.UAdd: _maker(cst.Plus)(),
-    ast.Invert: _maker(cst.BitInvert)(),
-}  # fmt: skip
+_BOOLEAN = {ast.And: cst.And(), ast.Or: cst.Or()}
+_UNARY = {ast.Not: cst.Not(), ast.USub: cst.Minus(), ast.UAdd: cst.Plus(), ast.Invert: cst.BitInvert()}
 _COMPARED = {
-    getattr(ast, ours): _maker(getattr(cst, theirs))()
+    getattr(ast, ours): getattr(cst, theirs)()
     for ours, theirs in (
         ("Eq", "Equal"), ("NotEq", "NotEqual"), ("Lt", "LessThan"), ("LtE", "LessThanEqual"),
         ("Gt", "GreaterThan"), ("GtE", "GreaterThanEqual"), ("Is", "Is"), ("IsNot", "IsNot"),
@@ -313,7 +310,13 @@ class _Skeleton:
         return _else(self._body(nodes)) if nodes else None
 
     def For(self, node: ast.For | ast.AsyncFor) -> Any:
-        return _for(self[node.target], self[node.iter], self._body(node.body), self._else(node.orelse))
+        return _for(
+            self[node.target],
+            self[node.iter],
+            self._body(node.body),
+            self._else(node.orelse),
+            _asynchronous() if type(node) is ast.AsyncFor else None,
+        )
 
     def While(self, node: ast.While) -> Any:
         return _while(self[node.test], self._body(node.body), self._else(node.orelse))
@@ -326,7 +329,7 @@ class _Skeleton:
             )
             for item in node.items
         ]
-        return _with(items, self._body(node.body))
+        return _with(items, self._body(node.body), _asynchronous() if type(node) is ast.AsyncWith else None)
 
     AsyncFor, AsyncWith = For, With
 
@@ -549,7 +552,8 @@ class _Skeleton:
         inner = None
         for node in reversed(nodes):
             ifs = [_comp_if(self[test]) for test in node.ifs]
-            inner = _comp_for(self[node.target], self[node.iter], ifs, inner)
+            asynchronous = _asynchronous() if node.is_async else None
+            inner = _comp_for(self[node.target], self[node.iter], ifs, inner, asynchronous)
         return inner
 
     def IfExp(self, node: ast.IfExp) -> Any:
@@ -606,8 +610,8 @@ class _Skeleton:
                 form = node.format_spec
                 spec = self._parts(form.values) if isinstance(form, ast.JoinedStr) else None
                 parts.append(_formatted_expression(self[node.value], spec))
-            else:
-                parts.append(_formatted_text())
+            elif isinstance(node, ast.Constant):
+                parts.append(_formatted_text(node.value))
         return parts
 
     def _parsed(self, text: str) -> Any:

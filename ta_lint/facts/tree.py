@@ -44,7 +44,8 @@ _NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what else a field for a
 _WORDS = (str, bool, str | None)
 
 
-def _child_fields(kind: type[Node]) -> tuple[str, ...]:
+def child_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a type of node that hold child nodes, in source order."""
     if kind in _SOURCE_ORDER:
         return tuple(_SOURCE_ORDER[kind].split())
     return tuple(
@@ -57,7 +58,7 @@ def _child_fields(kind: type[Node]) -> tuple[str, ...]:
 @cache
 def _values(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
     """What reads all fields at once that hold nodes."""
-    names = _child_fields(kind)
+    names = child_fields(kind)
     if not names:
         return lambda node: ()
     read = attrgetter(*names)

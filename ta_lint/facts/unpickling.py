@@ -9,6 +9,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.layout import plain
 from ta_lint.facts.names import Names
 from ta_lint.facts.provenance import Foreign, Provenance
 from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, spreads
@@ -150,12 +151,12 @@ class Unpickling:
         if read.source is None:
             return False
         tree, home = self._tree, self._tree.home(read.call)
-        name = tree.root.code_for_node(read.source)
+        name = plain(read.source)
         return any(
             tree.home(save) is home
             and tree.before(save, read.call)
             and (target := argument(save, "f", 1)) is not None
-            and tree.root.code_for_node(target) == name
+            and plain(target) == name
             for save in self._saves
         )
 
