@@ -1,19 +1,17 @@
 """What torch has removed, deprecated or never published, and where a file uses it."""
 
-import re
 from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import libcst as cst
-import msgspec
 
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.fallbacks import Fallbacks
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
+from ta_lint.facts.symbols import ROWS, Row
 from ta_lint.facts.tree import Node, Tree
 
 _RECEIVERS = {"Tensor": (Kind.TENSOR, Kind.PARAMETER), "Module": (Kind.MODULE, Kind.CRITERION)}
@@ -21,75 +19,6 @@ _PLACES = {"Tensor": "torch", "Module": "torch.nn"}
 
 # Calls that are given a class to compare with, not to use.
 _COMPARES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "id", "register"})
-
-
-class Rewrite(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=True):
-    """How a call of the old name becomes one of the new: by another name, and what else is said here.
-
-    `first` and `last` are arguments put before and after the others. `takes` are the parameters that a call may give,
-    in order, the first `positional` of them by position (all, if that is not said), an empty one by position alone; any
-    other call is left alone, and so is one with fewer arguments than `least`. With `named`, arguments by position become keywords. `keywords` are parameters that have another name, `numbers` those
-    that must be given a number, `drops` those that must be given this very value, and go. With `listed` all arguments
-    become one list. If `equal-with` names parameters, a call computes the same only if it gives one of them, and that
-    the value that stands there, if one does. `decorates`: a decorator without a call gets one. `suffix` comes after a name that is no call.
-    """
-
-    first: str = ""
-    last: str = ""
-    takes: list[str] | None = None
-    positional: int | None = None
-    least: int = 0
-    named: bool = False
-    keywords: dict[str, str] = {}
-    numbers: list[str] = []
-    drops: dict[str, str] = {}
-    equal_with: dict[str, str] = {}
-    listed: bool = False
-    decorates: bool = False
-    suffix: str = ""
-
-    @property
-    def renames_only(self) -> bool:
-        """Whether any use of the old name may be one of the new."""
-        return self == Rewrite()
-
-
-class Row(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", frozen=True):
-    """One symbol of `api.toml`, which says what the fields mean."""
-
-    symbol: str
-    kind: Literal["call", "attribute", "method", "module"] = "call"
-    deprecated: str = ""
-    removed: str = ""
-    private: bool = False
-    replacement: str = ""
-    new: str = ""
-    replacement_since: str = ""
-    equal: bool = False
-    fix: Rewrite | None = None
-    needs: list[str] = []
-    names: list[str] = []
-
-    @property
-    def last(self) -> str:
-        return self.symbol.rpartition(".")[2]
-
-    @property
-    def around(self) -> tuple[str, ...]:
-        """What a file holds one of that uses it, besides its last name; as in `NEEDS`."""
-        texts = tuple(re.sub(r"([.()])", r"\\\1", text) for text in self.needs)
-        package = self.symbol.rpartition(".")[0].replace(".", r"\.")
-        imported = rf"\s+import\s+(?:\([^)]*?|(?:[^(\n\\]|\\\s)*?)(?:\b{self.last}\b|\*)"
-        if not texts:
-            return rf"\.\s*{self.last}\b", rf"from\s+[\w.]++{imported}"
-        if package != "torch":
-            return *texts, package + imported
-        return *texts, rf"from\s+torch{imported}", r"import\s+torch\s+as\b"
-
-    @property
-    def said(self) -> str:
-        """What the message says takes its place; empty where nothing does."""
-        return self.replacement or (f"`{self.new}`" if self.new else "")
 
 
 class Use(NamedTuple):
@@ -106,15 +35,10 @@ class Use(NamedTuple):
         return f"`{self.row.new}.{last}`" if last in self.row.names else self.row.said
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    api: list[Row]
-
-
 @cache
 def rows() -> dict[str, Row]:
     """The data, by symbol."""
-    text = Path(__file__).with_name("api.toml").read_text(encoding="utf-8")
-    return {row.symbol: row for row in msgspec.toml.decode(text, type=_Table).api}
+    return {row.symbol: row for row in ROWS}
 
 
 def release(version: str) -> tuple[int, int]:

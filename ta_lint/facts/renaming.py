@@ -6,7 +6,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.facts.api import Rewrite, Row, Use, rows
+from ta_lint.facts.api import Use, rows
 from ta_lint.facts.edits import (
     Anchor,
     Edit,
@@ -18,6 +18,7 @@ from ta_lint.facts.edits import (
     replace,
 )
 from ta_lint.facts.names import Names
+from ta_lint.facts.symbols import Rewrite, Row
 from ta_lint.facts.tree import Node, Tree, argument, spreads
 
 _INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
