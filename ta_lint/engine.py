@@ -5,15 +5,14 @@ needs, and over a skeleton of its tree the check must suspect something. Without
 """
 
 import ast
-import gc
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ta_lint import checks
 from ta_lint.checks.gate import Text
+from ta_lint.core import collector
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config
 from ta_lint.core.errors import oneline
@@ -60,22 +59,7 @@ def lint(file: File, data: bytes) -> list[Finding]:
     return located(*examine(file, data))
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the garbage collector, which finds nothing in a tree: nothing in it points back, and all of it lives on.
-
-    It took a fifth of the time of a file.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
-@_uncollected()
+@collector.paused()
 def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     """The findings of a file that holds these bytes, where they are in its source, and that source.
 

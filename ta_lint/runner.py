@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ta_lint.core import collector
+
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
     from ta_lint.core.finding import Finding
@@ -38,6 +40,8 @@ def lint_files(
 
         yield from _each(lint_file, files, jobs)
         return
+    from ta_lint.cache import lint
+
     unknown: list[File] = []
     for file in files:
         findings = cache.find(file)
@@ -46,8 +50,6 @@ def lint_files(
         else:
             yield file, findings
     try:
-        from ta_lint.cache import lint
-
         for file, (found, content) in _each(lint, unknown, jobs):
             cache.keep(file, found, content)
             yield file, found
@@ -70,7 +72,7 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
     Raises:
         UsageError: a worker process was killed from outside.
     """
-    sized = sorted(((_size(file), file) for file in files), key=lambda item: item[0], reverse=True)
+    sized = sorted(((file.size, file) for file in files), key=lambda item: item[0], reverse=True)
     if jobs is None:
         jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
     batches = _batches(sized, jobs)
@@ -113,6 +115,7 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     start_thread(work).join()
     if failure:
         raise failure[0]
+    collector.settled()
     return results
 
 
@@ -130,10 +133,3 @@ def start_thread(work: Callable[[], None]) -> threading.Thread:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _size(file: "File") -> int:
-    try:
-        return os.stat(file.location).st_size  # noqa: PTH116
-    except OSError:
-        return 0

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint import __version__
 from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN, colors
+from ta_lint.core.collector import paused
 
 if TYPE_CHECKING:
+    from ta_lint.cache import Cache
     from ta_lint.core.baseline import Entry
     from ta_lint.core.config import Config, Options
     from ta_lint.core.finding import Finding
@@ -27,6 +29,7 @@ T = TypeVar("T")
 _CLEAR = "\x1b[H\x1b[2J"
 
 
+@paused()
 def run(arguments: argparse.Namespace) -> int:
     """Lint, or fix; returns the exit status."""
     if arguments.profile:
@@ -77,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
         from ta_lint.runner import fix_files, lint_files
 
         fingerprints = frozenset(entry.fingerprint for entry in accepted)
-        fixed = list(_with_progress(fix_files(files, fingerprints, arguments.jobs), len(files)))
+        fixing = fix_files(files, fingerprints, arguments.jobs)
+        fixed = list(_with_progress(fixing, files, lambda result: result.file))
         for complaint in (complaint for result in fixed for complaint in result.complaints):
             print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
         if arguments.diff:
@@ -92,30 +96,16 @@ def run(arguments: argparse.Namespace) -> int:
     elif not worth_a_look(files):
         findings = []
     else:
-        from ta_lint.cache import Cache, cache_folder
         from ta_lint.runner import lint_files
 
-        cache = None
-        if given is None and not arguments.no_cache and not arguments.no_gates:
-            cache = Cache(cache_folder(config, root), root)
+        cache = _cache(arguments, config, root) if given is None else None
         linted = lint_files(files, arguments.jobs, cache)
-        findings = _ordered(_with_progress(linted, len(files)))
-        if cache is not None and cache.problem and not arguments.quiet:
-            problem = encodable(cache.problem)
-            print(
-                f"ta-lint: warning: the cache cannot be written, so each run lints every file: {problem}; "
-                "--no-cache does without, --cache-dir names another place",
-                file=sys.stderr,
-            )
+        findings = _ordered(_with_progress(linted, files, lambda result: result[0]))
+        if cache is not None and not arguments.quiet:
+            _warn_of_cache(cache)
 
     findings, stale = _marked(findings, accepted)
-    config_of = {encodable(file.name): file.config for file in files} if stale else {}
-    judged = [
-        entry
-        for entry in stale
-        if (entry.path in config_of and entry.rule in config_of[entry.path].rules)
-        or not (root / entry.path).exists()
-    ]
+    judged = _unmatched(stale, files, root)
     if arguments.update_baseline:
         from ta_lint.core import baseline
 
@@ -131,18 +121,58 @@ def run(arguments: argparse.Namespace) -> int:
     fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
     done = report.fixed(outcome.count, outcome.files) if outcome is not None else ""
     _report(arguments, config, findings, root, fixes, done, given)
-    if judged and config.baseline is not None and not arguments.quiet:
-        entries = "1 entry" if len(judged) == 1 else f"{len(judged)} entries"
-        matches = "matches" if len(judged) == 1 else "match"
-        where = display(config.baseline)
-        print(
-            f"ta-lint: {entries} of {where} {matches} nothing; --update-baseline drops them", file=sys.stderr
-        )
+    if not arguments.quiet:
+        _warn_of_baseline(judged, config)
     if outcome is not None and outcome.unwritten:
         return ERROR
     failing = any(finding.counts and finding.severity.rank >= config.fail_level.rank for finding in findings)
     failing = failing or (arguments.exit_non_zero_on_fix and outcome is not None and outcome.count > 0)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
+
+
+def _cache(arguments: argparse.Namespace, config: "Config", root: Path) -> "Cache | None":
+    if arguments.no_cache or arguments.no_gates:
+        return None
+    from ta_lint.cache import Cache, cache_folder
+
+    return Cache(cache_folder(config, root), root)
+
+
+def _warn_of_cache(cache: "Cache") -> None:
+    from ta_lint.core.files import encodable
+
+    if cache.problem:
+        print(
+            "ta-lint: warning: the cache cannot be written, so each run lints every file: "
+            f"{encodable(cache.problem)}; --no-cache does without, --cache-dir names another place",
+            file=sys.stderr,
+        )
+
+
+def _unmatched(stale: "list[Entry]", files: "list[File]", root: Path) -> "list[Entry]":
+    """Of the entries of a baseline that match no finding, those whose file was linted for their rule, or is gone."""
+    from ta_lint.core.files import encodable
+
+    config_of = {encodable(file.name): file.config for file in files} if stale else {}
+    return [
+        entry
+        for entry in stale
+        if (entry.path in config_of and entry.rule in config_of[entry.path].rules)
+        or not (root / entry.path).exists()
+    ]
+
+
+def _warn_of_baseline(unmatched: "list[Entry]", config: "Config") -> None:
+    from ta_lint.core.files import display
+
+    if unmatched and config.baseline is not None:
+        one = len(unmatched) == 1
+        entries = "1 entry" if one else f"{len(unmatched)} entries"
+        print(
+            f"ta-lint: {entries} of {display(config.baseline)} {'matches' if one else 'match'} nothing; "
+            "--update-baseline drops them",
+            file=sys.stderr,
+        )
 
 
 def _profiled(arguments: argparse.Namespace) -> int:
@@ -196,25 +226,26 @@ def _watch(arguments: argparse.Namespace, cwd: Path) -> int:
         sources = [path for path in (arguments.config, config.baseline) if path is not None]
         return Settings(configs, project_root(cwd), accepted, sources)
 
+    cache: Cache | None = None
+
     def lint(files: "list[File]") -> "Iterator[Result]":
-        from ta_lint.cache import Cache, cache_folder
+        nonlocal cache
         from ta_lint.runner import lint_files
 
-        root = tree.settings.root
-        folder = cache_folder(tree.settings.configs.root_config, root)
-        cache = Cache(folder, root) if not arguments.no_cache else None
-        return _with_progress(lint_files(files, arguments.jobs, cache), len(files))
+        cache = _cache(arguments, tree.settings.configs.root_config, tree.settings.root)
+        linted = lint_files(files, arguments.jobs, cache)
+        return _with_progress(linted, files, lambda result: result[0])
 
     try:
         tree = Tree(arguments.paths or [Path()], read, lint)
-        watch(tree, lambda: _show(arguments, tree))
+        watch(tree, lambda: _show(arguments, tree, cache))
     except KeyboardInterrupt:
         if sys.stdout.isatty():
             print()  # the prompt that follows begins a line
     return CLEAN
 
 
-def _show(arguments: argparse.Namespace, tree: "Tree") -> None:
+def _show(arguments: argparse.Namespace, tree: "Tree", cache: "Cache | None") -> None:
     """What is found now, alone on the screen of a terminal; below one another anywhere else."""
     import os
     import time
@@ -224,7 +255,7 @@ def _show(arguments: argparse.Namespace, tree: "Tree") -> None:
 
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     settings = tree.settings
-    findings = _marked(_ordered(tree.results), settings.accepted)[0]
+    findings, stale = _marked(_ordered(tree.results), settings.accepted)
     makes = {file.name: file.config.makes for file in tree.files}
     fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
     config, color = settings.configs.root_config, sys.stdout.isatty() and colors()
@@ -235,6 +266,9 @@ def _show(arguments: argparse.Namespace, tree: "Tree") -> None:
     if tree.trouble:
         print(f"ta-lint: error: {encodable(tree.trouble)}; what held before stays", file=sys.stderr)
     if not arguments.quiet:
+        if cache is not None:
+            _warn_of_cache(cache)
+        _warn_of_baseline(_unmatched(stale, tree.files, settings.root), config)
         now = time.strftime("%H:%M:%S")
         summary = report.summary(findings).strip()
         print(f"{report.remedies(findings, fixes)}[{now}] {summary} Watching for file changes.", flush=True)
@@ -375,25 +409,34 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "li
     return FINDINGS if changed and not arguments.exit_zero else CLEAN
 
 
-def _with_progress(results: "Iterator[T]", total: int) -> "Iterator[T]":
-    """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace."""
-    if not sys.stderr.isatty():
+def _with_progress(
+    results: "Iterator[T]", files: "list[File]", file_of: "Callable[[T], File]"
+) -> "Iterator[T]":
+    """Show a bar on a terminal while the run is long enough to wonder; it leaves no trace.
+
+    It counts bytes: the largest files come first, and of files it would say that they take hours.
+    """
+    if len(files) < 20 or not sys.stderr.isatty():
         yield from results
         return
     import time
 
     began, done = time.monotonic(), 0
-    while time.monotonic() - began < 1:
-        try:
-            result = next(results)
-        except StopIteration:
-            return
+    for result in results:
         yield result
-        done += 1
+        done += file_of(result).size
+        if time.monotonic() - began > 1:
+            break
+    else:
+        return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import Progress
 
-    yield from track(results, "Linting", total, done, console=Console(stderr=True), transient=True)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("Linting", total=sum(file.size for file in files), completed=done)
+        for result in results:
+            yield result
+            progress.advance(bar, file_of(result).size)
 
 
 def _report(

@@ -1,0 +1,73 @@
+"""The garbage collector stays away from files, and comes back; nothing of a file waits for it."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from marked import blocks
+
+from ta_lint import engine
+from ta_lint.core.collector import paused, settled
+from ta_lint.core.config import Configs, Options
+from ta_lint.facts import module
+from ta_lint.facts.tree import Tree
+from ta_lint.file import File
+
+PAGES = sorted((Path(__file__).parent.parent / "rules").glob("TA*.md"))
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+def test_it_is_away_for_a_while_and_then_back() -> None:
+    with paused():
+        assert not gc.isenabled()
+        with paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_comes_back_early_to_a_command_that_goes_on() -> None:
+    with paused():
+        settled()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    assert gc.isenabled()
+
+
+def test_a_program_that_sent_it_away_keeps_it_away() -> None:
+    gc.disable()
+    with paused():
+        settled()
+        assert not gc.isenabled()
+    assert not gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def test_no_tree_waits_for_the_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A circle of facts that reaches the tree would keep the memory of every file."""
+    trees: list[weakref.ref[Tree]] = []
+
+    class Watched(Tree):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            trees.append(weakref.ref(self))
+
+    monkeypatch.setattr(module, "Tree", Watched)
+    config = Configs(Options(select=["ALL"]), tmp_path).root_config
+    gc.collect()
+    gc.disable()
+    left = []
+    for page in PAGES:
+        for block in blocks(page):
+            engine.lint(File(tmp_path / "train.py", "train.py", config), block.code.encode())
+            left += [str(block) for tree in trees if tree() is not None]
+            trees.clear()
+    assert left == []
