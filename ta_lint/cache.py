@@ -96,16 +96,16 @@ class Cache:
         if entry is None or file.given is not None:
             return None
         try:
-            stamp = _stamp(os.stat(file.location))  # noqa: PTH116 - of thousands
+            stamp: _Stamp | None = _stamp(os.stat(file.location))  # noqa: PTH116 - of thousands
         except OSError:
             return None
         if entry.stamp != stamp:
             content = _read(file)[1]
             if content is None or content.digest != entry.digest:
                 return None
-            entry = book.keep(file.name, entry._replace(stamp=content.stamp, used=self._today))
-        elif entry.used != self._today:
-            entry = book.keep(file.name, entry._replace(used=self._today))
+            stamp = content.stamp
+        if (entry.stamp, entry.used) != (stamp, self._today):
+            entry = book.keep(file.name, entry._replace(stamp=stamp, used=self._today))
         return _findings(entry, file) if entry.findings else []
 
     def keep(self, file: "File", findings: "list[Finding]", content: Content | None) -> None:
@@ -133,10 +133,8 @@ class Cache:
             key = _key(config, self._root, self.folder)
             if key not in self._books:
                 self._books[key] = _Book(self.folder / _NAME.replace("*", key))
-            known = self._book_of[id(config)] = (
-                config,
-                self._books[key],
-            )  # the config keeps its id while it lives
+            known = (config, self._books[key])  # with the config, which keeps its id while it lives
+            self._book_of[id(config)] = known
         return known[1]
 
     def _write(self) -> bool:
@@ -251,7 +249,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _read(file: "File") -> tuple[bytes | None, Content | None]:
-    """The bytes of a file, None for those it has on disk but cannot be read; and what it held, None for what is not on disk."""
+    """The bytes of a file, and what it held on disk; None for what cannot be read, or is not on disk."""
     if file.given is not None:
         return file.given, None
     now = time.time_ns()
@@ -338,7 +336,11 @@ def _key(config: "Config", root: Path, folder: Path) -> str:
 
 @cache
 def _observer() -> str:
-    """What looks at the files: Python, the parsers, and ta-lint itself by its content, as it may be a checkout."""
+    """What looks at the files: Python, the parsers, and ta-lint itself by its content.
+
+    Its version would not tell one state of a checkout from another, and the times of its files are new in each job
+    of a CI.
+    """
     from ta_lint.core.catalogue import rules_dir
 
     python = (sys.implementation.name, *sys.version_info)
@@ -347,7 +349,8 @@ def _observer() -> str:
         for folder, below, names in os.walk(top):
             below[:] = sorted(name for name in below if name != "__pycache__")
             for name in sorted(names):
-                with contextlib.suppress(OSError), open(f"{folder}/{name}", "rb") as stream:  # noqa: PTH123
+                path = f"{folder}/{name}"
+                with contextlib.suppress(OSError), open(path, "rb", buffering=0) as stream:  # noqa: PTH123
                     hashed.update(f"{name}\0".encode() + stream.read())  # a link of an editor leads nowhere
     return repr((__version__, hashed.hexdigest(), python, _release("libcst"), _release("pyflakes")))
 

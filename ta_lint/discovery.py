@@ -76,7 +76,7 @@ def _is_excluded(path: str, config: Config) -> bool:
 
 def _matches(spec: Patterns, path: str, base: str) -> bool:
     """Whether patterns that stand in `base` exclude a path; that of a folder ends in a separator."""
-    return bool(spec.verdict(_seen_from(base, path)))
+    return spec.exclude(_seen_from(base, path))
 
 
 def _seen_from(base: str, path: str) -> str:

@@ -27,6 +27,16 @@ class File(NamedTuple):
 
         return Path(self.location)
 
+    @property
+    def size(self) -> int:
+        """In bytes; 0 where it cannot be told."""
+        if self.given is not None:
+            return len(self.given)
+        try:
+            return os.stat(self.location).st_size
+        except OSError:
+            return 0
+
 
 _FEW = 20
 

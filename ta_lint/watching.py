@@ -10,6 +10,7 @@ import watchfiles
 from ta_lint.core.baseline import Entry
 from ta_lint.core.config import Configs
 from ta_lint.core.errors import UsageError
+from ta_lint.core.files import Stamp, stamp
 from ta_lint.core.finding import Finding
 from ta_lint.discovery import SUFFIXES, discover
 from ta_lint.file import File
@@ -17,8 +18,6 @@ from ta_lint.runner import Result
 
 _SETTINGS = ("pyproject.toml", ".gitignore")
 _POLL_MS = 100  # how often files of settings outside the watched folders are looked at
-
-_Stamp = tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Tree:
         self.trouble = ""
         self._read = read
         self._lint = lint
-        self._known: dict[Path, tuple[_Stamp, list[Finding]]] = {}
+        self._known: dict[Path, tuple[Stamp, list[Finding]]] = {}
 
     @property
     def results(self) -> list[Result]:
@@ -70,7 +69,7 @@ class Tree:
         except UsageError as error:
             self.trouble = str(error)
             self._survey_as_before()
-        stamps = {file.path: _stamp(file.path) for file in self.files}
+        stamps = {file.path: stamp(file.path) for file in self.files}
         if self.settings is not old:
             known = {}
         changed = [
@@ -124,8 +123,8 @@ def _changes(tree: Tree) -> Iterator[bool]:
     above = {folder for path in (*absolute, Path.cwd() / "_") for folder in path.parents}
     inherited = sorted(folder / name for folder in above for name in _SETTINGS)
 
-    def stamps() -> dict[Path, _Stamp]:
-        return {source: _stamp(source) for source in (*inherited, *tree.settings.sources)}
+    def stamps() -> dict[Path, Stamp]:
+        return {source: stamp(source) for source in (*inherited, *tree.settings.sources)}
 
     def standing() -> set[str]:
         return {str(folder) for folder in folders if folder.is_dir()}
@@ -144,10 +143,10 @@ def _changes(tree: Tree) -> Iterator[bool]:
                 ignore_permission_denied=True,
             ):
                 before, known = known, stamps()
-                reread = any(before.get(source, stamp) != stamp for source, stamp in known.items())
+                reread = any(before.get(source, now) != now for source, now in known.items())
                 reread = reread or any(Path(path).name in _SETTINGS for _, path in changes)
                 counts = any(_counts(path) for _, path in changes) or bool(tree.trouble and changes)
-                if reread or counts or not begun or len(watched) < len(folders):
+                if reread or counts or not begun:
                     yield reread
                 begun = True
                 lost = any(
@@ -168,12 +167,3 @@ def _counts(path: str) -> bool:
         return False
     changed = Path(path)
     return changed.suffix in ("", *SUFFIXES) or changed.name in _SETTINGS or changed.is_dir()
-
-
-def _stamp(path: Path) -> _Stamp:
-    """What differs once a file was written, replaced or made readable; None if there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

@@ -1,4 +1,4 @@
-"""Which files are found: what git would list, and what patterns mean, whoever reads them."""
+"""Which files are found: what git would list, what patterns mean, whoever reads them, and which files are worth a look."""
 
 import random
 import subprocess
@@ -11,6 +11,8 @@ from pathspec import GitIgnoreSpec
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.patterns import Patterns, is_pattern
 from ta_lint.discovery import discover
+from ta_lint.engine import lint_file
+from ta_lint.file import File, worth_a_look
 
 NAMES = ["a", "b", "ab", "ba", ".a", "a.py", "b.py", "ab.py", "b.pyi", ".py", "a.txt"]
 PARTS = [
@@ -40,13 +42,21 @@ def lines(chance: random.Random) -> Iterator[str]:
         yield f"{lead}{path}{chance.choice(['', '', '/'])}"
 
 
+def negating(lines: Iterator[str], chance: random.Random) -> Iterator[str]:
+    """The same, some of them negated, and some written as few people do."""
+    for line in lines:
+        line = line if chance.random() < 0.8 else f"{line.replace('b', '[!a]')}{chance.choice([' ', '**'])}"
+        yield chance.choice(["", "", "!"]) + line
+
+
 def found(folder: Path) -> list[str]:
     (folder / "pyproject.toml").write_text("[tool.ta]\nexclude = []\n")
     return [file.name for file in discover([folder], Configs(Options(), folder), folder)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 def test_the_files_of_a_tree_are_those_that_git_lists(seed: int, tmp_path: Path) -> None:
+    """Also where lines are negated, which it asks of an entry by itself, and never out of a folder that is ignored."""
     chance = random.Random(seed)
     folders = [tmp_path]
     for _ in range(12):
@@ -58,7 +68,7 @@ def test_the_files_of_a_tree_are_those_that_git_lists(seed: int, tmp_path: Path)
             if not (folder / name).exists():
                 (folder / name).write_text("")
         if folder == tmp_path or chance.random() < 0.3:
-            (folder / ".gitignore").write_text("# a comment\n\n" + "\n".join(lines(chance)))
+            (folder / ".gitignore").write_text("# a comment\n\n" + "\n".join(negating(lines(chance), chance)))
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     listed = subprocess.run(
         ["git", "-c", "core.excludesFile=", "ls-files", "--others", "--exclude-standard", "-z"],
@@ -77,7 +87,7 @@ def test_patterns_mean_what_pathspec_takes_them_to_mean(seed: int) -> None:
     patterns, spec = Patterns(ignored), GitIgnoreSpec.from_lines(ignored)
     for _ in range(50):
         path = "/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 4))) + chance.choice(["", "/"])
-        assert patterns.verdict(path) == spec.check_file(path).include, (ignored, path)
+        assert patterns.exclude(path) == bool(spec.check_file(path).include), (ignored, path)
 
 
 def test_of_lines_that_contradict_each_other_the_last_holds() -> None:
@@ -120,6 +130,33 @@ def test_a_file_has_the_settings_of_the_nearest_folder_that_has_any(tmp_path: Pa
         "a/x.py": "error",
         "a/b/x.py": "error",
     }
+
+
+FRAGMENTS = [
+    b"import torch\n", b"TORCH", b"\0", b"x = 1\n", b"x = (\n", b"# noqa: TA603\n", b"y = 2  #NoQA:uncalled-method\n",
+    b"# ta: noqa: TA401\n", b"\xff", "import torch\n".encode("utf-16"), "# coding: no\n".encode("utf-8-sig"),
+    b'{"cells": []}', b'{"cells": [{"cell_type": "code", "source": "import tor\\u0063h"}]}',
+]  # fmt: skip
+
+
+def test_what_is_not_worth_a_look_has_no_finding(tmp_path: Path) -> None:
+    config = Configs(Options(select=["ALL"]), tmp_path).of_directory(tmp_path)
+    chance = random.Random(1)
+    spared = 0
+    for number in range(400):
+        path = tmp_path / f"{number}{chance.choice(['.py', '.pyi', '.ipynb'])}"
+        path.write_bytes(b"".join(chance.choices(FRAGMENTS, k=chance.randint(0, 3))))
+        file = File(path, path.name, config)
+        if not worth_a_look([file]):
+            assert lint_file(file) == [], path.read_bytes()
+            spared += 1
+    assert 30 < spared < 370
+
+
+def test_what_cannot_be_read_is_worth_a_look(tmp_path: Path) -> None:
+    config = Configs(Options(), tmp_path).of_directory(tmp_path)
+    assert worth_a_look([File(tmp_path, "a", config)])
+    assert worth_a_look([File(tmp_path / "missing.py", "missing.py", config)])
 
 
 def test_a_file_outside_the_root_has_its_whole_path_for_a_name(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from marked import Block, blocks
 from ta_lint import checks
 from ta_lint.checks import Check
 from ta_lint.checks.gate import Needs, Text, need
+from ta_lint.checks.running import runs
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.engine import File, lint
@@ -41,7 +42,7 @@ def expressions(needs: Needs) -> Iterator[str]:
     for entry in needs:
         if isinstance(entry, str):
             yield entry
-        else:
+        elif isinstance(entry, tuple):
             yield from expressions(entry)
 
 
@@ -88,6 +89,14 @@ def test_what_is_looked_up_first_never_hides_where_an_expression_matches(page: P
         ((r"\.half\(|[a-z]load",), b"reload", True),
         ((r"\.half\(|[a-z]load",), b"half_load", False),
         ((r"save\(?model",), b"savemodel", True),
+        ((((r"\bload\b", r"\.load"), (r"\bsave\b", r"\.save")),), b"torch.save(load)", True),
+        ((((r"\bload\b", r"\.load"), (r"\bsave\b", r"\.save")),), b"save(load)", False),
+        ((runs("main"),), b"import torch\n\nmain()\n", True),
+        ((runs("main"),), b"def f():\n    main()\n", False),
+        ((runs("main"),), b"def f():\n    pass\n\nif x:\n    f()\n", True),
+        ((runs("main"),), b"def f(x=main()):\n    pass\n", True),
+        ((runs("main"),), b"@main()\nclass A:\n    def f(self):\n        self.f()\n", True),
+        ((runs("main"),), b'x = """\ndef f():\n    """; main()\n', True),
     ],
 )
 def test_every_need_has_to_be_met_and_of_a_tuple_one_and_of_a_tuple_in_that_all(

@@ -32,27 +32,26 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def busy(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run on two processes that has linted 30 files and is in the midst of one that takes a minute."""
+    """A run on two processes that lints 30 files, and is in the midst of one that takes a minute."""
     (folder / "endless.py").write_text(ENDLESS)
-    command = "check --select TA401 --jobs 2 --format sarif --output report.sarif".split()
+    code = (
+        "import sys, ta_lint.cache; from ta_lint.cli import main\n"
+        "ta_lint.cache._SECONDS_BETWEEN_WRITES = 0\n"
+        "sys.exit(main('check --select TA401 --jobs 2 --format sarif --output report.sarif'.split()))"
+    )
     run = subprocess.Popen(
-        [sys.executable, "-m", "ta_lint", *command],
+        [sys.executable, "-c", code],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    wait_until(lambda: len(group(run.pid)) == 3 and "train0.py" in opened_or_done(folder))
+    wait_until(lambda: len(group(run.pid)) == 3 and list((folder / FOLDER).glob("findings-*.json")))
     yield run
     for pid in group(run.pid):
         os.kill(pid, signal.SIGKILL)
     run.communicate()
-
-
-def opened_or_done(folder: Path) -> str:
-    """What the cache holds so far."""
-    return "".join(path.read_text() for path in (folder / FOLDER).glob("findings-*.json"))
 
 
 def group(leader: int) -> list[int]:

@@ -1,7 +1,7 @@
 r"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
 A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it (a tuple among
-them: any one of its own; a tuple in that: all again), and one of
+them: any one of its own; a tuple in that: all again) or functions of a `Text` (`running.runs`), and one of
 `check(module: Module) -> Iterator[Suspicion]` over facts, or
 `check_source(source: Source) -> Iterator[Report]` over text.
 Plain words such as `zero_grad|DataLoader` and whole names such as `\bAdam\b|\bAdamW\b` are looked up, which is fastest.

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Union
 
-Needs = tuple[Union[str, "Needs"], ...]
-
 # Names as a whole: `\bAdam\b`, `\b(?:Adam|AdamW)\b`, `\bAdam\b|\bAdamW\b`.
 _NAMES = re.compile(r"\\b\(\?:\w+(?:\|\w+)*\)\\b|\\b\w+\\b(?:\|\\b\w+\\b)*")
 _MARKS = re.compile(r"\\b|\(\?:|\)|\|")
@@ -39,6 +37,7 @@ class Text:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.answers: dict[str, bool] = {}
+        self._has: dict[bytes, bool] = {}
 
     @cached_property
     def names(self) -> frozenset[bytes]:
@@ -50,15 +49,57 @@ class Text:
         """The names, each once, one after another: a sixth of the file, and a word is in both or in neither."""
         return b" ".join(self.names)
 
+    def has(self, word: bytes) -> bool:
+        """Whether a word stands anywhere in the file, if only in a name."""
+        found = self._has.get(word)
+        if found is None:
+            found = self._has[word] = word in self.words
+        return found
+
 
 Need = Callable[[Text], bool]
+Needs = tuple[Union[str, Need, "Needs"], ...]
 
 
-def need(wanted: str | Needs) -> Need:
-    """The test of one entry of `NEEDS`: an expression, or a tuple, of which any one has to hold."""
+def need(wanted: str | Need | Needs) -> Need:
+    """The test of one entry of `NEEDS`: an expression, a test, or a tuple, of which any one has to hold."""
     if isinstance(wanted, str):
         return _expression(wanted)
-    return _any([need(entry) if isinstance(entry, str) else _every(entry) for entry in wanted])
+    if not isinstance(wanted, tuple):
+        return wanted
+    return _any_of_entries(wanted)
+
+
+def _any_of_entries(wanted: Needs) -> Need:
+    """Of the tuples that begin with names, only those are asked whose name the file has: a table has hundreds."""
+    by_name: dict[bytes, list[Need]] = {}
+    others: list[Need] = []
+    for entry in wanted:
+        if not isinstance(entry, tuple):
+            others.append(need(entry))
+        elif isinstance(entry[0], str) and (names := _names(entry[0])):
+            rest = _every(entry[1:])
+            for name in names:
+                by_name.setdefault(name, []).append(rest)
+        else:
+            others.append(_every(entry))
+    if not by_name:
+        return _any(others)
+    keys = frozenset(by_name)
+
+    def holds(text: Text) -> bool:
+        return any(rest(text) for name in keys & text.names for rest in by_name[name]) or any(
+            other(text) for other in others
+        )
+
+    return holds
+
+
+def _names(pattern: str) -> frozenset[bytes]:
+    """The names that an expression is made of, if it is nothing but whole names."""
+    if not _NAMES.fullmatch(pattern):
+        return frozenset()
+    return frozenset(name.encode() for name in _MARKS.split(pattern) if name)
 
 
 def _any(tests: list[Need]) -> Need:
@@ -78,8 +119,7 @@ def _every(wanted: Needs) -> Need:
 
 @cache
 def _expression(pattern: str) -> Need:
-    if _NAMES.fullmatch(pattern):
-        names = frozenset(name.encode() for name in _MARKS.split(pattern) if name)
+    if names := _names(pattern):
         return lambda text: not names.isdisjoint(text.names)
 
     def holds(text: Text) -> bool:
@@ -122,7 +162,7 @@ def _alternative(pattern: str) -> Need:
         if not names <= text.names:
             return False
         for word in words:
-            if word not in text.words:
+            if not text.has(word):
                 return False
         return found(text.data)
 

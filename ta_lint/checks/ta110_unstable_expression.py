@@ -9,6 +9,8 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, replace_with_atom
+from ta_lint.facts.layout import plain
+from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.facts.tree import Node, argument
 
 _ONE = r"\b1(?:\.0*)?\s*"
@@ -16,13 +18,23 @@ _ONE = r"\b1(?:\.0*)?\s*"
 # A logarithm, and not that of `math` or NumPy, or an exponential less one.
 _LOG = r"log\((?<!math\.log\()(?<!np\.log\()(?<!numpy\.log\()(?<!self\.log\()(?<!\wlog\()"
 _LESS_ONE = rf"exp\(.*\)\s*-\s*{_ONE}"
+
+# A logarithm of what may be the output of an activation, or of one less that: of no quotient and nothing else of torch.
+_OF_OUTPUT = (
+    rf"{_LOG}\s*+(?:\w++\s*=\s*+)?(?:{_ONE}-|"
+    rf"(?!torch\.(?!nn\b|special\b|softmax|sigmoid)\w++\()[\w.]++(?:\({ARGUMENTS}\)|\[[^\]]*+\]|\.\w++)*+\s*+(?:[,)]|$|#|\\|[(\[]))|"
+    r"\.log\(\)|\blog\(\s*+[(\[{#]|\btorch\.log\b(?!\()|\blog as\b"
+)
 NEEDS = (
     ((r"\blog\b", _LOG), (r"\bexp\b", _LESS_ONE)),
     (
         # the logarithm of an activation, `log(1 + x)` either way round, `exp(x) - 1`, `log(sum(exp(x)))`
-        rf"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b|\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
-        rf"\blog\([\s\S]{{0,300}}?\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
-        rf"{_LESS_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
+        (r"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b", _OF_OUTPUT),
+        (
+            rf"\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
+            rf"\blog\([\s\S]{{0,300}}?\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
+            rf"{_LESS_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
+        ),
     ),
 )
 
@@ -196,7 +208,7 @@ def _is_small_number(number: float | None) -> bool:
 
 def _is_count(module: Module, node: Node) -> bool:
     """Whether a value consists of whole numbers, or their logarithms."""
-    if _COUNTED.search(module.code(node)):
+    if _COUNTED.search(plain(node)):
         return True
     origin = module.kinds.origin(node)
     while isinstance(origin, cst.Call) and isinstance(origin.func, cst.Attribute):

@@ -12,7 +12,10 @@ from ta_lint.facts.tree import Node, dotted
 NEEDS = (
     "mask|Mask|MASK|bias|Bias|BIAS",
     (r"float16\b(?<!\wfloat16)", r"\.half\(", r"torch\.half\b"),
-    r"[-\s(]1e(?:\d\d|[5-9])\b|[-\s(]1\.?0*e\+?\d|\b9{5,}\b|10{5,}\b|[-\s(][1-9]\.\d*e(?:\d\d|[5-9])",
+    (
+        r"1e(?<=[-\s(]1e)(?:\d\d|[5-9])\b|1(?<=[-\s(]1)\.?0*e\+?\d|99999(?<!\w99999)9*\b|10{5,}\b|"
+        r"\.(?<=[-\s(][1-9]\.)\d*e(?:\d\d|[5-9])"
+    ),
 )
 
 _LARGEST = 65520.0  # from here on a number is rounded to infinity

@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
@@ -95,6 +96,6 @@ def _has_epsilon(module: Module, node: Node) -> bool:
     for part in module.tree.within(node, cst.BinaryOperation):
         if isinstance(part.operator, cst.Add):
             for side in (part.left, part.right):
-                if module.number(side) is not None or "eps" in module.code(side).lower():
+                if module.number(side) is not None or "eps" in plain(side).lower():
                     return True
     return False

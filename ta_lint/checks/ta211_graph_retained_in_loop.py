@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, remove_argument
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Loop
 from ta_lint.facts.passes import What
 from ta_lint.facts.tree import Node
@@ -106,7 +107,7 @@ def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
     if isinstance(value, cst.Call):
         qualified = module.qualified(value.func)
         if qualified is not None:
-            return "requires_grad" not in module.code(value)
+            return "requires_grad" not in plain(value)
         return not module.passes.acts_as_model(value.func) and called_name(value) not in (
             "forward",
             "encode",

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, remove_argument
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node
 
@@ -32,7 +33,7 @@ def _may_be_sampler(given: Node, module: Module) -> bool:
 def _is_expected(loader: Loader, module: Module) -> bool:
     """Whether a test waits for the error."""
     return any(
-        "aises" in module.code(item.item)
+        "aises" in plain(item.item)
         for above in module.tree.ancestors(loader.call)
         if isinstance(above, cst.With)
         for item in above.items

@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node
 
@@ -41,7 +42,7 @@ def _keeps_order(loader: Loader, module: Module) -> bool:
     if any(_is_given(loader.given(name), module) for name in ("sampler", "batch_sampler")):
         return False
     # all in one batch, or batches that the dataset makes
-    whole = isinstance(size, cst.Call) or (size is not None and module.code(size) == "None")
+    whole = isinstance(size, cst.Call) or (size is not None and plain(size) == "None")
     return not whole and _is_indexed(loader, module)
 
 

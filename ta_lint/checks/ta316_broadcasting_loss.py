@@ -23,8 +23,8 @@ _REFUSING = {
 NEEDS = (
     r"Linear\([^\n]*\b1\s*[,)]",
     r"Loss\b|_loss\b|binary_cross_entropy",
-    r"\b(?:MSELoss|L1Loss|HuberLoss|BCELoss|BCEWithLogitsLoss|mse_loss|l1_loss|huber_loss|binary_cross_entropy\w*)\b",
-    r"\bLinear\([^\n]*\b1\s*[,)]",
+    r"\b(?:MSELoss|(?:Smooth)?L1Loss|HuberLoss|BCELoss|BCEWithLogitsLoss|mse_loss|(?:smooth_)?l1_loss|huber_loss|binary_cross_entropy\w*)\b",
+    r"\bLinear\([^\n]*[(,=]\s*1\s*[,)]",
 )
 
 _FUNCTIONS = regex(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")

@@ -9,10 +9,13 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import Node, is_name
 
+# A sum with the limit, and a cut: `prompt = prompt[`. Between the two signs of each may be what joins lines.
+_LIMIT = r"max_(?:(?:new_|gen_|output_|completion_)?(?:tokens|length|len)|gen_toks)\b"
+_SPACE = r"(?:[\s()\\]|#.*+)*+"
 NEEDS = (
-    r"max_(?:new_|gen_|output_|completion_)?(?:tokens|length|len)\b|max_gen_toks\b",
-    r"\blen\s*\(|\.shape\s*\[|\.size\s*\(",
-    r"\[[^\]\n]*:[^\]\n]*\]",
+    rf"{_LIMIT}{_SPACE}\+|\+\s*+(?:[(#\\]{_SPACE})?{_LIMIT}",
+    r"\blen\s*\(|\.\s*shape\s*\[|\.\s*size\s*\(",
+    rf"\b(\w++)[ \t]*+={_SPACE}\1{_SPACE}\[",
 )
 
 _ASKED_FOR = regex(r"max_(new_|gen_|output_|completion_)?(tokens|length|len)|max_gen_toks")

@@ -10,10 +10,15 @@ from ta_lint.facts.edits import Fix, unwrap
 
 NEEDS = (
     r"binary_cross_entropy|BCE",
-    r"\b(?:binary_cross_entropy(?:_with_logits)?|BCE(?:WithLogits)?Loss)\b",
     (
-        r"\b(?:softmax|log_softmax|sigmoid|logsigmoid|expit|relu|tanh|linear|Softmax|LogSoftmax|Softmax2d|Sigmoid|LogSigmoid|"
-        r"ReLU|Tanh|Linear|Conv[123]d)\b"
+        (
+            r"\b(?:binary_cross_entropy_with_logits|BCEWithLogitsLoss)\b",
+            r"\b(?:softmax|sigmoid|expit|Softmax|Softmax2d|Sigmoid)\b",
+        ),
+        (
+            r"\b(?:binary_cross_entropy|BCELoss)\b",
+            r"\b(?:log_softmax|logsigmoid|relu|tanh|linear|LogSoftmax|LogSigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
+        ),
     ),
 )
 

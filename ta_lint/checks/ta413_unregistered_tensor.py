@@ -8,21 +8,27 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, replace, wrap
+from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
 _ANY = _NAMES.replace(" ", "|")
 
-# A tensor on `self` and, further down, a calculation with it; or one that requires gradients.
+# A calculation with a new parameter; or a tensor that requires gradients, or one, on no device and no scalar, that further
+# down is calculated with.
+_CALCULATED = rf".*\bParameter\((?!{ARGUMENTS}\)[ \t]*+(?:#.*)?$).*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\("
+_MADE = rf"(?!.*(?:Parameter|Buffer)\().*\btorch\.(?:{_ANY})\("
+_PLACED = rf"(?!.*(?:\bdevice\b|\bcuda\b|\.to\())(?!{SOME_ARGUMENTS}\bdevice\b)"
 _USED = (
-    r"(?:[-+*/@] *\(?-?self\.\1\b|\bself\.\1\b[^\n#=]* [-+*/@] |"
+    r"(?:[-+*/@] *\(?-?self\.\1\b|\bself\.\1\b(?!,)[^\n#=]* [-+*/@] |"
     r"\b(?:torch|F|functional)\.\w+\([^\n]*\bself\.\1\b)"
 )
 NEEDS = (
     r"Module",
+    rf"\bParameter\(|\btorch\.(?:{_ANY})\(",
     (
-        r"self\.(\w++)[ \t]*+=(?:.*\bParameter\(.*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\(|"
-        rf"(?!.*Parameter\().*\btorch\.(?:{_ANY})\((?:.*\brequires_grad *= *True|(?!.*(?:\bdevice\b|\bcuda\b|\.to\())[\s\S]*{_USED}))"
+        rf"self\.(\w++)[ \t]*+=(?!=)(?:(?=.*Parameter\()(?:{_CALCULATED})|(?=.*\btorch\.){_MADE}"
+        rf"(?:.*\brequires_grad *= *True|{_PLACED}(?!(?<=tensor\()\s*+(?:[-\d]|\w++\())[\s\S]*{_USED}))"
     ),
 )
 
@@ -98,7 +104,7 @@ def _is_new_parameter(module: Module, node: Node) -> bool:
 
 def _is_constant(module: Module, value: Node) -> bool:
     """Whether a value is calculated from factories of torch alone, on no device in particular, and no scalar."""
-    if module.kind(value) is not Kind.TENSOR:
+    if module.kind(value) is not Kind.TENSOR or _has_new_parameter(module, value):
         return False
     if any(
         name.value in ("cuda", "device", "to", "new", "requires_grad")
@@ -111,6 +117,11 @@ def _is_constant(module: Module, value: Node) -> bool:
         if _FACTORY.fullmatch(module.qualified(call.func) or "")
     ]
     return bool(made) and not any(_may_be_scalar(module, call) for call in made)
+
+
+def _has_new_parameter(module: Module, value: Node) -> bool:
+    """Whether a parameter is made and lost on the way, as TA412 says."""
+    return any(_is_new_parameter(module, call) for call in module.tree.within(value, cst.Call))
 
 
 def _may_be_scalar(module: Module, call: cst.Call) -> bool:

@@ -23,7 +23,7 @@ NEEDS = (
     r"\b__init__\b",
     (
         rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n"
-        r"(?:[ \t]*+(?!class\b|def __init__\()(?:@(?:\w++\.)?overload\b.*+\n)?.*+\n)*+"
+        r"(?:[ \t]*+(?!class\b).*+\n)*?"
         rf"[ \t]++def __init__\({_BODY}"
     ),
 )

@@ -7,8 +7,10 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import argument, is_name
 
-# A call whose arguments neither name `dim` nor end with a number.
-_NO_DIM = rf"(?!{SOME_ARGUMENTS}(?:\bdim\b(?!\s*=\s*None)|,\s*(?:dim\s*=\s*)?-?\d+\s*[,)]))"
+# A call whose arguments neither name `dim` nor end with a number, and are no number, as a tensor's method may be given.
+_NO_DIM = (
+    rf"(?!\s*-?\d+\s*[,)])(?!{SOME_ARGUMENTS}(?:\bdim\b(?!\s*=\s*None)|,\s*(?:dim\s*=\s*)?-?\d+\s*[,)]))"
+)
 NEEDS = (
     r"oftmax\(|oftmin\(",
     (

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.layout import plain
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument, attribute_of_self
 
@@ -21,11 +22,19 @@ _CHANGED = (
     r"\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\()"
 )
 _RENAMED = r"[ \t]*(?:#|\r?$)"
+_ANNOTATED = r"[ \t]*+(?::[^=\n]++)?"
+
+# The other name is changed, or has a third one; of `a = b = self.x` that is not looked into.
+_CHANGED_AS_ANOTHER = (
+    rf"self\.(\w++){_MADE}(?=(?s:.*)=[ \t]*self\.\1{_RENAMED})"
+    rf"(?s:.*)(?:\b(\w++){_ANNOTATED}|(=)[^=\n]*)(?<!=)=[ \t]*self\.\1{_RENAMED}"
+    rf"(?(3)|(?s:.*)(?:\b\2{_CHANGED}|=[ \t]*\2{_RENAMED}))"
+)
 NEEDS = (
     (r"Parameter\(", r"requires_grad\s*=\s*True"),
     (
         (rf"self\.\w++{_CHANGED}", rf"self\.(\w++){_MADE}(?s:.*)self\.\1{_CHANGED}"),
-        (rf"self\.\w++{_RENAMED}", rf"self\.(\w++){_MADE}(?s:.*)=[ \t]*self\.\1{_RENAMED}"),
+        (rf"self\.\w++{_RENAMED}", _CHANGED_AS_ANOTHER),
         rf"\n[ \t]*+(\w++){_MADE}(?s:.*)\b\1{_CHANGED}",
     ),
 )
@@ -106,8 +115,6 @@ def _is_expected(module: Module, node: Node) -> bool:
     for above in module.tree.ancestors(node):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, node):
             return True
-        if isinstance(above, cst.With) and any(
-            _EXPECTS.search(module.code(item.item)) for item in above.items
-        ):
+        if isinstance(above, cst.With) and any(_EXPECTS.search(plain(item.item)) for item in above.items):
             return True
     return False

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.checks.running import runs
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Edit, Fix, call_method, replace
 from ta_lint.facts.gradients import Flow
@@ -12,6 +13,8 @@ NEEDS = (
     r"\.numpy\(\)|array\(",
     r"\.numpy\(\)|\b(?:np|numpy)\.as?array\(",
     r"\bnn\b|\btorchvision\b|\btimm\b|\btransformers\b",
+    # where it certainly runs with gradients
+    (r"backward\s*\(", r"(?i:scaler)\w*\s*\(", runs("numpy", "array", "asarray")),
 )
 
 _ARRAYS = ("numpy.array", "numpy.asarray")

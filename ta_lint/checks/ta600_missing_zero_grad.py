@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
 from ta_lint.facts.edits import Edit, Fix, insert_line_before, remove_statement
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import dotted
 
 NEEDS = (
@@ -31,7 +32,7 @@ def clear_first(loop: TrainingLoop, module: Module, moved: cst.Expr | None = Non
     Only where each step follows its backward in one list of statements: otherwise gradients may add up on purpose.
     """
     tree, region = module.tree, loop.region
-    optimizers = {module.code(step.optimizer) for step in loop.steps}
+    optimizers = {plain(step.optimizer) for step in loop.steps}
     blocks = {tree.block(call) for call in (*loop.backwards, *(step.call for step in loop.steps))}
     optimizer = loop.steps[0].optimizer
     if (

@@ -135,5 +135,5 @@ def _is_known(call: cst.Call, module: Module) -> bool:
     if qualified is not None and qualified.startswith(("torch.", "builtins.")):
         return _COMPUTES_GRADIENTS.fullmatch(qualified) is None
     if called_name(call) == "step":  # an agent's or a trainer's may be anything
-        return module.loops.step(call) is not None or "sched" in module.code(call.func)
+        return module.loops.step(call) is not None or "sched" in plain(call.func)
     return called_name(call) in _KEEP_GRADIENTS

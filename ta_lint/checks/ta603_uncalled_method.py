@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_after
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, dotted
 
 # A line, or what stands between semicolons, that ends with one of the names.
@@ -106,6 +107,6 @@ def _is_probe(statement: cst.Expr, module: Module) -> bool:
     for above in module.tree.ancestors(statement):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, statement):
             return module.tree.block(statement) is above.body
-        if isinstance(above, cst.With) and any("aises" in module.code(item.item) for item in above.items):
+        if isinstance(above, cst.With) and any("aises" in plain(item.item) for item in above.items):
             return True
     return False

@@ -9,6 +9,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, insert_line_after, replace
+from ta_lint.facts.layout import plain
 from ta_lint.facts.order import Action, Event, Pass
 from ta_lint.facts.tree import Node, dotted
 
@@ -69,7 +70,7 @@ def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bo
         if event.action is Action.BACKWARD:
             return False
         is_scaled = event.action is Action.STEP and event.scaler is not None
-        if is_scaled and (event.via or module.code(event.subject) == module.code(step.subject)):
+        if is_scaled and (event.via or plain(event.subject) == plain(step.subject)):
             return True
     return False
 
@@ -81,7 +82,7 @@ def _checks_by_hand(module: Module, region: Node) -> bool:
         call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(called_name(call) or "")
     )
     return any("found_inf" in name for name in names) or any(
-        _GRADIENTS.search(module.code(arg.value)) for call in looks for arg in call.args
+        _GRADIENTS.search(plain(arg.value)) for call in looks for arg in call.args
     )
 
 

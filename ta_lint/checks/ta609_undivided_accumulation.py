@@ -63,7 +63,7 @@ def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accum
     """`lr / k`, and other things that are divided by the count in the place of the loss."""
     return (
         isinstance(operation.operator, cst.Divide)
-        and module.code(operation.right) == module.code(accumulation.count)
+        and plain(operation.right) == plain(accumulation.count)
         and any(_RATES.search(name.value) for name in module.tree.within(operation.left, cst.Name))
     )
 

@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.order import Accumulation, Action
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
@@ -53,7 +54,7 @@ def _is_flushed(module: Module, accumulation: Accumulation) -> bool:
     tree, loop = module.tree, accumulation.loop
     count = module.code(accumulation.count)
     leaves = [branch for branch in tree.own(loop.body, cst.If) if tree.own(branch.body, cst.Break)]
-    return any(count in module.code(branch.test) for branch in leaves) or any(
+    return any(count in plain(branch.test) for branch in leaves) or any(
         tree.home(event.call) is tree.home(loop)
         and tree.before(loop, event.call)
         and not tree.contains(loop.body, event.call)

@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, insert_line_before
 from ta_lint.facts.evaluations import Evaluation
+from ta_lint.facts.layout import plain
 from ta_lint.facts.passes import What
 
 NEEDS = (r"backward", r"no_grad|inference_mode|set_grad_enabled", r"backward\s*\(", r"\.train\(")
@@ -41,7 +42,7 @@ def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
     targets = (
         statement.targets if isinstance(statement, cst.Assign) and statement.value is evaluation.call else ()
     )
-    return any("loss" in module.code(item.target).lower() for item in targets)
+    return any("loss" in plain(item.target).lower() for item in targets)
 
 
 def _fix(module: Module, evaluation: Evaluation) -> Fix:

@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Loop
 from ta_lint.facts.order import Action
 from ta_lint.facts.tree import LOOPS, Node, argument, dotted, spreads
@@ -91,7 +92,7 @@ def _is_whole(module: Module, counted: Node, size: Node) -> bool:
         whole = not spreads(call) and (drop is None or module.boolean(drop) is False)
         if not whole or dataset is None or batch is None or dotted(dataset) is None:
             continue
-        if dotted(dataset) == dotted(counted) and module.code(batch) == module.code(size):
+        if dotted(dataset) == dotted(counted) and plain(batch) == plain(size):
             return True
     return False
 

@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument
 
 NEEDS = (
@@ -108,6 +109,4 @@ def _is_expected(call: cst.Call, module: Module) -> bool:
     if any(_ADAPTS.search(name.value) for name in module.tree.within(around, cst.Name)):
         return True
     names = module.tree.within(module.tree.home(call), cst.Name)
-    return _PARTIAL.search(module.code(call)) is not None or any(
-        _COMPARES.search(name.value) for name in names
-    )
+    return _PARTIAL.search(plain(call)) is not None or any(_COMPARES.search(name.value) for name in names)

@@ -7,6 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loaders import Loader
 from ta_lint.facts.tree import Node, is_name
 from ta_lint.facts.wrappers import Wrapper
@@ -47,7 +48,7 @@ def _gives_all(loader: Loader, module: Module) -> bool:
         return False
     given = loader.given("dataset")
     datasets = module.loaders.alternatives(given) if given is not None else []
-    if not datasets or _RANK.search(module.code(loader.call)):
+    if not datasets or _RANK.search(plain(loader.call)):
         return False
     shuffle = loader.given("shuffle")
     shuffles = shuffle is not None and module.boolean(shuffle) is True
@@ -60,7 +61,7 @@ def _is_whole(dataset: Node, shuffled: bool, module: Module) -> bool:
         return False
     klass = module.classes.local(dataset.func)
     parts = [dataset, *(module.kinds.origin(arg.value) for arg in dataset.args), *([klass] if klass else [])]
-    if any(_RANK.search(module.code(part)) for part in parts):
+    if any(_RANK.search(plain(part)) for part in parts):
         return False
     return shuffled or (module.kind(dataset) is Kind.DATASET and not _is_iterable(dataset, module))
 

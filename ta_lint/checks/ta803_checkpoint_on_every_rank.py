@@ -7,6 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import Node, argument, dotted, spreads
 from ta_lint.facts.wrappers import Wrapper
 
@@ -66,7 +67,7 @@ def _is_own(target: cst.BaseExpression, module: Module) -> bool:
             if given is None:
                 return _OWN.search(part.name.value) is not None
             pending += given
-        elif _OWN.search(module.code(part)):
+        elif _OWN.search(plain(part)):
             return True
         else:
             pending += [name for name in module.tree.within(part, cst.Name) if name is not part]
@@ -101,4 +102,4 @@ def _asks_for_rank(test: Node, module: Module) -> bool:
         for target in module.tree.all(cst.AssignTarget)
         if dotted(target.target) in asked and isinstance(statement := module.tree.parent[target], cst.Assign)
     ]
-    return any(_ASKS.search(module.code(part)) for part in (test, *values))
+    return any(_ASKS.search(plain(part)) for part in (test, *values))

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Region, names_training
 from ta_lint.facts.scripts import header
 from ta_lint.facts.tree import LOOPS, Node, dotted
@@ -107,7 +108,7 @@ def _is_chosen(call: cst.Call, region: Node, module: Module) -> bool:
 
 
 def _is_about_passes(test: Node, region: Node, module: Module) -> bool:
-    asks_for_wrapper = _ASKS.search(module.code(test)) is not None
-    attributes = isinstance(region, cst.FunctionDef) and "self." in module.code(test)
+    asks_for_wrapper = _ASKS.search(plain(test)) is not None
+    attributes = isinstance(region, cst.FunctionDef) and "self." in plain(test)
     loop = isinstance(region, LOOPS) and module.loops.changes(test, region)
     return asks_for_wrapper or attributes or loop

@@ -17,8 +17,13 @@ _CALLS = (
     r"distributed\.checkpoint"
 )
 NEEDS = (
-    r"distributed|accelerat|abric|ightning|full_tensor",
     _CALLS,
+    # torch's, one of a framework's object, or one that only such have
+    (
+        r"\b(?:accelerator|fabric|strategy|sync_dist|full_tensor)\b",
+        r"[._]distributed",
+        r"\bimport\b[^\n]*\bdistributed|\bimport\s*\([^)]*\bdistributed",
+    ),
     r"\b(?:if|elif)\b[^\n]*(?i:rank|main|master|primary|chief|zero|process_index)|_only\b|on_\w*main",
 )
 

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.tree import argument
 
 NEEDS = ("distributed", (r"\b(?:isend|irecv|batch_isend_irecv)\b", r"async_op\s*=\s*(?!False)\w"))
@@ -55,7 +56,7 @@ def _unread(statement: cst.CSTNode, module: Module) -> str | None:
 def _is_synchronized(call: cst.Call, module: Module) -> bool:
     """Whether the device is waited for afterwards, or a context manager collects the handles."""
     if any(
-        "coalesc" in module.code(item.item)
+        "coalesc" in plain(item.item)
         for above in module.tree.ancestors(call)
         if isinstance(above, cst.With)
         for item in above.items

@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
+from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Loop, TrainingLoop
 from ta_lint.facts.tree import Node, dotted
 
@@ -45,7 +46,7 @@ def _slices(module: Module, training: TrainingLoop) -> Iterator[cst.Subscript]:
                 isinstance(first, cst.Slice)
                 and _runs_along(module, first, moving)
                 and not _is_of_a_batch(module, subscript.value, loop)
-                and not _SEQUENCE.search(module.code(subscript))
+                and not _SEQUENCE.search(plain(subscript))
             ):
                 yield subscript
 
@@ -53,7 +54,7 @@ def _slices(module: Module, training: TrainingLoop) -> Iterator[cst.Subscript]:
 def _counts_batches(module: Module, loop: cst.For) -> bool:
     """`range(0, n, batch_size)`, or `range(n // batch_size)` and whatever else names batches."""
     calls = [call for call in module.tree.within(loop.iter, cst.Call) if called_name(call) in _COUNTS]
-    return any(len(call.args) == 3 or _BATCH.search(module.code(call)) for call in calls)
+    return any(len(call.args) == 3 or _BATCH.search(plain(call)) for call in calls)
 
 
 def _moving(module: Module, loop: cst.For) -> set[str]:

@@ -7,6 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.layout import plain
 from ta_lint.facts.scripts import header
 
 _HANDLERS = regex(
@@ -46,4 +47,4 @@ def _is_caught(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _catches(module: Module, handler: cst.ExceptHandler) -> bool:
-    return handler.type is None or _CAUGHT.search(module.code(handler.type)) is not None
+    return handler.type is None or _CAUGHT.search(plain(handler.type)) is not None

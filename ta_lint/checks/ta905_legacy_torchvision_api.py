@@ -12,17 +12,22 @@ from ta_lint.facts.tree import dotted, is_name
 # What `torchvision.ops.misc` once held.
 _MISCELLANEOUS = "interpolate|Conv2d|ConvTranspose2d|BatchNorm2d"
 
+# Up to a name that a package gives.
+_IMPORTS = r"\s+import\s+(?:\([^)]*?|(?:[^(\n\\]|\\\s)*?)"
+
 NEEDS = (
     "torchvision",
     (
         (
             r"\bmodels\b",
+            rf"torchvision\.models|torchvision{_IMPORTS}(?:\bmodels\b|\*)|torchvision\s+as\b",
             (r"pretrained(?:_backbone)?\s*=[^=]", r"[a-z0-9_]\(\s*(?:True|False|[\w.]*pretrained)\b"),
         ),
         (r"\bv2\b", r"\bToTensor\b"),
         (r"\b(?:make_grid|save_image)\b", r"range\s*=[^=]"),
-        (r"\b(?:RandomRotation|RandomAffine|rotate|affine)\b", r"\b(?:resample|fillcolor)\b"),
-        r"\b(?:functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop|Scale)\b",
+        (r"\b(?:RandomRotation|RandomAffine|rotate|affine)\b", r"\b(?:resample|fillcolor)\s*=[^=]"),
+        r"\b(?:functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop)\b",
+        (r"\bScale\b", rf"\.\s*Scale\b|transforms{_IMPORTS}(?:\bScale\b|\*)"),
         (
             r"\bmisc\b",
             (rf"misc\.(?:{_MISCELLANEOUS})", rf"misc\s+(?:as|import)\b[^F]*?\b(?:{_MISCELLANEOUS})\b"),

@@ -157,7 +157,7 @@ class Config(NamedTuple):
         if self.per_file_ignores and path.is_relative_to(self.directory):
             name = path.relative_to(self.directory).as_posix()
             for pattern, spec, rules in _ignores(self.per_file_ignores):
-                if spec.verdict(name):
+                if spec.exclude(name):
                     found.update((rule, pattern) for rule in rules if rule not in found)
         return found
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from ta_lint.core.errors import UsageError, oneline
 
+Stamp = tuple[int, ...] | None
+
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write bytes, or text as UTF-8, beside `path` and move them there.
@@ -51,6 +53,15 @@ def display(path: Path) -> str:
         return os.path.relpath(path)
     except (ValueError, OSError):  # on another drive, or the working folder is gone
         return str(path)
+
+
+def stamp(path: Path) -> Stamp:
+    """What differs once a file was written, replaced or made readable; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _umask() -> int:

@@ -36,6 +36,8 @@ _BLANK_BASES = frozenset(
 
 _DEPTH = 8
 
+_BINDING = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.WithItem)
+
 
 class Classes:
     """Queries about `class` statements and their instances' attributes."""
@@ -177,6 +179,23 @@ class Classes:
                 return found
         return []
 
+    def hold(self, name: str) -> bool:
+        """Whether a class of this file may assign something to an attribute of that name."""
+        return name in self._held
+
+    @cached_property
+    def _held(self) -> set[str]:
+        """The names of all attributes of `self` in the file, and those that a class body binds."""
+        on_self = {name for node in self._tree.all(cst.Attribute) if (name := attribute_of_self(node))}
+        in_body = {
+            target.value
+            for klass in self.all()
+            for statement in self._tree.own(klass, *_BINDING)
+            for target in _targets(statement)
+            if type(target) is cst.Name
+        }
+        return on_self | in_body
+
     def assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
         """Each statement of a class that assigns to one attribute of `self` alone, and the attribute's name."""
         found: list[tuple[str, cst.Assign | cst.AnnAssign]] = []
@@ -222,8 +241,7 @@ class Classes:
     def _collect(self, klass: cst.ClassDef) -> dict[str, list[Node]]:
         on_self: dict[str, list[Node]] = {}
         in_body: dict[str, list[Node]] = {}
-        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.WithItem)
-        for statement in self._tree.within(klass, *kinds):
+        for statement in self._tree.within(klass, *_BINDING):
             if self._tree.enclosing(statement, cst.ClassDef) is not klass:
                 continue
             value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else statement

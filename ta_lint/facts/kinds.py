@@ -222,22 +222,22 @@ class Kinds:
         return node
 
     def _step(self, node: Node) -> Node | None:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             binding = self._names.definition(node)
             return self._bound_value(binding, node.value) if binding is not None else None
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             values = self._attribute(node)
             return values[0] if len(values) == 1 else None
-        if isinstance(node, cst.NamedExpr):
+        if type(node) is cst.NamedExpr:
             return node.value
         return None
 
     def _attribute(self, node: cst.Attribute) -> list[Node]:
         """All that `self.x`, or `x` of an object whose class is in this file, is assigned; empty for another attribute."""
-        klass = self._class(node.value)
+        name = node.attr.value
+        klass = self._class(node.value) if self._classes.hold(name) else None
         if klass is None:
             return []
-        name = node.attr.value
         values = [self._of_statement(value, name) for value in self._classes.attribute(klass, name)]
         return [value for value in values if value is not None] if None not in values else []
 

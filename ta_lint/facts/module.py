@@ -241,6 +241,8 @@ class Module:
 
     def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
         """The calls that compute a loss: of instances of the criterion class, and of the function that does the same."""
+        if not self.calls_to(criterion):
+            return self.calls_to(function)
         return [
             call
             for call in self.tree.all(cst.Call)

@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -31,7 +31,7 @@ _CANONICAL = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Binding:
     """One place that gives a name a value.
 
@@ -58,6 +58,7 @@ class Names:
         self._qualified: dict[Node, str | None] = {}
         self._visible: dict[Node, dict[str, list[Binding]]] = {}
         self._mentions: dict[Binding, list[cst.Name]] = {}
+        self._definitions: dict[cst.Name, Binding | None] = {}
         self.imported: set[str] = set()
         """The qualified name of everything this file imports."""
         self._collect()
@@ -118,7 +119,7 @@ class Names:
 
     def _bind(self, name: str, binding: Binding) -> None:
         scope = self.scope(binding.node)
-        if isinstance(binding.node, cst.NamedExpr):  # a walrus binds outside the comprehension
+        if type(binding.node) is cst.NamedExpr:  # a walrus binds outside the comprehension
             while isinstance(scope, _COMPREHENSIONS):
                 scope = self._outer(scope)
         if name in self._globals.get(scope, ()):
@@ -134,9 +135,9 @@ class Names:
                 return
 
     def _bind_target(self, target: Node, statement: Node, value: cst.BaseExpression) -> None:
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             self._bind(target.value, Binding("assign", statement, value))
-        else:
+        elif type(target) is not cst.Attribute:
             for name in _target_names(target):
                 self._bind(name, Binding("unpack", statement, value))
 
@@ -144,21 +145,23 @@ class Names:
 
     def scope(self, node: Node) -> Node:
         """The scope that a name at `node` belongs to."""
-        below, child, above = None, node, self._tree.parent.get(node)
-        if isinstance(above, cst.Param) and node is above.name:
-            return self._tree.parent[self._tree.parent[above]]
-        while above is not None:
-            if type(above) is cst.IndentedBlock:  # all of its statements are in the scope that it is in
-                if above not in self._scope_of_block:
-                    self._scope_of_block[above] = self.scope(above)
-                return self._scope_of_block[above]
-            if type(above) in _COMPREHENSIONS:
+        below, child = None, node
+        for above in self._tree.ancestors(node):
+            kind = type(above)
+            if kind is cst.IndentedBlock:  # all of its statements are in the scope that it is in
+                found = self._scope_of_block.get(above)
+                if found is None:
+                    found = self._scope_of_block[above] = self.scope(above)
+                return found
+            if kind in _COMPREHENSIONS:
                 first_iterable = isinstance(child, cst.CompFor) and child.iter is below
                 if not first_iterable:  # that one is evaluated outside
                     return above
-            if type(above) in _BODIES and child is getattr(above, "body", None):
+            elif kind in _BODIES and child is getattr(above, "body", None):
                 return above
-            below, child, above = child, above, self._tree.parent.get(above)
+            elif kind is cst.Param and node is getattr(above, "name", None):
+                return self._tree.parent[self._tree.parent[above]]
+            below, child = child, above
         return self._tree.root
 
     def _outer(self, scope: Node) -> Node:
@@ -178,10 +181,13 @@ class Names:
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
         nearest = self.scope(name)
-        visible = self._visible.setdefault(nearest, {})
-        if name.value not in visible:
-            visible[name.value] = self._bindings_from(nearest, name.value)
-        return visible[name.value]
+        visible = self._visible.get(nearest)
+        if visible is None:
+            visible = self._visible[nearest] = {}
+        found = visible.get(name.value)
+        if found is None:
+            found = visible[name.value] = self._bindings_from(nearest, name.value)
+        return found
 
     def _bindings_from(self, nearest: Node, name: str) -> list[Binding]:
         for scope in self._scopes_from(nearest):
@@ -236,12 +242,17 @@ class Names:
         counts only when the name is bound once.
         """
         found = self.bindings(name)
-        if len(found) == 1:
-            return found[0]
+        if len(found) < 2:
+            return found[0] if found else None
+        if name not in self._definitions:
+            self._definitions[name] = self._reaching(found, name)
+        return self._definitions[name]
+
+    def _reaching(self, found: list[Binding], name: cst.Name) -> Binding | None:
         tree = self._tree
         home = tree.home(name)
         homes = {tree.home(binding.node) for binding in found if binding.how != "param"}
-        if not found or homes - {home}:
+        if homes - {home}:
             return None
         use = tree.statement(name)
         earlier = [binding for binding in found if self._takes_effect_before(binding, use, name)]
@@ -322,11 +333,14 @@ class Names:
         Follows imports, aliases and names bound once; `builtins.print` for a builtin; a name defined in this file,
         and whatever is not certain, is None. Classes are named as their users do (`torch.optim.Adam`).
         """
-        if node not in self._qualified:
-            self._qualified[node] = None  # a cycle ends here
-            found = self._resolve(node, _DEPTH)
-            self._qualified[node] = _canonical(found) if found is not None else None
-        return self._qualified[node]
+        if type(node) is not cst.Name and type(node) is not cst.Attribute:
+            return None
+        if node in self._qualified:
+            return self._qualified[node]
+        self._qualified[node] = None  # a cycle ends here
+        found = self._resolve(node, _DEPTH)
+        qualified = self._qualified[node] = _canonical(found) if found is not None else None
+        return qualified
 
     def written(self, node: Node) -> str | None:
         """As `qualified`, by the path that the file takes: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
@@ -361,10 +375,10 @@ class Names:
     def _resolve(self, node: Node, depth: int, written: bool = False) -> str | None:
         if depth == 0:
             return None
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             base = self._resolve(node.value, depth - 1, written)
             return f"{base}.{node.attr.value}" if base is not None else None
-        if not isinstance(node, cst.Name):
+        if type(node) is not cst.Name:
             return None
         bindings = self.bindings(node)
         if not bindings:
@@ -383,6 +397,7 @@ class Names:
         return None
 
 
+@lru_cache(4096)
 def _canonical(qualified: str) -> str:
     for pattern, replacement in _CANONICAL:
         qualified = pattern.sub(replacement, qualified)
@@ -402,9 +417,9 @@ def _target_names(target: Node) -> Iterator[str]:
     stack = [target]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             yield node.value
-        elif isinstance(node, (cst.Tuple, cst.List)):
+        elif type(node) is cst.Tuple or type(node) is cst.List:
             stack += [element.value for element in node.elements]
 
 

@@ -2,11 +2,10 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache
-from operator import attrgetter
-from typing import Any, TypeVar, overload
+from functools import cache, cached_property
+from typing import Any, TypeVar, cast, get_origin, overload
 
 import libcst as cst
 
@@ -16,6 +15,12 @@ NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 LOOPS = (cst.For, cst.While)
 BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
+_WITH_BODIES = frozenset({*FUNCTIONS, cst.ClassDef})
+_STATEMENTS = frozenset(
+    kind
+    for kind in vars(cst).values()
+    if isinstance(kind, type) and issubclass(kind, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+)
 
 # Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about. Operators are among them:
 # read `node.operator`.
@@ -55,26 +60,37 @@ def child_fields(kind: type[Node]) -> tuple[str, ...]:
     )
 
 
+def _several(value: Any) -> Any:
+    """What a field holds that may hold one node, many or none."""
+    kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
+    if kind is list or kind is tuple:
+        return value
+    return () if kind in _NO_NODE else (value,)
+
+
 @cache
-def _values(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
-    """What reads all fields at once that hold nodes."""
-    names = child_fields(kind)
-    if not names:
-        return lambda node: ()
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda node: (read(node),)
+def _reader(kind: type[Node]) -> Callable[[Node], list[Node]] | None:
+    """What lists the children of a node of this type; None if it has none."""
+    types = {field.name: field.type for field in fields(kind)}
+    parts = []
+    for name in child_fields(kind):
+        if isinstance(types[name], type):
+            parts.append(f"node.{name}")
+        elif get_origin(types[name]) is Sequence:
+            parts.append(f"*node.{name}")
+        else:
+            parts.append(f"*several(node.{name})")
+    if not parts:
+        return None
+    # written out for each type, for this runs for every node of every file
+    read: Callable[[Node], list[Node]] = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
+    return read
 
 
 def children(node: Node) -> list[Node]:
     """The child nodes that carry meaning, in source order."""
-    found: list[Node] = []
-    for value in _values(type(node))(node):
-        kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
-        if kind is list or kind is tuple:
-            found += value
-        elif kind not in _NO_NODE:
-            found.append(value)
-    return found
+    read = _reader(type(node))
+    return read(node) if read is not None else []
 
 
 class Tree:
@@ -86,34 +102,38 @@ class Tree:
 
     def __init__(self, root: cst.Module) -> None:
         self.root = root
-        self.parent: dict[Node, Node] = {}
-        self._number: dict[Node, int] = {}
-        self._last: list[int] = []
-        self._of_type: dict[type[Node], list[Node]] = defaultdict(list)
-        self._numbers_of_type: dict[type[Node], list[int]] = {}
-        self._function: dict[Node, Node] = {}
+        self._nodes: list[Any] = []
+        self._above: list[int] = []  # the number of each node's parent
+        self._of_type: dict[type[Node], list[int]] = defaultdict(list)
         self._walk()
+        self._number: dict[Node, int] = dict(zip(self._nodes, range(len(self._nodes)), strict=True))
 
     def _walk(self) -> None:
-        numbers, parents, of_type = self._number, self.parent, self._of_type
-        above: list[int] = []  # the number of each node's parent
-        stack: list[tuple[Node, int]] = [(self.root, 0)]
+        nodes, above, of_type = self._nodes, self._above, self._of_type
+        stack: list[Node] = [self.root]
+        parents = [0]
         while stack:
-            node, parent = stack.pop()
-            number = len(above)
-            numbers[node] = number
-            above.append(parent)
-            of_type[type(node)].append(node)
-            below = children(node)
-            if below:
-                for child in reversed(below):
-                    parents[child] = node
-                    stack.append((child, number))
-        last = list(range(len(above)))
-        for number in range(len(above) - 1, 0, -1):
+            node = stack.pop()
+            kind = type(node)
+            number = len(nodes)
+            nodes.append(node)
+            above.append(parents.pop())
+            of_type[kind].append(number)
+            read = _reader(kind)
+            if read is not None:
+                below = read(node)
+                stack += below[::-1]
+                parents += [number] * len(below)
+        last = self._last = list(range(len(nodes)))
+        for number in range(len(nodes) - 1, 0, -1):
             if last[above[number]] == above[number]:  # the last of its children
                 last[above[number]] = last[number]
-        self._last = last
+
+    @cached_property
+    def parent(self) -> dict[Node, Node]:
+        """The node above each, but for the root."""
+        nodes = self._nodes
+        return dict(zip(nodes[1:], map(nodes.__getitem__, self._above[1:]), strict=True))
 
     @overload
     def all(self, kind: type[NodeT], /) -> list[NodeT]: ...
@@ -131,18 +151,13 @@ class Tree:
         """The nodes of these exact types at or below `node`, in source order."""
         first = self._number[node]
         last = self._last[first]
-        found: list[Node] = []
+        found: list[int] = []
         for kind in kinds:
-            nodes = self._of_type.get(kind)
-            if nodes is None:
-                continue
-            numbers = self._numbers_of_type.get(kind)
-            if numbers is None:
-                numbers = self._numbers_of_type[kind] = [self._number[node] for node in nodes]
-            found += nodes[bisect_left(numbers, first) : bisect_right(numbers, last)]
+            numbers = self._of_type.get(kind, [])
+            found += numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
         if len(kinds) > 1:
-            found.sort(key=self._number.__getitem__)
-        return found
+            found.sort()
+        return [self._nodes[number] for number in found]
 
     @overload
     def own(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
@@ -150,21 +165,17 @@ class Tree:
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """As `within`, without what stands in a function or class defined below `node`."""
-        home = node if isinstance(node, (*FUNCTIONS, cst.ClassDef)) else self.home(node)
+        home = node if type(node) in _WITH_BODIES else self.home(node)
         return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]
 
     def home(self, node: Node) -> Node:
         """The function, lambda, class or module whose body holds `node` (its defaults and decorators do not)."""
-        found = self._function.get(node)
-        if found is None:
-            child, above = node, self.parent.get(node)
-            while above is not None and not (
-                isinstance(above, (*FUNCTIONS, cst.ClassDef)) and child is above.body
-            ):
-                child, above = above, self.parent.get(above)
-            found = above if above is not None else self.root
-            self._function[node] = found
-        return found
+        child = node
+        for above in self.ancestors(node):
+            if type(above) in _WITH_BODIES and child is cast(Any, above).body:
+                return above
+            child = above
+        return self.root
 
     def order(self, node: Node) -> int:
         """The number of a node in source order."""
@@ -181,19 +192,25 @@ class Tree:
 
     def ancestors(self, node: Node) -> Iterator[Node]:
         """The nodes above `node`, the nearest first."""
-        above = self.parent.get(node)
-        while above is not None:
-            yield above
-            above = self.parent.get(above)
+        nodes, above = self._nodes, self._above
+        number = self._number.get(node, 0)
+        while number:
+            number = above[number]
+            yield nodes[number]
 
     def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
-        """The nearest node of these types strictly above `node`."""
-        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
+        """The nearest node of these exact types strictly above `node`."""
+        for above in self.ancestors(node):
+            if type(above) in kinds:
+                return cast(NodeT, above)
+        return None
 
     def statement(self, node: Node) -> Node:
         """The statement that holds `node`: a small statement, or the compound one whose header it stands in."""
-        for above in (node, *self.ancestors(node)):
-            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+        if type(node) in _STATEMENTS:
+            return node
+        for above in self.ancestors(node):
+            if type(above) in _STATEMENTS:
                 return above
         return self.root
 
@@ -247,10 +264,11 @@ class Tree:
         """
         found: list[cst.For | cst.While] = []
         child = node
+        above: Any
         for above in self.ancestors(node):
-            if isinstance(above, (*FUNCTIONS, cst.ClassDef)):
+            if type(above) in _WITH_BODIES:
                 break
-            if isinstance(above, LOOPS) and (child is above.body or child is getattr(above, "test", None)):
+            if type(above) in LOOPS and (child is above.body or child is getattr(above, "test", None)):
                 found.append(above)
             child = above
         return found

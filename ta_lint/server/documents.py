@@ -45,7 +45,7 @@ class Document:
     parts: tuple[Part, ...]
     has_cells: bool = False
 
-    @property
+    @cached_property
     def data(self) -> bytes:
         """What the file would hold, were it saved; of a notebook, what matters to the linter."""
         if not self.has_cells:

@@ -12,7 +12,7 @@ from ta_lint.server.documents import Document
 from ta_lint.server.linting import Linted
 from ta_lint.server.positions import overlap, place, position
 
-_METADATA = re.compile(r"\A# .*\n```toml\n.*?```\n", re.DOTALL)
+_METADATA = re.compile(r"\A# [^\n]*\n```toml\n.*?```\n", re.DOTALL)
 _FENCE = re.compile(r"^```python .*$", re.MULTILINE)
 _SHOWN = ("Bad", "Good")
 

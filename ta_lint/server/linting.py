@@ -60,14 +60,19 @@ class Linter:
     def lint(self, document: Document) -> Linted:
         """What is found in a document."""
         known = self._known.get(document.uri)
-        same = known is not None and known.document == document
-        data = known.document.data if known is not None and same else document.data
+        if known is not None and known.document == document:
+            document = known.document  # which has its data already
         complaint = None
         try:
-            settings = self._settings.read(document.path, data)
+            settings = self._settings.read(document.path, document.data)
         except UsageError as error:
             complaint, settings = str(error), Settings(None, [])
-        if known is not None and same and known.complaint == complaint and _alike(known.settings, settings):
+        if (
+            known is not None
+            and known.document is document
+            and known.complaint == complaint
+            and _alike(known.settings, settings)
+        ):
             return known
         self._known[document.uri] = linted = _linted(document, settings, complaint)
         return linted

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from ta_lint.core import baseline
 from ta_lint.core.config import Config, Configs, Options, project_root
+from ta_lint.core.files import Stamp, stamp
 from ta_lint.discovery import named
 from ta_lint.file import File
 
-_Stamp = tuple[tuple[int, int] | None, ...]
+_Stamps = tuple[Stamp, ...]
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class SettingsReader:
     """The settings of each file, remembered as long as no `pyproject.toml` above it and no baseline changes."""
 
     def __init__(self) -> None:
-        self._configs: dict[Path, tuple[_Stamp, Configs]] = {}
-        self._baselines: dict[Path, tuple[_Stamp, list[baseline.Entry]]] = {}
+        self._configs: dict[Path, tuple[_Stamps, Configs]] = {}
+        self._baselines: dict[Path, tuple[_Stamps, list[baseline.Entry]]] = {}
 
     def read(self, path: Path, data: bytes) -> Settings:
         """The settings of the file that has, or would have, this path and holds these bytes.
@@ -40,26 +41,17 @@ class SettingsReader:
         return Settings(files[0], self._baseline(files[0].config))
 
     def _configs_at(self, folder: Path, root: Path) -> Configs:
-        stamp = tuple(_stamp(above / "pyproject.toml") for above in (folder, *folder.parents))
+        stamps = tuple(stamp(above / "pyproject.toml") for above in (folder, *folder.parents))
         known = self._configs.get(folder)
-        if known is None or known[0] != stamp:
-            self._configs[folder] = known = (stamp, Configs(Options(force_exclude=True), root))
+        if known is None or known[0] != stamps:
+            self._configs[folder] = known = (stamps, Configs(Options(force_exclude=True), root))
         return known[1]
 
     def _baseline(self, config: Config) -> list[baseline.Entry]:
         if config.baseline is None:
             return []
-        stamp = (_stamp(config.baseline),)
+        stamps = (stamp(config.baseline),)
         known = self._baselines.get(config.baseline)
-        if known is None or known[0] != stamp:
-            self._baselines[config.baseline] = known = (stamp, baseline.load(config.baseline))
+        if known is None or known[0] != stamps:
+            self._baselines[config.baseline] = known = (stamps, baseline.load(config.baseline))
         return known[1]
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells one state of a file from another; None where there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
