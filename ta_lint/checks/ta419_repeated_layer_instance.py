@@ -12,7 +12,7 @@ from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import Node
 
 # A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
-_CLASS = r"\[\s*(?:\w+\.)*[A-Z]\w*\("
+_CLASS = r"\[\s*(?:#.*\s*)?(?:\w+\.)*[A-Z]\w*\("
 _NAME = r"[\s*\[(]*+(\w++)\s*+"
 NEEDS = (
     (
@@ -20,6 +20,7 @@ NEEDS = (
             r"\]\s*\*",
             (
                 rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
+                rf"{_CLASS}[^\]]*+\]\s*\*",
                 rf"ModuleList\({_NAME}\]\s*\*",
                 rf"Sequential\({_NAME}\]\s*\*",
                 r"Sequential\(\s*\*\s*\[[^\n]*\]\s*\*",
