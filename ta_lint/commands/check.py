@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint import __version__
 from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN, colors
-from ta_lint.core.collector import paused
+from ta_lint.core.collector import paused, settled
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
@@ -238,6 +238,7 @@ def _watch(arguments: argparse.Namespace, cwd: Path) -> int:
 
     try:
         tree = Tree(arguments.paths or [Path()], read, lint)
+        settled()
         watch(tree, lambda: _show(arguments, tree, cache))
     except KeyboardInterrupt:
         if sys.stdout.isatty():
