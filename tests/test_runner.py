@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
+from operator import floordiv
 from pathlib import Path
 
 import pytest
@@ -101,7 +103,7 @@ def test_a_task_that_raises_in_a_worker_raises_here_and_says_where(folder: Path)
     from ta_lint.workers import each
 
     with pytest.raises(ZeroDivisionError) as caught:
-        list(each(lambda number: 1 // number, [3, 2, 1, 0], 2))
+        list(each(partial(floordiv, 1), [3, 2, 1, 0], 2))
     assert "in _work" in caught.value.__notes__[0]
 
 
