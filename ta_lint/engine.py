@@ -44,7 +44,7 @@ def contents(file: File) -> bytes:
     Raises:
         Unreadable: as `core.source.read` says.
     """
-    return file.given if file.given is not None else read(file.path)
+    return file.given if file.given is not None else read(file.location)
 
 
 def located(findings: list[Finding], source: Source) -> list[Finding]:

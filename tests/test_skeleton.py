@@ -1,6 +1,7 @@
 """The skeleton is libcst's tree without layout: what it shows, and that no finding is lost for it."""
 
 import ast
+import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ import libcst as cst
 import pytest
 from marked import blocks
 
+from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source, decode
 from ta_lint.engine import File, lint
@@ -160,6 +162,25 @@ def test_layout_is_not_there_rather_than_wrong() -> None:
     (name,) = [node for node in _below(skeleton(source, source.syntax)) if isinstance(node, cst.Name)]
     with pytest.raises(AttributeError):
         _ = name.lpar
+
+
+def test_the_sarif_of_a_tree_is_that_of_a_run_without_gates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte, and so is the one that comes out of the cache."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "tests" / "healthy", tmp_path / "healthy")
+    monkeypatch.chdir(tmp_path)
+
+    def sarif(*options: str) -> bytes:
+        assert main(["check", "--format=sarif", "--output=log.sarif", *options]) == 1
+        return Path("log.sarif").read_bytes()
+
+    reference = sarif("--no-gates", "--no-cache", "--jobs=1")
+    assert reference.count(b'"ruleId"') > 10
+    assert sarif("--jobs=2") == reference
+    assert sarif() == reference  # all of it from the cache
+    assert sarif("--no-cache", "--jobs=1") == reference
 
 
 def _below(node: Node) -> Iterator[Node]:

@@ -50,7 +50,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_source(source: Source) -> Iterator[Report]:
-    if re.search(_OF_A_RUN, source.text) is None:
+    if re.search(_OF_A_RUN, source.text) is None:  # what the rule is about, and not only a gate
         return
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
