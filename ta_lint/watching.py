@@ -49,6 +49,7 @@ class Tree:
         self.settings = read()
         self.files = discover(paths, self.settings.configs, self.settings.root)
         self.trouble = ""
+        self._standing: list[Path] = []
         self._read = read
         self._lint = lint
         self._known: dict[Path, tuple[Stamp, list[Finding]]] = {}
@@ -56,6 +57,11 @@ class Tree:
     @property
     def results(self) -> list[Result]:
         return [(file, self._known[file.path][1]) for file in self.files if file.path in self._known]
+
+    @property
+    def moved(self) -> bool:
+        """Whether a named path has come or gone since the files were last looked for."""
+        return self._standing != self._find_standing()
 
     def refresh(self, reread: bool = False) -> bool:
         """Lint the files that have changed, all of them if the settings have; returns whether anything is new.
@@ -84,9 +90,12 @@ class Tree:
         return bool(changed or gone or self.settings is not old or self.trouble != before)
 
     def _survey(self, settings: Settings) -> None:
-        standing = [path for path in self.paths if os.path.lexists(path)]
-        self.files = discover(standing, settings.configs, settings.root)
+        self._standing = self._find_standing()
+        self.files = discover(self._standing, settings.configs, settings.root)
         self.settings = settings
+
+    def _find_standing(self) -> list[Path]:
+        return [path for path in self.paths if os.path.lexists(path)]
 
     def _survey_as_before(self) -> None:
         try:
@@ -146,7 +155,8 @@ def _changes(tree: Tree) -> Iterator[bool]:
                 reread = any(before.get(source, now) != now for source, now in known.items())
                 reread = reread or any(Path(path).name in _SETTINGS for _, path in changes)
                 counts = any(_counts(path) for _, path in changes) or bool(tree.trouble and changes)
-                if reread or counts or not begun:
+                # A path that is not there cannot be watched: what came and went again gave no event.
+                if reread or counts or not begun or tree.moved:
                     yield reread
                 begun = True
                 lost = any(

@@ -13,15 +13,17 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import watchfiles
 from commands import python
 
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.file import File
 from ta_lint.runner import Result, lint_files
-from ta_lint.watching import Settings, Tree
+from ta_lint.watching import Settings, Tree, watch
 
 ADAM = "import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
 CLEAN = ADAM.replace("Adam(", "AdamW(")
@@ -289,6 +291,41 @@ def test_a_watched_folder_may_go_and_come_back(project: Path, watching: Watching
         (project / "src").mkdir()
         (project / "src" / "loop.py").write_text(ADAM)
         watcher.until(lambda shown: "src/loop.py:4:13" in shown)
+
+
+def test_a_folder_that_comes_and_goes_before_it_can_be_watched_is_reported_gone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = project / "src" / "loop.py"
+
+    def come() -> None:
+        source.parent.mkdir()
+        source.write_text(ADAM)
+
+    def watch_late(*folders: str, **options: Any) -> Iterator[Any]:
+        if not folders and not source.exists():
+            come()
+        for tick, changes in enumerate(watch_folders(*folders, **options)):
+            assert tick < 100, "the folder is gone, and nobody has said so"
+            yield changes
+
+    def show() -> None:
+        shown.append([file.name for file, _ in tree.results])
+        if not shown[-1]:
+            raise KeyboardInterrupt
+        shutil.rmtree(source.parent)
+
+    watch_folders = watchfiles.watch
+    monkeypatch.setattr(watchfiles, "watch", watch_late)
+    come()
+    shown: list[list[str]] = []
+    configs = Configs(Options(), project)
+    tree = Tree(
+        [source.parent], lambda: Settings(configs, project, [], []), lambda files: lint_files(files, 1)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        watch(tree, show)
+    assert shown == [["src/loop.py"], ["src/loop.py"], []]
 
 
 def test_many_changes_at_once_are_few_reports(project: Path, watching: Watching) -> None:
