@@ -341,17 +341,18 @@ def _observer() -> str:
     Its version would not tell one state of a checkout from another, and the times of its files are new in each job
     of a CI.
     """
-    from ta_lint.core.catalogue import rules_dir
+    from ta_lint.core.catalogue import pages
 
     python = (sys.implementation.name, *sys.version_info)
     hashed = blake2b(digest_size=16)
-    for top in dict.fromkeys((str(Path(__file__).parent), str(rules_dir()))):
-        for folder, below, names in os.walk(top):
-            below[:] = sorted(name for name in below if name != "__pycache__")
-            for name in sorted(names):
-                path = f"{folder}/{name}"
-                with contextlib.suppress(OSError), open(path, "rb", buffering=0) as stream:  # noqa: PTH123
-                    hashed.update(f"{name}\0".encode() + stream.read())  # a link of an editor leads nowhere
+    for name, page in pages().items():
+        hashed.update(f"{name}\0".encode() + page)
+    for folder, below, names in os.walk(str(Path(__file__).parent)):
+        below[:] = sorted({*below} - {"__pycache__", "_rules"})
+        for name in sorted(names):
+            path = f"{folder}/{name}"
+            with contextlib.suppress(OSError), open(path, "rb", buffering=0) as stream:  # noqa: PTH123
+                hashed.update(f"{name}\0".encode() + stream.read())  # a link of an editor leads nowhere
     return repr((__version__, hashed.hexdigest(), python, _release("libcst"), _release("pyflakes")))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ta_lint import checks
 from ta_lint.checks.gate import Text
 from ta_lint.core import collector
-from ta_lint.core.catalogue import catalogue
+from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
@@ -222,7 +222,7 @@ def parse(source: Source) -> "cst.Module":
 
 
 def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:
-    return Finding(rule, message, catalogue()[rule].severity, site, related=related)
+    return Finding(rule, message, rule_of(rule).severity, site, related=related)
 
 
 def _crash(rule: str, error: Exception, source: Source) -> Finding:

@@ -81,18 +81,38 @@ def rules_dir() -> Path:
 
 
 @cache
+def pages() -> dict[str, bytes]:
+    """What each page holds, by the name of its file, in order of id."""
+    folder = str(rules_dir())
+    found: dict[str, bytes] = {}
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("TA") and name.endswith(".md"):
+            with open(os.path.join(folder, name), "rb", buffering=0) as stream:
+                found[name] = stream.read()
+    return found
+
+
+@cache
 def catalogue() -> dict[str, Rule]:
     """Every rule by id, in order of id."""
-    folder = rules_dir()
-    names = sorted(name for name in os.listdir(folder) if name.startswith("TA") and name.endswith(".md"))  # noqa: PTH208
-    rules = [parse_page(name, (folder / name).read_text(encoding="utf-8")) for name in names]
-    return {rule.id: rule for rule in rules}
+    return {rule.id: rule for rule in map(_rule, pages())}
+
+
+@cache
+def rule_of(id_: str) -> Rule:
+    """One rule. A run that tells of few need not parse every page."""
+    return next(_rule(name) for name in pages() if name.startswith(f"{id_}-"))
+
+
+def _rule(name: str) -> Rule:
+    return parse_page(name, pages()[name].decode().replace("\r\n", "\n"))
 
 
 @cache
 def default_rules() -> frozenset[str]:
-    """The ids of the rules that are enabled where nobody says otherwise."""
-    return frozenset(rule.id for rule in catalogue().values() if rule.default)
+    """The ids of the rules that are enabled where nobody says otherwise; no page is parsed for it."""
+    metadata = ((name, page.partition(b"```toml")[2].partition(b"```")[0]) for name, page in pages().items())
+    return frozenset(name[:5] for name, toml in metadata if b"\ndefault = true" in toml)
 
 
 def parse_page(filename: str, page: str) -> Rule:

@@ -137,10 +137,10 @@ class Config(NamedTuple):
 
         `unsafe` marks a fix that is less safe than its page says.
         """
-        from ta_lint.core.catalogue import catalogue
+        from ta_lint.core.catalogue import rule_of
 
-        of_page = catalogue()[rule].fix
-        if of_page == "none" or rule not in self.fixable:
+        of_page = rule_of(rule).fix
+        if of_page == "none" or (self.chosen_fixable is not None and rule not in self.chosen_fixable):
             return None
         if rule in self.declared_safe:
             return Applicability.SAFE

@@ -224,7 +224,7 @@ def _cell(site: "Site") -> int | None:
 def _block(
     finding: "Finding", lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
 ) -> Iterator[str]:
-    from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.catalogue import rule_of
 
     site = finding.site
     number = str(site.line)
@@ -233,9 +233,8 @@ def _block(
     inside = f" in {_harmless(site.name)}" if site.name else ""
     yield _headline(finding, paint, fixable)
     yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
-    secret = (
-        _SECRET in catalogue()[finding.rule].cwe
-    )  # reports are kept and passed on: it must not stand in one more place
+    # reports are kept and passed on: it must not stand in one more place
+    secret = _SECRET in rule_of(finding.rule).cwe
     if site.line <= len(lines) and not secret:
         shown, before, carets = _excerpt(lines[site.line - 1], site)
         yield f"{margin} {bar}"

@@ -43,7 +43,7 @@ class _Directive:
     def covers(self, finding: Finding) -> bool:
         if not self.codes:
             return True
-        rule = catalogue()[finding.rule]
+        rule = rule_of(finding.rule)
         matching = [code for code in self.codes if specificity(code, rule) >= 2]
         self.used.update(matching)
         return bool(matching)
@@ -142,7 +142,7 @@ def _directives(source: Source) -> Iterable[_Directive]:
 
 
 def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str]) -> Iterable[Finding]:
-    rule = catalogue()["TA002"]
+    rule = rule_of("TA002")
     for directive in directives:
         unused = {
             code: named for code in directive.codes if (named := _named(code, directive, enabled)) is not None

@@ -1,0 +1,70 @@
+"""What lies in the folder of a run.
+
+    rank0.json                         who wrote it, when, with what; one file for each rank
+    metrics/rank0-00000.parquet ...    numbers by step and key, such as `step/loss` or `gradient/head.weight/norm`
+    records/rank0-00000.parquet ...    what a snapshot saw of each tensor and setting
+    findings.json                      the report, of rank 0 for all once they were gathered; of others findings.rank1.json
+
+A table is a folder of Parquet files, each whole or not there at all: what a killed job wrote is readable up to its last
+part. DuckDB, Polars and pandas read such a folder as one table: `select * from 'RUN/metrics/*.parquet'`.
+"""
+
+import pyarrow as pa
+
+VERSION = 1
+
+_WORD = pa.dictionary(pa.int32(), pa.string())
+
+METRICS = pa.schema(
+    [("step", pa.int64()), ("rank", pa.int32()), ("key", _WORD), ("value", pa.float64())],
+    metadata={"ta": str(VERSION)},
+)
+
+STATISTICS = (
+    "pos_infs", "neg_infs", "nans", "zeros", "med", "mean", "amean", "std", "var", "uvar", "skew", "kurt", "mode",
+    "min", "max",
+)  # fmt: skip
+"""The statistics of a tensor that a snapshot may take, beside its shape, dtype and digest."""
+
+KINDS = (
+    "environment",
+    "package",
+    "configuration",
+    "rng",
+    "batch",
+    "parameter",
+    "buffer",
+    "activation",
+    "loss",
+    "gradient",
+    "optimizer",
+)
+"""What a record is of, in the order in which one may be the cause of another."""
+
+RECORDS = pa.schema(
+    [
+        ("step", pa.int64()),  # -1: before the first
+        ("rank", pa.int32()),
+        ("kind", _WORD),
+        ("order", pa.int32()),  # within its step and kind: of activations, that of execution
+        ("name", _WORD),
+        ("text", pa.string()),  # of a setting its value; null for a tensor
+        ("dtype", _WORD),
+        ("shape", pa.list_(pa.int64())),
+        ("digest", pa.string()),
+        ("algorithm", _WORD),
+        ("norm", pa.float64()),  # L2, summed in float64
+        (
+            "values",
+            pa.binary(),
+        ),  # of a small tensor all elements, of others some, evenly spread, as they lie in memory
+        (
+            "blocks",
+            pa.list_(pa.int64()),
+        ),  # the digests of its parts, in order, to tell how much of it differs
+        *((name, pa.float64()) for name in STATISTICS),
+    ],
+    metadata={"ta": str(VERSION)},
+)
+
+TABLES = {"metrics": METRICS, "records": RECORDS}
