@@ -12,6 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -116,7 +117,7 @@ class Cache:
         crashed = any(found.rule == "TA000" for found in findings)
         if content is None or crashed or not _are_of(file, findings):
             return
-        entry = _Entry(content.digest, content.stamp, self._today, _plain(findings))
+        entry = _Entry(content.digest, content.stamp, self._today, [*map(asdict, findings)])
         self._book(file.config).keep(file.name, entry)
         if time.monotonic() - self._written > self._pause:
             self._write()
@@ -273,24 +274,14 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def _plain(findings: "list[Finding]") -> list[Any]:
-    if not findings:
-        return []
-    import msgspec
-
-    plain: list[Any] = msgspec.to_builtins(findings)
-    return plain
-
-
 def _findings(entry: _Entry, file: "File") -> "list[Finding] | None":
     """The findings of an entry; None if they are not findings of this file: the folder may be a stranger's."""
-    import msgspec
-
     from ta_lint.core.finding import Finding
+    from ta_lint.core.plain import reader
 
     try:
-        findings = msgspec.convert(entry.findings, list[Finding])
-    except (msgspec.ValidationError, RecursionError):
+        findings: list[Finding] = list(map(reader(Finding), entry.findings))
+    except (ValueError, TypeError):
         return None
     rules = file.config.rules
     sound = all(found.rule in rules and all(map(_is_place, _places(found))) for found in findings)

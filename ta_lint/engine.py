@@ -54,6 +54,7 @@ def located(findings: list[Finding], source: Source) -> list[Finding]:
     return [finding if finding.site.cell else source.notebook.located(finding) for finding in findings]
 
 
+@collector.paused()  # until the source, which holds Python's own tree, is gone
 def lint(file: File, data: bytes) -> list[Finding]:
     """The findings of a file that holds these bytes."""
     return located(*examine(file, data))

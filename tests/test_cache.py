@@ -275,6 +275,13 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "a place that is none": lambda book: resealed(
         book, lambda entries: entries["train.py"][3][0]["site"].update(line="last")
     ),
+    "a field less": lambda book: resealed(book, lambda entries: entries["train.py"][3][0].pop("message")),
+    "a field more": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0].update(colour="red")
+    ),
+    "a number for a message": lambda book: resealed(
+        book, lambda entries: entries["train.py"][3][0].update(message=7)
+    ),
     "a line before the first": lambda book: resealed(
         book, lambda entries: entries["train.py"][3][0]["site"].update(line=-5, column=0)
     ),

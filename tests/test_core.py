@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ta_lint.core.catalogue import check_selector, find
+from ta_lint.core.catalogue import catalogue, check_selector, default_rules, find
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
@@ -75,6 +75,10 @@ def test_an_unused_suppression_is_told_where_nothing_else_is_looked_for(tmp_path
 def test_an_encoding_that_is_not_one_of_text_is_unreadable(encoding: str) -> None:
     with pytest.raises(Unreadable, match="the declared encoding does not read it"):
         decode(f"# coding: {encoding}\nimport torch\n".encode())
+
+
+def test_the_default_rules_are_those_whose_pages_say_so() -> None:
+    assert default_rules() == {rule.id for rule in catalogue().values() if rule.default}
 
 
 def test_names_and_tags_are_found_in_any_case() -> None:

@@ -111,10 +111,15 @@ def test_every_name_in_the_source_is_in_the_tree() -> None:
 
 def test_a_parent_comes_before_its_children_and_contains_them() -> None:
     tree = parsed(EVERYTHING)
-    for node, parent in tree.parent.items():
-        assert tree.before(parent, node)
-        assert tree.contains(parent, node)
-        assert not tree.contains(node, parent)
+    pending: list[cst.CSTNode] = [tree.root]
+    while pending:
+        parent = pending.pop()
+        for node in children(parent):
+            assert tree.parent[node] is parent
+            assert tree.before(parent, node)
+            assert tree.contains(parent, node)
+            assert not tree.contains(node, parent)
+            pending.append(node)
 
 
 def test_children_are_the_nodes_that_carry_meaning() -> None:

@@ -23,6 +23,7 @@ _TIED = re.compile(
     r"\\\d|\(\?(?:\w|\()"
 )  # a back reference, or flags for the whole: its parts mean nothing alone
 _MISSABLE = "?*{"  # after a part that need not be there
+_LED = re.compile(r"\A\\b(\w{3,})(?![\w?*+{])")
 _AFTER_NAMES = frozenset([r"\b", r"\s", "^", "$", *" =,:;#\"'!<>@%/-"])  # as is what is escaped and no letter
 
 # Each byte as it is in a name, and a space for all others.
@@ -114,7 +115,14 @@ def _any(tests: list[Need]) -> Need:
 
 def _every(wanted: Needs) -> Need:
     tests = [need(entry) for entry in wanted]
-    return lambda text: all(test(text) for test in tests)
+
+    def holds(text: Text) -> bool:
+        for test in tests:  # noqa: SIM110
+            if not test(text):
+                return False
+        return True
+
+    return holds
 
 
 @cache
@@ -156,7 +164,8 @@ def _alternative(pattern: str) -> Need:
     certain = _certain(pattern)
     names = frozenset(name.encode() for name in re.findall(r"(?<= )\w+(?= )", certain))
     words = [word.encode() for word in re.findall(r"\w{3,}", certain) if word.encode() not in names]
-    found = _found(pattern)
+    # a search for letters goes twenty times as fast as one for a place where a name begins
+    found = _found(_LED.sub(r"\1(?<!\\w\1)", pattern) if certain else pattern)
 
     def holds(text: Text) -> bool:
         if not names <= text.names:

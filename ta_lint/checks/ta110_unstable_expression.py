@@ -10,7 +10,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, replace_with_atom
 from ta_lint.facts.layout import plain
-from ta_lint.facts.patterns import ARGUMENTS
+from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
 from ta_lint.facts.tree import Node, argument
 
 _ONE = r"\b1(?:\.0*)?\s*"
@@ -32,7 +32,7 @@ NEEDS = (
         (r"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b", _OF_OUTPUT),
         (
             rf"\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
-            rf"\blog\([\s\S]{{0,300}}?\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
+            rf"\blog\([\s(]*{SOME_ARGUMENTS}\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
             rf"{_LESS_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
         ),
     ),

@@ -16,6 +16,7 @@ _LAYER = (
 _UP_TO_CAPITAL = r"(?:[^#\nA-Z]++|[A-Z])*?"
 
 _STATELESS = r"(?<=\bnn\.)(?:\w*Softm\w+|\w*Sigmoid|\w*[RGS][eEi]LU6?|Tanh|Softplus|\w+Loss|\w*Pool[123]d|Identity|Flatten)\("
+_MAKES = rf"(?:{_LAYER}|(?<!\w)(?!{_STATELESS})[A-Z]\w*+\(.*\)\()"
 
 # A `forward` that calls at once what a call gave, keeps that on `self`, or calls a name that it gave that to.
 _USES_UP = (
@@ -28,8 +29,8 @@ NEEDS = (
     r"def forward\(",
     (
         (
-            rf"def forward\((?:(?![ \t]*(?:def|class|@)).*+\n)*?(?![ \t]*class\b){_UP_TO_CAPITAL}"
-            rf"(?:{_LAYER}|(?<!\w)(?!{_STATELESS})[A-Z]\w*+\(.*\)\()"
+            r"def forward\((?:[^\n#A-Z]++|#.*+|\n(?![ \t]*(?:def|class|@))|[A-Z]\w*+(?!\()|"
+            rf"(?!{_MAKES})[A-Z]\w*+\()*+{_MAKES}"
         ),
         (rf"return{_UP_TO_CAPITAL}{_LAYER}", _USES_UP),
         rf"return{_UP_TO_CAPITAL}(?<!\w)Parameter\(",

@@ -62,11 +62,15 @@ class Source:
     @cached_property
     def lines(self) -> list[str]:
         """Without line ends. Unlike `str.splitlines`, a form feed is not a line end, as for Python."""
+        if "\r" not in self.text:
+            return self.text.split("\n")  # ten times as fast
         return _LINE_END.split(self.text)
 
     @cached_property
     def line_ends(self) -> list[str]:
         """The line end of each line, empty for the last."""
+        if "\r" not in self.text:
+            return [*"\n" * self.text.count("\n"), ""]
         return [*_LINE_END.findall(self.text), ""]
 
     @cached_property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ta_lint.core.catalogue import Rule, catalogue, specificity
+from ta_lint.core.catalogue import Rule, catalogue, rule_of, specificity
 from ta_lint.core.finding import Finding, Fix, Site, Suppression, TextEdit
 from ta_lint.core.source import Source
 

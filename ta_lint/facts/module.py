@@ -222,13 +222,25 @@ class Module:
     def calls_to(self, *qualified: str) -> list[cst.Call]:
         """The calls of functions or classes by full name, in source order."""
         last = {name.rpartition(".")[2] for name in qualified}
-        return [
+        found = [
             call
-            for call in self.tree.all(cst.Call)
-            if isinstance(call.func, (cst.Name, cst.Attribute))
-            and (isinstance(call.func, cst.Name) or call.func.attr.value in last)
-            and self.qualified(call.func) in qualified
+            for name in (None, *last)
+            for call in self._called.get(name, ())
+            if self.qualified(call.func) in qualified
         ]
+        return sorted(found, key=self.tree.order)
+
+    @cached_property
+    def _called(self) -> dict[str | None, list[cst.Call]]:
+        """The calls of attributes by the last name; those of names, each of which may be an alias, at None."""
+        found: dict[str | None, list[cst.Call]] = {}
+        for call in self.tree.all(cst.Call):
+            function = call.func
+            if type(function) is cst.Attribute:
+                found.setdefault(function.attr.value, []).append(call)
+            elif type(function) is cst.Name:
+                found.setdefault(None, []).append(call)
+        return found
 
     def calls_matching(self, pattern: re.Pattern[str]) -> list[tuple[cst.Call, re.Match[str]]]:
         """The calls whose full name a pattern matches whole, in source order, each with the match.

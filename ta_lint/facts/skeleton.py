@@ -10,6 +10,8 @@ tree of libcst instead, as must all who found something.
 import ast
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
+from types import CodeType, FunctionType
 from typing import Any
 
 import libcst as cst
@@ -53,13 +55,23 @@ def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
 
     libcst's classes are frozen, have slots, and look at what they are given.
     """
-    setters = {f"set_{field}": getattr(kind, field).__set__ for field in fields}
-    lines = [f"def make({', '.join(fields)}):", " node = new(kind)"]
-    lines += [f" set_{field}(node, {field})" for field in fields]
-    scope: dict[str, Any] = {"new": object.__new__, "kind": kind, **setters}
-    exec("\n".join([*lines, " return node"]), scope)  # noqa: S102 - of names that stand below
-    make: Make = scope["make"]
-    return make
+    setters = {f"set_{number}": getattr(kind, field).__set__ for number, field in enumerate(fields)}
+    code = _making(
+        len(fields)
+    ).replace()  # a copy: Python adapts the code of a function to the names it meets
+    return FunctionType(code, {"new": object.__new__, "kind": kind, **setters})
+
+
+@cache
+def _making(count: int) -> CodeType:
+    """The code that makes a node with so many fields, compiled once for all types that have as many."""
+    values = [f"value_{number}" for number in range(count)]
+    lines = [f"def make({', '.join(values)}):", " node = new(kind)"]
+    lines += [f" set_{number}(node, {value})" for number, value in enumerate(values)]
+    scope: dict[str, Any] = {}
+    exec("\n".join([*lines, " return node"]), scope)  # noqa: S102 - of nothing but numbers
+    code: CodeType = scope["make"].__code__
+    return code
 
 
 _name = _maker(cst.Name, "value")

@@ -4,13 +4,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, TypeVar, cast, get_origin, overload
 
 import libcst as cst
 
 Node = cst.CSTNode
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+_Reader = Callable[[Node], list[Node]]
 
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 LOOPS = (cst.For, cst.While)
@@ -69,7 +70,7 @@ def _several(value: Any) -> Any:
 
 
 @cache
-def _reader(kind: type[Node]) -> Callable[[Node], list[Node]] | None:
+def _reader(kind: type[Node]) -> _Reader | None:
     """What lists the children of a node of this type; None if it has none."""
     types = {field.name: field.type for field in fields(kind)}
     parts = []
@@ -83,7 +84,7 @@ def _reader(kind: type[Node]) -> Callable[[Node], list[Node]] | None:
     if not parts:
         return None
     # written out for each type, for this runs for every node of every file
-    read: Callable[[Node], list[Node]] = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
+    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
     return read
 
 
@@ -91,6 +92,29 @@ def children(node: Node) -> list[Node]:
     """The child nodes that carry meaning, in source order."""
     read = _reader(type(node))
     return read(node) if read is not None else []
+
+
+class Parents:
+    """The node above each of a tree, but for the root."""
+
+    def __init__(self, nodes: list[Node], above: list[int], number: dict[int, int]) -> None:
+        self._nodes = nodes
+        self._above = above
+        self._number = number
+
+    def __getitem__(self, node: Node) -> Node:
+        above = self.get(node)
+        if above is None:
+            raise KeyError(node)
+        return above
+
+    @overload
+    def get(self, node: Node) -> Node | None: ...
+    @overload
+    def get(self, node: Node, default: Node) -> Node: ...
+    def get(self, node: Node, default: Node | None = None) -> Node | None:
+        number = self._number.get(id(node), 0)
+        return self._nodes[self._above[number]] if number else default
 
 
 class Tree:
@@ -104,36 +128,36 @@ class Tree:
         self.root = root
         self._nodes: list[Any] = []
         self._above: list[int] = []  # the number of each node's parent
+        self._last: list[int] = []  # that of the last node below each
         self._of_type: dict[type[Node], list[int]] = defaultdict(list)
         self._walk()
-        self._number: dict[Node, int] = dict(zip(self._nodes, range(len(self._nodes)), strict=True))
+        # by `id`: a node's own hash is Python, and would take as long as the walk
+        self._number: dict[int, int] = dict(zip(map(id, self._nodes), range(len(self._nodes)), strict=True))
+        self.parent = Parents(self._nodes, self._above, self._number)
 
     def _walk(self) -> None:
-        nodes, above, of_type = self._nodes, self._above, self._of_type
-        stack: list[Node] = [self.root]
-        parents = [0]
-        while stack:
-            node = stack.pop()
-            kind = type(node)
+        nodes, above, last, of_type = self._nodes, self._above, self._last, self._of_type
+        readers: dict[type[Node], tuple[list[int], _Reader | None]] = {}
+
+        def visit(
+            node: Node, parent: int, visit: Any
+        ) -> None:  # given itself: to know itself would be a circle
             number = len(nodes)
             nodes.append(node)
-            above.append(parents.pop())
-            of_type[kind].append(number)
-            read = _reader(kind)
+            above.append(parent)
+            last.append(number)
+            kind = type(node)
+            known = readers.get(kind)
+            if known is None:
+                known = readers[kind] = of_type[kind], _reader(kind)
+            numbers, read = known
+            numbers.append(number)
             if read is not None:
-                below = read(node)
-                stack += below[::-1]
-                parents += [number] * len(below)
-        last = self._last = list(range(len(nodes)))
-        for number in range(len(nodes) - 1, 0, -1):
-            if last[above[number]] == above[number]:  # the last of its children
-                last[above[number]] = last[number]
+                for child in read(node):
+                    visit(child, number, visit)
+                last[number] = len(nodes) - 1
 
-    @cached_property
-    def parent(self) -> dict[Node, Node]:
-        """The node above each, but for the root."""
-        nodes = self._nodes
-        return dict(zip(nodes[1:], map(nodes.__getitem__, self._above[1:]), strict=True))
+        visit(self.root, 0, visit)
 
     @overload
     def all(self, kind: type[NodeT], /) -> list[NodeT]: ...
@@ -149,7 +173,7 @@ class Tree:
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """The nodes of these exact types at or below `node`, in source order."""
-        first = self._number[node]
+        first = self._number[id(node)]
         last = self._last[first]
         found: list[int] = []
         for kind in kinds:
@@ -179,21 +203,21 @@ class Tree:
 
     def order(self, node: Node) -> int:
         """The number of a node in source order."""
-        return self._number[node]
+        return self._number[id(node)]
 
     def before(self, first: Node, second: Node) -> bool:
         """Whether `first` starts before `second` in the source."""
-        return self._number[first] < self._number[second]
+        return self._number[id(first)] < self._number[id(second)]
 
     def contains(self, outer: Node, inner: Node) -> bool:
         """Whether `inner` is `outer` or stands below it."""
-        number = self._number[outer]
-        return number <= self._number[inner] <= self._last[number]
+        number = self._number[id(outer)]
+        return number <= self._number[id(inner)] <= self._last[number]
 
     def ancestors(self, node: Node) -> Iterator[Node]:
         """The nodes above `node`, the nearest first."""
         nodes, above = self._nodes, self._above
-        number = self._number.get(node, 0)
+        number = self._number.get(id(node), 0)
         while number:
             number = above[number]
             yield nodes[number]
