@@ -6,9 +6,10 @@ when it has arrived. Nothing here draws random numbers or records a graph, and n
 if it is called before all has arrived.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from operator import attrgetter
 
 import torch
@@ -21,10 +22,14 @@ _SINGLE = {torch.float32, torch.float16, torch.bfloat16}
 _DOUBLE = {torch.float64}
 _MEASURABLE = _SINGLE | _DOUBLE | {torch.complex64, torch.complex128}
 _SHAPE, _DTYPE, _DEVICE = attrgetter("shape"), attrgetter("dtype"), attrgetter("device")
+LAYOUT = attrgetter("layout")
 _TYPES = (Tensor, nn.Parameter, nn.Buffer)
 
 SMALL = 1 << 14
 """Elements below which a further operation costs more than a copy of the tensor."""
+
+_LARGE = 1 << 20
+_ROW = 1 << 12
 
 _foreach_norm = getattr(torch, "_foreach_norm", None)  # not public: with a fallback
 
@@ -56,9 +61,8 @@ class Readings:
         it. All must be `measurable`. Half precision is summed in float32. The tensors of one
         element `beside` ride along where device and dtype allow, and their values follow the norms.
         """
-        if (dtype := _common(tensors, beside)) is not None and _foreach_norm is not None:
-            norms = _foreach_norm(tensors, order, dtype=dtype)
-            self.vector(torch.stack((*norms, *beside)), deliver)
+        if (dtype := _common(tensors, beside)) is not None:
+            self.vector(torch.stack((*_norms(tensors, order, dtype), *beside)), deliver)
             return
         results = [0.0] * (len(tensors) + len(beside))
         groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
@@ -69,9 +73,9 @@ class Readings:
             riders.setdefault((tensor.device, tensor.dtype), []).append(index)
         vectors: list[tuple[Tensor, list[int]]] = []
         for (device, _), indices in groups.items():
-            norms = _norms([tensors[index] for index in indices], order)
-            joining = riders.pop((device, norms[0].dtype), [])
-            parts = [*norms, *(_scalar(beside[index - len(tensors)]) for index in joining)]
+            found = norms([tensors[index] for index in indices], order)
+            joining = riders.pop((device, found[0].dtype), [])
+            parts = [*found, *(_scalar(beside[index - len(tensors)]) for index in joining)]
             vectors.append((torch.stack(parts), [*indices, *joining]))
         for indices in riders.values():
             parts = [_scalar(beside[index - len(tensors)]) for index in indices]
@@ -206,13 +210,28 @@ def measurable(tensor: Tensor) -> bool:
     )
 
 
-def alike(tensors: Sequence[Tensor]) -> list[list[int]]:
-    """Which tensors have one shape, dtype and device, by index: stacked, they cost as many operations as one."""
-    groups: dict[tuple[torch.Size, torch.dtype, torch.device], list[int]] = {}
-    keys = zip(map(_SHAPE, tensors), map(_DTYPE, tensors), map(_DEVICE, tensors), strict=True)
-    for index, key in enumerate(keys):
+def alike(tensors: Sequence[Tensor], kinds: Sequence[Hashable] = ()) -> Sequence[Sequence[int]]:
+    """Which tensors have one shape, dtype and device, by index: stacked, they cost as many operations as one.
+
+    With `kinds`, one of each tensor, which have also the same of these.
+    """
+    return _grouped(
+        (
+            tuple(map(_SHAPE, tensors)),
+            tuple(map(_DTYPE, tensors)),
+            tuple(map(_DEVICE, tensors)),
+            tuple(kinds or repeat(None, len(tensors))),
+        )
+    )
+
+
+@lru_cache(64)
+def _grouped(features: tuple[tuple[Hashable, ...], ...]) -> Sequence[Sequence[int]]:
+    """Kept, as the tensors of a step are those of the step before."""
+    groups: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(zip(*features, strict=True)):
         groups.setdefault(key, []).append(index)
-    return list(groups.values())
+    return tuple(map(tuple, groups.values()))
 
 
 def row_norms(stacked: Tensor, order: float = 2.0) -> Tensor:
@@ -234,12 +253,39 @@ def _common(tensors: Sequence[Tensor], beside: Sequence[Tensor]) -> torch.dtype 
     return torch.float64 if dtypes == _DOUBLE else torch.float32
 
 
-def _norms(tensors: list[Tensor], order: float) -> Sequence[Tensor]:
-    dtype = torch.float32 if tensors[0].dtype in (torch.float16, torch.bfloat16) else None
+def norms(tensors: Sequence[Tensor], order: float = 2.0) -> Sequence[Tensor]:
+    """The norm of each of several `measurable` tensors of one dtype and device; half precision is summed in float32."""
+    return _norms(tensors, order, torch.float32 if tensors[0].dtype in (torch.float16, torch.bfloat16) else None)
+
+
+def _norms(tensors: Sequence[Tensor], order: float, dtype: torch.dtype | None) -> Sequence[Tensor]:
+    if tensors[0].device.type == "cpu" and max(map(Tensor.numel, tensors)) >= _LARGE:
+        found = [_in_rows(tensor, order, dtype) for tensor in tensors if tensor.numel() >= _LARGE]
+        others = [tensor for tensor in tensors if tensor.numel() < _LARGE]
+        large, small = iter(found), iter(_norms(others, order, dtype) if others else ())
+        return [next(large if tensor.numel() >= _LARGE else small) for tensor in tensors]
     if _foreach_norm is not None:
         norms: Sequence[Tensor] = _foreach_norm(tensors, order, dtype=dtype)
         return norms
     return [torch.linalg.vector_norm(tensor, order, dtype=dtype) for tensor in tensors]
+
+
+def _in_rows(tensor: Tensor, order: float, dtype: torch.dtype | None) -> Tensor:
+    """The norm of the norms of rows, or their sum, where these are numbers of elements.
+
+    A CPU adds up the squares of a whole tensor one by one: of 64 Mi elements in single precision the norm is wrong by
+    0.5 % (torch 2.13). So it is right to 7 digits, and takes as long.
+    """
+    tensor = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+    if not tensor.is_contiguous():
+        return torch.linalg.vector_norm(tensor, order, dtype=dtype)
+    values = tensor.view(-1)
+    even = values.numel() - values.numel() % _ROW
+    rows = torch.linalg.vector_norm(values[:even].view(-1, _ROW), order, dim=1, dtype=dtype)
+    if even < values.numel():
+        rest = torch.linalg.vector_norm(values[even:], order, dim=0, keepdim=True, dtype=dtype)
+        rows = torch.cat((rows, rest))
+    return torch.linalg.vector_norm(rows, order) if order else rows.sum()
 
 
 def _scalar(tensor: Tensor) -> Tensor:

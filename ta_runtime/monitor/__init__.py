@@ -1,0 +1,18 @@
+"""Metrics of activations, parameters and gradients, step by step."""
+
+from ta_runtime.monitor import statistics
+from ta_runtime.monitor.attention import attention_entropy, monitor_scaled_dot_product_attention
+from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
+from ta_runtime.monitor.mixin import MonitorMixin
+from ta_runtime.monitor.monitor import ModuleMonitor
+from ta_runtime.monitor.storage import StorageManager
+
+__all__ = [
+    "ModuleMonitor",
+    "MonitorMixin",
+    "RefinedCoordinateCheck",
+    "StorageManager",
+    "attention_entropy",
+    "monitor_scaled_dot_product_attention",
+    "statistics",
+]

@@ -1,0 +1,107 @@
+"""Measures tensors on their device: many of one shape as one, large ones each by itself."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ta_runtime.readings import SMALL, norms
+
+Needs = tuple[str, ...]
+"""Fields of `statistics.Part`, in a fixed order."""
+
+FIELDS = ("mean", "centred", "norm", "magnitude", "highest", "lowest")
+_AS_IT_IS = {torch.float32, torch.float64}
+_HALF = {torch.float16, torch.bfloat16}
+_COMPLEX = {torch.complex64, torch.complex128, torch.complex32}
+_NORMED = _AS_IT_IS | _HALF | {torch.complex64, torch.complex128}
+_OF_COMPLEX = {"norm", "magnitude"}
+
+Scratch = dict[tuple[torch.dtype, torch.Size], Tensor]
+"""Memory of the CPU that is written to again and again: fresh pages cost more than what is computed in them."""
+
+
+def ordered(needs: set[str]) -> Needs:
+    return tuple(field for field in FIELDS if field in needs)
+
+
+def countable(tensor: Tensor, needs: Needs) -> bool:
+    """Whether there are values to measure, and of a kind of which this can be measured."""
+    if not tensor.numel() or tensor.is_meta or tensor.layout is not torch.strided or tensor.is_quantized:
+        return False
+    return tensor.dtype not in _COMPLEX or _OF_COMPLEX.issuperset(needs)
+
+
+def in_rows(tensors: list[Tensor], needs: Needs) -> list[Tensor]:
+    """What is needed of each of the tensors, which have one shape, dtype and device: a vector for each quantity."""
+    rows = torch.stack(tensors).reshape(len(tensors), -1)
+    if rows.dtype not in _AS_IT_IS:
+        rows = _widened(rows)
+    found: dict[str, Tensor] = {}
+    if "mean" in needs:
+        found["mean"] = rows.mean(1)
+    if "centred" in needs:
+        found["centred"] = torch.linalg.vector_norm(rows - found["mean"].unsqueeze(1), dim=1)
+    if "norm" in needs:
+        found["norm"] = torch.linalg.vector_norm(rows, dim=1)
+    if "magnitude" in needs:
+        found["magnitude"] = rows.abs().mean(1)
+    if "highest" in needs:
+        found["highest"] = rows.amax(1)
+    if "lowest" in needs:
+        found["lowest"] = rows.amin(1)
+    return [found[field] for field in needs]
+
+
+def of_one(tensor: Tensor, needs: Needs, scratch: Scratch) -> list[Tensor]:
+    """The same of one tensor: a tensor of no dimension for each quantity."""
+    if tensor.dtype not in _AS_IT_IS and (tensor.dtype not in _HALF or needs != ("norm",)):
+        tensor = _widened(tensor)
+    found: dict[str, Tensor] = {}
+    if "mean" in needs:
+        found["mean"] = tensor.mean()
+    if "centred" in needs:
+        (found["centred"],) = norms([_without(tensor, found["mean"], scratch)])
+    if "norm" in needs:
+        (found["norm"],) = norms([tensor])
+    if "magnitude" in needs:
+        found["magnitude"] = tensor.abs().mean()
+    if "highest" in needs:
+        found["highest"] = tensor.amax()
+    if "lowest" in needs:
+        found["lowest"] = tensor.amin()
+    return [found[field] for field in needs]
+
+
+def of_each(tensors: Sequence[Tensor], needs: Needs, scratch: Scratch) -> list[list[Tensor]]:
+    """The same of each of several tensors; norms of whatever devices and dtypes in few operations."""
+    if needs != ("norm",):
+        return [of_one(tensor, needs, scratch) for tensor in tensors]
+    results: list[list[Tensor]] = [[] for _ in tensors]
+    kinds: dict[tuple[torch.dtype, torch.device], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        kinds.setdefault((tensor.dtype, tensor.device), []).append(index)
+    for (dtype, _), indices in kinds.items():
+        group = [tensors[index] for index in indices]
+        if dtype not in _NORMED:
+            group = [_widened(tensor) for tensor in group]
+        for index, norm in zip(indices, norms(group), strict=True):
+            results[index] = [norm]
+    return results
+
+
+def _without(tensor: Tensor, mean: Tensor, scratch: Scratch) -> Tensor:
+    if tensor.device.type != "cpu" or tensor.numel() <= SMALL or not tensor.is_contiguous():
+        return tensor - mean
+    key = tensor.dtype, tensor.shape
+    memory = scratch.get(key)
+    if memory is None:
+        memory = scratch[key] = torch.empty_like(tensor)
+    return torch.sub(tensor, mean, out=memory)
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    """In single precision at least; whole numbers in double, which holds those up to 2**53."""
+    if tensor.dtype in _COMPLEX:
+        return tensor.to(torch.complex64) if tensor.dtype is torch.complex32 else tensor
+    return tensor.to(torch.float32 if tensor.is_floating_point() else torch.float64)

@@ -1,0 +1,69 @@
+"""Where numbers go while a run goes on: one module for each kind, loaded with its library when it is asked for.
+
+Of a distributed run each rank writes a file of its own: rank 1 of `x.csv` has `x.rank1.csv`. To Weights & Biases and
+MLflow rank 0 alone sends, unless another is given a run.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ta_lint.core.errors import UsageError, oneline
+from ta_runtime import ranks
+
+if TYPE_CHECKING:
+    from ta_runtime.monitor.sinks.csv import CSV
+    from ta_runtime.monitor.sinks.hdf5 import HDF5
+    from ta_runtime.monitor.sinks.mlflow import MLflow
+    from ta_runtime.monitor.sinks.parquet import Parquet
+    from ta_runtime.monitor.sinks.tensorboard import TensorBoard
+    from ta_runtime.monitor.sinks.wandb import Wandb
+
+__all__ = ["CSV", "HDF5", "MLflow", "Parquet", "Sink", "TensorBoard", "Wandb"]
+
+
+class Sink(Protocol):
+    """What takes the numbers of each monitored step. It may raise: it then gets no more."""
+
+    def write(self, step: int, values: Mapping[str, float]) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def of_rank(path: str | Path) -> Path:
+    """The file of this rank, in a folder that is there.
+
+    Raises:
+        UsageError: the folder cannot be made.
+    """
+    path = Path(path).absolute()
+    if rank := ranks.rank():
+        path = path.with_name(f"{path.stem}.rank{rank}{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path.parent}: {error.strerror or oneline(error)}") from error
+    return path
+
+
+@contextmanager
+def needs(library: str, extra: str) -> Iterator[None]:
+    """Import a library inside.
+
+    Raises:
+        UsageError: it is not installed; the text says what to install.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != library:  # it is there, and lacks something itself
+            raise
+        raise UsageError(f"there is no {library}; install it by `pip install 'ta-lint[{extra}]'`") from error
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{name.lower()}"), name)

@@ -1,0 +1,66 @@
+"""Numbers into a run of Weights & Biases."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ta_lint.core.errors import UsageError
+from ta_runtime import ranks
+from ta_runtime.monitor.sinks import needs
+
+if TYPE_CHECKING:
+    import wandb
+
+_STEP = "monitor/step"
+
+
+class Wandb:
+    """Charts over `monitor/step`, the step that the monitor was told.
+
+    It drops what is logged to an earlier step than the last, of whoever logs. So numbers ride along with the row that
+    the training logs next, under its own numbering, and become a row of their own where it logs none in between.
+
+    Args:
+        run: by default that of `wandb.init()`, on rank 0. It is not finished.
+
+    Raises:
+        UsageError: there is no run; wandb is missing.
+    """
+
+    def __init__(self, run: "wandb.Run | None" = None) -> None:
+        with needs("wandb", "wandb"):
+            import wandb
+        if run is None and not ranks.rank():
+            run = wandb.run
+            if run is None:
+                raise UsageError("Weights & Biases has no run; call `wandb.init()` before, or give `run`")
+        self.run = run
+        self._defined: set[str] = set()
+        self._row: int | None = None
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        if self.run is None:
+            return
+        self._define(values)
+        row = self.run.step
+        if row == self._row:  # nobody has logged since: this would overwrite what waits
+            self.run.log({}, commit=True)
+            row += 1
+        self.run.log({**values, _STEP: step}, commit=False)
+        self._row = row
+
+    def flush(self) -> None:
+        """It sends by itself."""
+
+    def close(self) -> None:
+        """The run is of whoever began it."""
+
+    def __str__(self) -> str:
+        return "Weights & Biases"
+
+    def _define(self, values: Mapping[str, float]) -> None:
+        for key in values:
+            group, slash, _ = key.partition("/")
+            name = f"{group}/*" if slash else key
+            if self.run is not None and name not in self._defined:
+                self._defined.add(name)
+                self.run.define_metric(name, step_metric=_STEP)
