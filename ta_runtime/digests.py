@@ -1,24 +1,328 @@
-"""Digests of tensors, bit for bit: equal tensors of one shape and dtype have one digest, on whatever rank.
+"""Digests of tensors, bit for bit: tensors of one dtype, shape and content have one digest, on whatever rank.
 
-On a CPU it is a checksum of the memory, without an operation of torch. On a device it is an integer hash that is
-computed there: integers wrap around exactly, so that no order of summation changes it, and each element is weighted by
-its place, so that an exchange of elements is seen. Beside each digest are a few of the values, to tell how far apart
-two tensors are.
+On a CPU it is a hash of the memory, without an operation of torch: XXH3 of 128 bits where `xxhash` is installed, which
+is as fast as reading that memory, else SHA-1. On a device it is computed there: integers wrap around exactly, so that
+no order of summation changes it, and each word is weighted by its place, so that an exchange of elements is seen.
+Beside each digest are a few of the values, to tell how far apart two tensors are.
 """
 
-import zlib
-from collections.abc import Sequence
+import ctypes
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+_xxh3: Callable[[Any], bytes] | None
+try:
+    from xxhash import xxh3_128_digest as _xxh3
+except ModuleNotFoundError:
+    _xxh3 = None
 
 VALUES = 16
-"""Elements of a tensor, evenly spread, that are kept beside its digest."""
+"""Elements of a tensor, evenly spread, that are kept beside its `Digest`."""
+KEPT = 256
+"""Elements that are kept beside its `Contents`: all of a tensor that has no more."""
+BLOCKS = 64
+"""Equal parts of a tensor, at most, that have digests of their own."""
 
-_CHUNK = 1 << 22  # elements that are hashed at once, at 8 bytes each
-_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_BLOCK = 1 << 17  # bytes that a part has at least: hashing it takes longer than asking for it
+_ROW = 1 << 20  # words of 4 bytes that are weighted at once on a device
+_CHUNK = 1 << 18  # elements whose squares are summed at once
 _ODD = (-7046029254386353131, -4658895280553007687)  # of splitmix64 and of its kin, as signed integers
+
+
+class Undigestible(Exception):
+    """A tensor without memory of its own to read; the text says which kind."""
+
+
+# -- what a record of a snapshot says of a tensor -------------------------------------------------------------
+
+
+class Contents:
+    """What tensors hold, as they were when they were added; what lies on a device comes over once, for all.
+
+    Each is written into a row, with the names of the columns of `runs.schema.RECORDS`: `dtype`, `shape`, `digest`,
+    `algorithm`, `blocks` (int64, of up to `BLOCKS` equal parts in order), `values` (bytes of up to `KEPT` elements) and
+    `norm` (L2, summed in float64; on a CPU it takes twice as long as all else, and can be left out). `weighted` hashes
+    tensors on the CPU as those on a device are.
+    """
+
+    def __init__(self, *, weighted: bool = False, norms: bool = True) -> None:
+        self._weighted = weighted
+        self._norm = _norm if norms else _nothing
+        self._weights = Weights()
+        self._sums: list[Tensor] = []
+        self._kept: list[Tensor] = []
+        self._norms: list[Tensor] = []
+        self._late: list[Callable[[Iterator[Tensor], Iterator[Tensor], Iterator[Tensor]], None]] = []
+
+    @torch.no_grad()
+    def add(self, tensor: Tensor, row: dict[str, Any]) -> None:
+        """Begin to describe a tensor. Never raises: of what has no memory to read, `algorithm` says `none: why`."""
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                row["dtype"] = str(tensor.dtype).removeprefix("torch.")
+                row["shape"] = _lengths(tensor)
+                parts = pieces(tensor)
+                on_host = not self._weighted and all(part.device.type == "cpu" for part in parts)
+                header = _header(tensor, parts)
+                (self._read if on_host else self._launch)(header, parts, row)
+        except Undigestible as error:
+            row["algorithm"] = f"none: {error}"
+        except Exception as error:  # noqa: BLE001 - a subclass may do anything when asked
+            row["algorithm"] = f"none: {type(error).__name__}"
+
+    def deliver(self) -> None:
+        """Fill in what was computed on devices; waits for it."""
+        late, self._late = self._late, []
+        if not late:
+            return
+        sums, kept, norms = _fetched(self._sums), _fetched(self._kept), _fetched(self._norms)
+        for finish in late:
+            finish(sums, kept, norms)
+        self._sums, self._kept, self._norms = [], [], []
+
+    def _read(self, header: str, parts: list[Tensor], row: dict[str, Any]) -> None:
+        blocks = [digest for part in parts for digest in _block_digests(memory(part))]
+        _seal(row, header, blocks, _algorithm())
+        row["values"] = copied(_spread(parts[-1], KEPT))
+        norm = self._norm(parts[-1])
+        row["norm"] = float(norm[0]) if norm is not None else None
+
+    def _launch(self, header: str, parts: list[Tensor], row: dict[str, Any]) -> None:
+        counts = []
+        for part in parts:
+            sums, rows = self._weights.sums(part)
+            self._sums.append(sums.reshape(-1))
+            counts.append(rows)
+        self._kept.append(_bytes(_spread(parts[-1], KEPT)).clone())
+        norm = self._norm(parts[-1])
+        self._norms += [norm] if norm is not None else []
+
+        def finish(sums: Iterator[Tensor], kept: Iterator[Tensor], norms: Iterator[Tensor]) -> None:
+            blocks = [block for rows in counts for block in _blocks_of(next(sums).tolist(), rows)]
+            _seal(row, header, blocks, f"weighted sums, {_algorithm()}")
+            row["values"] = copied(next(kept))
+            row["norm"] = float(next(norms)[0]) if norm is not None else None
+
+        self._late.append(finish)
+
+
+def pieces(tensor: Tensor) -> list[Tensor]:
+    """The dense tensors that a tensor consists of, each flat and in order, the one with its values last.
+
+    Of a distributed tensor that is this rank's part, of a sparse one its indices and values, of a quantised one its
+    integers and scales, of another subclass what it wraps. Call it under `torch.no_grad()`.
+
+    Raises:
+        Undigestible: there is no memory to read.
+    """
+    if torch.nn.parameter.is_lazy(tensor):
+        raise Undigestible("not initialised yet")
+    if isinstance(tensor, FakeTensor):
+        raise Undigestible("a fake tensor")
+    if isinstance(tensor, DTensor):
+        return pieces(tensor.to_local())
+    if is_traceable_wrapper_subclass(wrapper := cast("Any", tensor)):
+        names, _ = wrapper.__tensor_flatten__()
+        inner = [getattr(wrapper, name) for name in names]
+        return [piece for part in reversed(inner) if isinstance(part, Tensor) for piece in pieces(part)]
+    if tensor.is_meta:
+        raise Undigestible("on the meta device")
+    if tensor.is_nested:
+        return [piece for part in tensor.unbind() for piece in pieces(part)] or [torch.empty(0)]
+    if tensor.is_quantized:
+        return _quantised(tensor)
+    if tensor.layout is torch.sparse_coo:
+        whole = tensor.coalesce()
+        return [*pieces(whole.indices()), *pieces(whole.values())]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [*pieces(tensor.crow_indices()), *pieces(tensor.col_indices()), *pieces(tensor.values())]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [*pieces(tensor.ccol_indices()), *pieces(tensor.row_indices()), *pieces(tensor.values())]
+    if tensor.layout is not torch.strided:
+        raise Undigestible(f"of layout {str(tensor.layout).removeprefix('torch.')}")
+    plain = tensor.detach()
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    return [plain.contiguous().view(-1)]
+
+
+def memory(flat: Tensor) -> memoryview:
+    """The bytes of a flat tensor on the CPU, not copied: hold the tensor as long as them."""
+    count = flat.numel() * flat.element_size()
+    if not count:
+        return memoryview(b"")
+    return memoryview((ctypes.c_char * count).from_address(flat.data_ptr())).cast("B")
+
+
+def copied(flat: Tensor) -> bytes:
+    """The bytes of a flat tensor on the CPU."""
+    return bytes(memory(flat))
+
+
+def of_bytes(data: bytes) -> tuple[str, str]:
+    """The digest of what is no tensor, and its algorithm."""
+    return _hash(data).hex(), _algorithm()
+
+
+class Weights:
+    """Pseudo-random odd weights for the words of a row, the same on every device, made once for each.
+
+    With them, two rows that differ have the same two sums by a chance of about 2^-64.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[torch.device, Tensor] = {}
+
+    def sums(self, flat: Tensor) -> tuple[Tensor, int]:
+        """The weighted sums of each row of a flat tensor, int64 `[rows, 2]`; and how many rows make a block.
+
+        Of words of 4 bytes as they lie in memory, modulo 2^64.
+        """
+        words = _words(flat)
+        count = words.numel()
+        length = min(max(-(-count // BLOCKS), _BLOCK // 4), _ROW)
+        weights = self._of(min(length, count), flat.device)
+        whole, rest = divmod(count, length)
+        at_once = _ROW // length
+        sums = []
+        for start in range(0, whole, at_once):
+            rows = words[start * length : min(start + at_once, whole) * length].view(-1, 1, length)
+            sums.append((rows * weights).sum(dim=2))
+        if rest or not whole:
+            sums.append((words[whole * length :] * weights[:, :rest]).sum(dim=1)[None])
+        return torch.cat(sums), -(-(whole + (rest > 0)) // BLOCKS) or 1
+
+    def _of(self, length: int, device: torch.device) -> Tensor:
+        made = self._made.get(device)
+        if made is None or made.shape[1] < length:
+            room = 1 << max(length - 1, 0).bit_length()
+            places = torch.arange(2 * room, dtype=torch.int64, device=device)
+            made = self._made[device] = _mixed(places * _ODD[1] + _ODD[0]).view(room, 2).T.contiguous() | 1
+        return made[:, :length]
+
+
+def _block_digests(data: memoryview) -> list[bytes]:
+    length = max(-(-len(data) // BLOCKS), _BLOCK)
+    length += -length % 16  # of whole elements
+    starts = range(0, len(data), length)
+    return list(map(_xxh3 or _hash, [data[start : start + length] for start in starts]))
+
+
+def _seal(row: dict[str, Any], header: str, blocks: list[bytes], algorithm: str) -> None:
+    row["digest"] = _hash(header.encode() + b"".join(blocks)).hex()
+    row["algorithm"] = algorithm
+    row["blocks"] = [int.from_bytes(block[:8], "little", signed=True) for block in blocks]
+
+
+def _header(tensor: Tensor, parts: Sequence[Tensor]) -> str:
+    """What two tensors of the same bytes may differ in, and where one part ends and the next begins."""
+    lengths = [(str(part.dtype), part.numel()) for part in parts]
+    return f"{tensor.dtype} {_lengths(tensor)} {tensor.layout} {lengths} "
+
+
+def _lengths(tensor: Tensor) -> list[int] | None:
+    """Its shape; of what is distributed, that of this rank's part. -1 where the parts of a nested tensor differ."""
+    if isinstance(tensor, DTensor):
+        tensor = tensor.to_local()
+    if torch.nn.parameter.is_lazy(tensor):
+        return None
+    if tensor.is_nested and tensor.layout is torch.strided:
+        return [tensor.size(0), *(-1 for _ in range(tensor.dim() - 1))]
+    return [size if isinstance(size, int) else -1 for size in tensor.shape]
+
+
+def _quantised(tensor: Tensor) -> list[Tensor]:
+    if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        scales = [torch.tensor([tensor.q_scale(), tensor.q_zero_point()], dtype=torch.float64)]
+    else:
+        scales = [tensor.q_per_channel_scales().double(), tensor.q_per_channel_zero_points().double()]
+    moved = [scale.to(tensor.device) for scale in scales]
+    return [piece for part in (*moved, tensor.int_repr()) for piece in pieces(part)]
+
+
+def _blocks_of(sums: list[int], rows: int) -> list[bytes]:
+    """The digests of the blocks whose rows have these sums, two each."""
+    packed = b"".join(value.to_bytes(8, "little", signed=True) for value in sums)
+    return [_hash(packed[start : start + 16 * rows]) for start in range(0, len(packed), 16 * rows)]
+
+
+def _fetched(tensors: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Flat tensors of one dtype on the CPU: one copy from each device for all of them."""
+    by_device: dict[torch.device, list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        by_device.setdefault(tensor.device, []).append(index)
+    found: dict[int, Tensor] = {}
+    for indices in by_device.values():
+        together = torch.cat([tensors[index] for index in indices]).cpu()
+        lengths = [tensors[index].numel() for index in indices]
+        found.update(zip(indices, torch.split(together, lengths), strict=True))
+    return (found[index] for index in range(len(tensors)))
+
+
+def _words(flat: Tensor) -> Tensor:
+    """The memory of a flat tensor as words of 4 bytes, the last filled up with zeros."""
+    odd = (flat.numel() * flat.element_size()) % 4 or (flat.storage_offset() * flat.element_size()) % 4
+    if not odd:
+        return flat.view(torch.int32)
+    data = _bytes(flat)
+    return torch.nn.functional.pad(data, (0, -data.numel() % 4)).view(torch.int32)
+
+
+def _bytes(flat: Tensor) -> Tensor:
+    return flat.view(torch.uint8)
+
+
+def _spread(flat: Tensor, count: int) -> Tensor:
+    """So many elements at most, evenly spread."""
+    if flat.numel() <= count:
+        return flat
+    return flat[:: flat.numel() // count][:count].contiguous()
+
+
+def _mixed(values: Tensor) -> Tensor:
+    """Spread each bit over the word."""
+    for odd in _ODD:
+        values = (values ^ (values >> 32)) * odd
+    return values ^ (values >> 29)
+
+
+def _norm(flat: Tensor) -> Tensor | None:
+    """The L2 norm as one float64 `[1]` on the same device; None of a dtype that has no numbers."""
+    numbers = torch.view_as_real(flat).view(-1) if flat.is_complex() else flat
+    try:
+        room = torch.empty(min(len(numbers), _CHUNK), dtype=torch.float64, device=flat.device)
+        squares = []
+        for part in torch.split(numbers, _CHUNK):
+            doubled = room[: len(part)].copy_(part)
+            squares.append(torch.dot(doubled, doubled))
+    except (RuntimeError, TypeError):
+        return None
+    return torch.stack(squares).sum().sqrt().view(1)
+
+
+def _nothing(flat: Tensor) -> None:
+    return None
+
+
+def _hash(data: "bytes | memoryview") -> bytes:
+    if _xxh3 is not None:
+        return _xxh3(data)
+    return hashlib.sha1(data, usedforsecurity=False).digest()[:16]
+
+
+def _algorithm() -> str:
+    return "xxh3-128" if _xxh3 is not None else "sha1-128"
+
+
+# -- what ranks tell each other of a tensor -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +352,26 @@ class Digests:
         self._shapes = [tuple(tensor.shape) for tensor in tensors]
         self._ready: list[Digest | None] = [None] * len(tensors)
         self._waiting: list[int] = []
-        pending: list[tuple[Tensor, Tensor]] = []
+        self._lengths: list[int] = []
+        weights = Weights()
+        sums: list[Tensor] = []
+        values: list[Tensor] = []
         with torch.no_grad():
             for index, tensor in enumerate(tensors):
-                if tensor.device.type == "cpu":
-                    self._ready[index] = of_memory(tensor)
-                else:
-                    self._waiting.append(index)
-                    pending.append((hashed(tensor), _spread(tensor)))
-            if pending:
-                self._bits = torch.stack([bits for bits, _ in pending]).to("cpu", non_blocking=True)
-                self._values = torch.stack([values for _, values in pending]).to("cpu", non_blocking=True)
-                self._event = torch.Event(device=pending[0][0].device)
+                flat = tensor.detach().contiguous().view(-1)
+                if flat.device.type == "cpu":
+                    self._ready[index] = _of_memory(flat, self._shapes[index])
+                    continue
+                self._waiting.append(index)
+                of_tensor, _ = weights.sums(flat)
+                self._lengths.append(of_tensor.numel())
+                sums.append(of_tensor.view(-1))
+                kept = _spread(flat, VALUES).float()
+                values.append(torch.nn.functional.pad(kept, (0, VALUES - kept.numel())))
+            if sums:
+                self._sums = torch.cat(sums).to("cpu", non_blocking=True)
+                self._values = torch.stack(values).to("cpu", non_blocking=True)
+                self._event = torch.Event(device=sums[0].device)
                 self._event.record()
 
     @property
@@ -69,43 +381,18 @@ class Digests:
     def read(self) -> list[Digest]:
         if self._waiting:
             self._event.synchronize()
-            rows = zip(self._waiting, self._bits.tolist(), self._values.tolist(), strict=True)
-            for index, bits, values in rows:
+            parts = torch.split(self._sums, self._lengths)
+            for index, sums, values in zip(self._waiting, parts, self._values.tolist(), strict=True):
                 shape = self._shapes[index]
                 count = min(torch.Size(shape).numel(), VALUES)
-                self._ready[index] = Digest(bits, shape, tuple(values[:count]))
+                self._ready[index] = Digest(_number(memory(sums)), shape, tuple(values[:count]))
             self._waiting = []
         return [digest for digest in self._ready if digest is not None]
 
 
-def of_memory(tensor: Tensor) -> Digest:
-    """The digest of a tensor on the CPU."""
-    flat = tensor.detach().contiguous().view(-1)
-    step = max(1, flat.numel() // VALUES)
-    values = tuple(flat[::step][:VALUES].float().tolist())
-    return Digest(zlib.crc32(flat.view(torch.uint8).numpy().data), tuple(tensor.shape), values)
+def _of_memory(flat: Tensor, shape: tuple[int, ...]) -> Digest:
+    return Digest(_number(memory(flat)), shape, tuple(_spread(flat, VALUES).float().tolist()))
 
 
-def hashed(tensor: Tensor) -> Tensor:
-    """All bits of a tensor as one int64 on its own device."""
-    flat = tensor.detach().contiguous().view(-1)
-    words = flat.view(_WORDS[min(flat.element_size(), 8)])  # of complex128 two each
-    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
-    for start in range(0, words.numel(), _CHUNK):
-        chunk = _mixed(words[start : start + _CHUNK].to(torch.int64))
-        places = torch.arange(start, start + chunk.numel(), device=tensor.device)
-        total += (chunk * (_mixed(places) | 1)).sum()
-    return total
-
-
-def _mixed(values: Tensor) -> Tensor:
-    """Spread each bit over the word; two changes of the sign bit would else cancel out."""
-    for odd in _ODD:
-        values = (values ^ (values >> 32)) * odd
-    return values ^ (values >> 29)
-
-
-def _spread(tensor: Tensor) -> Tensor:
-    flat = tensor.detach().reshape(-1)
-    values = flat[:: max(1, flat.numel() // VALUES)][:VALUES].float()
-    return torch.nn.functional.pad(values, (0, VALUES - values.numel()))
+def _number(data: memoryview) -> int:
+    return int.from_bytes(_hash(data)[:8], "little")

@@ -1,0 +1,195 @@
+"""What a run depends on beside its code and data: environment variables, packages, settings of torch, random states."""
+
+import hashlib
+import hmac
+import os
+import platform
+import random
+import re
+import secrets
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import RandomSampler
+
+MASK = (
+    "*TOKEN*", "*KEY*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*CREDENTIAL*", "*COOKIE*", "*AUTH*",
+    "*DSN*", "*CONNECTION_STRING*", "*WEBHOOK*", "*SIGNATURE*",
+)  # fmt: skip
+"""The names of variables whose values are masked."""
+
+_SECRET = re.compile(
+    r"""://[^/\s:@]*:[^/\s@]+@                 # a password in an address
+    |-----BEGIN\ |\beyJ[\w-]{10,}\.[\w-]+      # a private key, a signed token
+    |\b(?:sk|pk|rk|hf|gh[pousr]|glpat|xox[abeprs]|AKIA|ASIA|AIza|npm|pypi|wandb)[-_A-Za-z0-9]{16,}
+    |^(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w+=~.-]{32,}$  # one long word of letters and digits
+    """,
+    re.VERBOSE,
+)
+
+
+def variables(mask: Sequence[str] = MASK) -> Iterator[tuple[str, str]]:
+    """The environment variables by name; secrets masked.
+
+    Masked is what has a name that one of the patterns matches, in any case, and what looks like a key, a signed token
+    or an address with a password. Without patterns nothing is masked.
+    """
+    for name, value in sorted(os.environ.items()):
+        is_secret = any(fnmatchcase(name.upper(), pattern.upper()) for pattern in mask)
+        yield name, masked(value) if mask and value and (is_secret or _SECRET.search(value)) else value
+
+
+def masked(value: str) -> str:
+    """What stands for a secret: equal for equal values, if both were masked with one key.
+
+    The key is random and stays with the user, so that nobody can try out values who only has the folder of a run.
+    """
+    key = _key()
+    digest = hmac.digest(key, value.encode(errors="surrogateescape"), "sha256").hex()
+    return f"<masked {digest[:16]}, key {hashlib.sha256(b'ta-lint mask ' + key).hexdigest()[:8]}>"
+
+
+@cache
+def _key() -> bytes:
+    """That of this user, made when it is first needed; without a place for it one for this process."""
+    home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    path = Path(home) / "ta-lint" / "mask.key"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(secrets.token_bytes(32))
+        if len(key := path.read_bytes()) >= 32:
+            return key
+    except (OSError, RuntimeError):  # RuntimeError: nobody knows the home
+        pass
+    return secrets.token_bytes(32)
+
+
+def packages() -> Iterator[tuple[str, str]]:
+    """The installed distributions and their versions, by normalised name."""
+    found: dict[str, str] = {}
+    for distribution in distributions():
+        name = (distribution.metadata["Name"] or "").lower().replace("_", "-")
+        if name:
+            found.setdefault(name, distribution.version)  # the first is the one that is imported
+    yield from sorted(found.items())
+
+
+def software() -> Iterator[tuple[str, str]]:
+    """What neither a variable nor a package says: the interpreter, the system, the build of torch."""
+    yield "python", platform.python_version()
+    yield "platform", platform.platform()
+    yield "torch", torch.__version__
+    yield "torch.debug", str(torch.version.debug)
+    yield "torch.git_version", str(torch.version.git_version)
+    yield "torch.cuda", str(torch.version.cuda)
+    yield "torch.hip", str(torch.version.hip)
+    yield "cpu_capability", torch.backends.cpu.get_cpu_capability()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for index in range(torch.cuda.device_count()):
+            yield f"cuda:{index}", torch.cuda.get_device_name(index)
+        yield "cudnn", str(torch.backends.cudnn.version())  # type: ignore[no-untyped-call]
+
+
+def settings() -> Iterator[tuple[str, str]]:
+    """The flags of torch that numbers depend on, as they are now."""
+    backends = torch.backends
+    yield "default_dtype", _word(torch.get_default_dtype())
+    yield "deterministic_algorithms", str(torch.are_deterministic_algorithms_enabled())
+    yield "deterministic_warn_only", str(torch.is_deterministic_algorithms_warn_only_enabled())
+    yield "float32_matmul_precision", torch.get_float32_matmul_precision()
+    for name in ("enabled", "benchmark", "deterministic", "allow_tf32"):
+        yield f"cudnn.{name}", str(getattr(backends.cudnn, name))
+    yield "mkldnn.enabled", str(backends.mkldnn.enabled)
+    for name in (
+        "allow_tf32",
+        "allow_fp16_reduced_precision_reduction",
+        "allow_bf16_reduced_precision_reduction",
+    ):
+        yield f"cuda.matmul.{name}", str(getattr(backends.cuda.matmul, name))
+    for name in ("flash", "mem_efficient", "math", "cudnn"):
+        enabled = getattr(backends.cuda, f"{name}_sdp_enabled", None)
+        if enabled is not None:
+            yield f"attention.{name}", str(enabled())
+    yield "threads", str(torch.get_num_threads())
+    yield "interop_threads", str(torch.get_num_interop_threads())
+    yield "flush_denormal", str(_flushes())
+    accelerator = torch.accelerator.current_accelerator()
+    for device in ("cpu", *([accelerator.type] if accelerator is not None else [])):
+        on = torch.is_autocast_enabled(device)
+        yield f"autocast.{device}", _word(torch.get_autocast_dtype(device)) if on else "off"
+
+
+def random_states() -> Iterator[tuple[str, "Tensor | bytes"]]:
+    """The states of all generators of random numbers that this process has in use. None of them draws by it."""
+    yield "python", repr(random.getstate()).encode()
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "random"):
+        name, keys, *rest = numpy.random.get_state()
+        yield "numpy", repr((name, rest)).encode() + keys.tobytes()
+    yield "torch", torch.get_rng_state()
+    for device, module in (("cuda", torch.cuda), ("xpu", torch.xpu)):
+        if module.is_initialized():
+            for index, generator in enumerate(module.default_generators):
+                yield f"{device}:{index}", generator.get_state()
+    if torch.backends.mps.is_available():
+        yield "mps", torch.mps.get_rng_state()
+
+
+def loader(made: Any) -> Iterator[tuple[str, str]]:
+    """How a `DataLoader` makes batches."""
+    dataset = made.dataset
+    yield "dataset", type(dataset).__qualname__
+    yield "length", _length(dataset)
+    for name in (
+        "batch_size",
+        "num_workers",
+        "drop_last",
+        "prefetch_factor",
+        "persistent_workers",
+        "pin_memory",
+    ):
+        yield name, str(getattr(made, name, None))
+    for name in ("sampler", "batch_sampler", "collate_fn", "worker_init_fn"):
+        value: Any = getattr(made, name, None)
+        named = value if hasattr(value, "__qualname__") else type(value)
+        yield name, "None" if value is None else str(named.__qualname__)
+    shuffles = isinstance(made.sampler, RandomSampler) or getattr(made.sampler, "shuffle", False)
+    yield "shuffle", str(shuffles)
+    yield "generator", "None" if made.generator is None else f"seed {made.generator.initial_seed()}"
+
+
+def hyperparameters(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a parameter group of an optimizer sets."""
+    for name, value in group.items():
+        if name not in ("params", "param_names"):
+            yield name, str(value.tolist()) if isinstance(value, Tensor) else repr(value)
+
+
+def _length(dataset: Any) -> str:
+    try:
+        return str(len(dataset))
+    except Exception:  # noqa: BLE001 - the user's code
+        return "unknown"
+
+
+def _flushes() -> bool:
+    """Whether numbers below the normal ones become zero, which no function of torch tells."""
+    smallest = torch.tensor(1e-310, dtype=torch.float64)
+    return not bool((smallest * 1.0 != 0).item())
+
+
+def _word(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,227 @@
+"""Snapshots as the files of fkat's Introspection: `introspection/{stage}/step={n}/rank{r}.yaml`, and two for the environment.
+
+A tensor is one line, `2x3|fp32|0∞̟|0∞̠|...|digest`, with the fields in the order of that tool. What it does not record, such
+as activations and losses, has sections of its own at the end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ta_lint.core.errors import UsageError
+from ta_lint.core.files import write_atomically
+from ta_runtime import ranks
+from ta_runtime.digests import of_bytes
+
+Row = Mapping[str, Any]
+
+FOLDER = "introspection"
+STAGE = "fit"
+"""The stage of Lightning whose steps are recorded."""
+
+_SIGNS = {
+    "pos_infs": "∞̟", "neg_infs": "∞̠", "nans": "⚠", "zeros": "⌀", "med": "m̃", "mean": "μ", "amean": "μ⁺", "std": "σ",
+    "var": "σ²", "uvar": "s²", "skew": "γ₁", "kurt": "γ₂", "mode": "Mo", "min": "↤", "max": "↦",
+}  # fmt: skip
+_BEFORE = {
+    "environment": "env_vars.yaml",
+    "package": "pip_freeze.yaml",
+    "configuration": "configuration.yaml",
+}
+_COUNTS = ("pos_infs", "neg_infs", "nans", "zeros")
+_WHOLE = ("int", "uint", "bool", "qint", "quint")
+_SHORT = {
+    "float": "fp",
+    "bfloat": "bf",
+    "uint": "u",
+    "int": "i",
+    "complex": "c",
+    "quint": "qui",
+    "qint": "qi",
+    "bool": "b",
+}
+
+
+class Files:
+    """Writes the files of one rank."""
+
+    def __init__(self, folder: Path, *, rank: int | None = None) -> None:
+        self.folder = folder.absolute() / FOLDER
+        self._rank = rank
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{folder}: {error.strerror}; name another folder") from error
+        if any(self.folder.glob(f"*/*/rank{self._number}.yaml")):
+            raise UsageError(f"{folder}: holds snapshots already; name another folder, or delete it")
+
+    @property
+    def _number(self) -> int:
+        return ranks.rank() if self._rank is None else self._rank
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Write the rows of one step, or those of before the first."""
+        for path, content in documents(list(rows), self._number):
+            self.write(path, content)
+
+    def catch_up(self) -> None:
+        """Nothing waits: each file is written at once."""
+
+    flush = catch_up
+
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, _dumped(content))
+
+
+def to_yaml(run_folder: str | Path, out: str | Path) -> Path:
+    """Write the snapshots in the folder of a run once more, as files of YAML below `out`; return their folder.
+
+    Raises:
+        UsageError: there is no run, a file of it is damaged, or `out` holds such files already.
+    """
+    from ta_runtime.runs import Run
+
+    rows = Run(Path(run_folder)).records.to_pylist()
+    by_step: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        by_step.setdefault((row["rank"], row["step"]), []).append(row)
+    files = Files(Path(out))
+    for (rank, _), of_step in by_step.items():
+        for path, content in documents(of_step, rank):
+            files.write(path, content)
+    return files.folder
+
+
+def documents(rows: list[Row], rank: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The files for the rows of one step, by path below the folder `introspection`."""
+    by_kind: dict[str, list[Row]] = {}
+    for row in rows:
+        by_kind.setdefault(row["kind"], []).append(row)
+    if rows and rows[0]["step"] >= 0:
+        yield f"{STAGE}/step={rows[0]['step']}/rank{rank}.yaml", dict(_sections(by_kind))
+        return
+    for kind, path in _BEFORE.items():
+        if kind in by_kind and rank == 0:
+            yield path, _plain(by_kind[kind])
+
+
+def line(row: Row) -> str:
+    """A tensor as one line: the statistics that were taken, between its shape and dtype and its digest."""
+    fields = ["×".join(map(str, row["shape"] or ())) or "scalar", short(row["dtype"])]
+    whole = str(row["dtype"]).startswith(_WHOLE)
+    for name, sign in _SIGNS.items():
+        if (value := row.get(name)) is not None:
+            is_count = name in _COUNTS or (whole and name in ("mode", "min", "max"))
+            fields.append(f"{int(value) if is_count else value}{sign}")
+    fields.append(row.get("digest") or f"({row.get('algorithm')})")
+    return "|".join(fields)
+
+
+def short(dtype: str) -> str:
+    """The name of a dtype as that tool has it: `fp32`, `bf16`, `i64`, `fp8_e4m3fn`."""
+    for long in sorted(_SHORT, key=len, reverse=True):
+        if dtype.startswith(long):
+            return _SHORT[long] + dtype.removeprefix(long)
+    return dtype
+
+
+def _sections(by_kind: dict[str, list[Row]]) -> Iterator[tuple[str, Any]]:
+    parameters, gradients = by_kind.pop("parameter", []), by_kind.pop("gradient", [])
+    if parameters or gradients:
+        section: dict[str, Any] = {}
+        for part, rows in (("data", parameters), ("grad", gradients)):
+            for name, row in _named(rows):
+                section.setdefault(name, {})[part] = _value(row)
+        section |= _sealed("__all_data__", parameters) | _sealed("__all_grads__", gradients)
+        yield "parameters", section
+    if buffers := by_kind.pop("buffer", []):
+        yield "buffers", _values(buffers) | _sealed("__all_buffers__", buffers)
+    settings, states = by_kind.pop("configuration", []), by_kind.pop("optimizer", [])
+    if states:
+        yield "optimizers", _optimizers(settings, states)
+        yield "__all_optimizers__", _seal([*states, *(row for row in settings if _of_group(row))])
+    if generators := by_kind.pop("rng", []):
+        yield "rngs", {name: row["digest"] for name, row in _named(generators)}
+    if batch := by_kind.pop("batch", []):
+        yield "batch", {"__batch__": _values(batch), "__all_batch__": _seal(batch)}
+    if losses := by_kind.pop("loss", []):
+        yield "losses", _values(losses)
+    if activations := by_kind.pop("activation", []):
+        yield "activations", _values(activations)
+    if rest := [row for row in settings if not _of_group(row) and row["name"] != "optimizer"]:
+        yield "configuration", _plain(rest)
+    if variables := by_kind.pop("environment", []):
+        yield "env_vars", _plain(variables)
+
+
+def _optimizers(settings: list[Row], states: list[Row]) -> list[dict[str, Any]]:
+    """One entry for each that stepped, in order: its class, its groups, and its state by parameter."""
+    found: list[dict[str, Any]] = []
+    for row in states:
+        if row["name"] == "(class)":
+            found.append({"__type__": row["text"], "param_groups": [], "state": []})
+        else:
+            found[-1]["state"].append(row)
+    index = -1
+    for row in settings:
+        if row["name"] == "optimizer":
+            index += 1
+        elif 0 <= index < len(found) and _of_group(row):
+            number, _, name = row["name"].partition(".group")[2].partition(".")
+            groups = found[index]["param_groups"]
+            groups += [{} for _ in range(int(number) + 1 - len(groups))]
+            groups[int(number)][name] = row["text"]
+    for entry in found:
+        rows = entry.pop("state")
+        entry["__all_param_groups__"] = of_bytes(repr(entry["param_groups"]).encode())[0]
+        entry |= {"state": _values(rows), "__all_state__": _seal(rows)}
+    return found
+
+
+def _of_group(row: Row) -> bool:
+    _, found, rest = str(row["name"]).partition(".group")
+    return bool(found) and rest.partition(".")[0].isdigit()
+
+
+def _named(rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
+    """Rows by names that are unique: the second output of a module is `name#1`."""
+    times: dict[str, int] = {}
+    for row in rows:
+        name = row["name"]
+        count = times[name] = times.get(name, -1) + 1
+        yield (f"{name}#{count}" if count else name), row
+
+
+def _values(rows: Iterable[Row]) -> dict[str, Any]:
+    return {name: _value(row) for name, row in _named(rows)}
+
+
+def _value(row: Row) -> str:
+    return line(row) if row.get("dtype") is not None else str(row["text"])
+
+
+def _plain(rows: Iterable[Row]) -> dict[str, str]:
+    return {name: row["text"] for name, row in _named(rows)}
+
+
+def _sealed(name: str, rows: list[Row]) -> dict[str, str]:
+    return {name: _seal(rows)} if rows else {}
+
+
+def _seal(rows: Iterable[Row]) -> str:
+    """One digest of all: of names, texts and digests in order, each delimited."""
+    parts = [(row["name"], row.get("text"), row.get("digest")) for row in rows]
+    return of_bytes(repr(parts).encode())[0]
+
+
+def _dumped(content: Mapping[str, Any]) -> str:
+    try:
+        import yaml
+    except ModuleNotFoundError as error:
+        remedy = "install it by `pip install 'ta-lint[record]'`"
+        raise UsageError(f"snapshots are written as YAML by PyYAML, which is missing; {remedy}") from error
+    options = {"sort_keys": False, "default_flow_style": False, "allow_unicode": True, "width": 10**6}
+    text: str = yaml.dump(dict(content), indent=2, **options)
+    return text

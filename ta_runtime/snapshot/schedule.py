@@ -1,0 +1,97 @@
+"""At which steps a snapshot is taken: `first 3, every 1000, at 1500, on incident`, or `never`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+
+from ta_lint.core.errors import UsageError
+
+_WORDS = "'first 3', 'every 1000', 'at 10, 20', 'on incident', several of them between commas, or 'never'"
+_PART = re.compile(r"(first|every|at)\s+(\d+)|(\d+)|(on\s+incident)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Steps count from 0. Schedules are joined by `|`."""
+
+    first: int = 0
+    """The first so many steps."""
+    every: frozenset[int] = frozenset()
+    """Step 0 and each n-th after it, for each of these."""
+    at: frozenset[int] = frozenset()
+    """These steps."""
+    on_incident: bool = False
+    """The step after one in which a finding opens."""
+
+    def __post_init__(self) -> None:
+        for step in chain([self.first], self.every, self.at):
+            if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+                raise UsageError(f"schedule: {step!r} is not a number of steps, 0 or more")
+        if 0 in self.every:
+            raise UsageError("schedule: 'every 0' is no schedule; write 'never' for no step")
+
+    def due(self, step: int) -> bool:
+        """Whether this step is one to look at."""
+        return step < self.first or step in self.at or any(step % count == 0 for count in self.every)
+
+    def __or__(self, other: "Schedule") -> "Schedule":
+        return Schedule(
+            max(self.first, other.first),
+            self.every | other.every,
+            self.at | other.at,
+            self.on_incident or other.on_incident,
+        )
+
+
+def first(count: int) -> Schedule:
+    """The first so many steps."""
+    return Schedule(first=count)
+
+
+def every(count: int) -> Schedule:
+    """Step 0 and each n-th after it."""
+    return Schedule(every=frozenset([count]))
+
+
+def at(*steps: int) -> Schedule:
+    """These steps."""
+    return Schedule(at=frozenset(steps))
+
+
+def on_incident() -> Schedule:
+    """The step after one in which a finding opens."""
+    return Schedule(on_incident=True)
+
+
+def never() -> Schedule:
+    """No step."""
+    return Schedule()
+
+
+_MADE: dict[str, Callable[[int], Schedule]] = {"first": first, "every": every, "at": at}
+
+
+def resolve(schedule: "str | Schedule") -> Schedule:
+    """The schedule that a text describes.
+
+    Raises:
+        UsageError: it is none; the text says what to write.
+    """
+    if isinstance(schedule, Schedule):
+        return schedule
+    if not isinstance(schedule, str):
+        raise UsageError(f"schedule: {schedule!r} is no schedule; write {_WORDS}")
+    if schedule.strip().lower() == "never":
+        return never()
+    found, word = never(), ""
+    for part in map(str.strip, schedule.split(",")):
+        match = _PART.fullmatch(part)
+        if match is None or (match[3] and word != "at"):
+            raise UsageError(f"schedule: {part!r} is no schedule; write {_WORDS}")
+        if match[4]:
+            word, found = "", found | on_incident()
+        else:
+            word = (match[1] or word).lower()
+            found |= _MADE[word](int(match[2] or match[3]))
+    return found

@@ -1,0 +1,504 @@
+"""Takes snapshots of a training: at scheduled steps, what each tensor holds before it can be changed in place.
+
+At such a step calls of modules, `backward` and loaders are wrapped, and let go of when it is over. Between them torch
+calls two functions for each step of an optimizer, which count it.
+"""
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from ta_lint.core.errors import UsageError, oneline
+from ta_runtime import reports
+from ta_runtime.names import Names
+from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
+from ta_runtime.observers.patching import Patch
+from ta_runtime.registers import Register
+from ta_runtime.runs import RunWriter
+from ta_runtime.runs.schema import KINDS
+from ta_runtime.snapshot import environment
+from ta_runtime.snapshot.records import Records, outline
+from ta_runtime.snapshot.schedule import Schedule, resolve
+from ta_runtime.snapshot.snapshot import Snapshot
+from ta_runtime.snapshot.statistics import columns
+from ta_runtime.snapshot.steps import Steps
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_PATIENCE = 3
+_OFTEN, _SECONDS = 64, 10.0
+"""So many snapshots are written as soon as they are taken, those after them that many seconds later at most."""
+
+# not public: without it, what a backward pass runs once more is taken for a forward pass
+_backward_runs = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+
+
+class Snapshots:
+    """Writes records of a training into the folder of a run.
+
+    Use it as a context manager around the training loop, or call `start` and `stop`. A folder must not hold a run yet.
+    """
+
+    def __init__(
+        self,
+        folder: "str | Path | RunWriter",
+        model: nn.Module | None = None,
+        optimizer: "torch.optim.Optimizer | Iterable[torch.optim.Optimizer] | None" = None,
+        *,
+        schedule: str | Schedule = "first 3, every 1000",
+        of: Iterable[str] = KINDS,
+        statistics: str | Iterable[str] = (),
+        mask: Sequence[str] = environment.MASK,
+        form: Literal["columns", "yaml"] = "columns",
+    ) -> None:
+        """What is taken, and when.
+
+        Args:
+            folder: that of the run, or what writes into it.
+            model: the model that trains; None: every model whose forward pass begins with gradients.
+            optimizer: what trains it, one or several; None: every optimizer of this process.
+            schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`.
+            of: kinds of records, of `runs.schema.KINDS`: `("parameter", "gradient")`.
+            statistics: names of `statistics.NAMES` to record beside each digest, or `all`.
+            mask: patterns of the names of environment variables whose values are masked; none: nothing is masked.
+            form: `columns` writes Parquet, `yaml` the files of fkat's Introspection, `introspection/fit/step=0/rank0.yaml`.
+
+        Raises:
+            UsageError: an argument is wrong, or the folder holds a run already.
+        """
+        if form not in ("columns", "yaml"):
+            raise UsageError(f"form: {form!r} is neither 'columns' nor 'yaml'")
+        self.paused = False
+        """Whether what runs now is no training, such as a validation between two steps."""
+        self.schedule = resolve(schedule)
+        self._of = _kinds(of)
+        self._columns = columns(statistics)
+        self._mask = (mask,) if isinstance(mask, str) else tuple(mask)
+        self._sink = _sink(folder, form)
+        self._model = model
+        optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
+        self._names = Names()
+        self._steps = Steps(
+            None if optimizers is None else list(optimizers),
+            self._before_step,
+            self._after_step,
+            self._over,
+            self._guarded,
+        )
+        self._compilers = Compilers(self._compiles)
+        self._thread: int | None = None
+        self._process = os.getpid()
+        self._started = False
+        self._failures = 0
+        self._reason: str | None = None
+        self._snapshot: Snapshot | None = None  # of the step that runs, if it is one to look at
+        self._undo: list[Callable[[], object]] = []
+        self._watching: list[Callable[[], object]] = []  # what is wrapped for this step
+        self._calls: Patch | None = None  # of modules
+        self._root: nn.Module | None = None
+        self._looks = False
+        self._described: Register[bool] = Register()
+        self._variables: dict[str, str] = {}
+        self._loaders: Register[tuple[tuple[str, str], ...]] = Register()  # settings, by iterator
+        self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
+
+    # -- for users --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Record the environment and watch from here on; nothing happens if it is on."""
+        if self._started:
+            return
+        self._started = True
+        self._guarded(self._environment)()
+        self._steps.attach()
+        self._compilers.attach()
+        self._undo = [
+            self._steps.detach,
+            self._compilers.detach,
+            Patch(DataLoader, "__iter__", self._iterating).undo,
+        ]
+        atexit.register(self.stop)
+        self._begin()
+
+    def stop(self) -> None:
+        """Let go of torch and write what is there, also of a step that is not over."""
+        if not self._started or os.getpid() != self._process:
+            return
+        self.paused = False
+        self._guarded(self._end)()
+        self._started = False
+        atexit.unregister(self.stop)
+        self._let_go()
+        while self._undo:
+            self._undo.pop()()
+        self._sink.flush()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        self.stop()
+
+    @property
+    def step(self) -> int:
+        """The step that runs, or is to begin."""
+        return self._steps.index
+
+    def count_from(self, step: int) -> None:
+        """Give this number to the step that runs, or is to begin: of a run that goes on from a checkpoint."""
+        if step != self.step:
+            self._steps.index = step
+            self._guarded(self._begin_anew)()
+
+    def take(self, reason: str = "") -> None:
+        """Record now what lies in memory: random states, parameters, buffers, gradients, states of optimizers."""
+        if self._started:
+            self._guarded(self._take)(reason)
+
+    def take_next(self, reason: str = "") -> None:
+        """Record the next step, whatever the schedule says."""
+        self._reason = reason
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        reason, self._reason = self._reason, None
+        if reason is None and not self.schedule.due(self.step):
+            return
+        self._snapshot = self._new()
+        if reason:
+            self._snapshot.records.text("configuration", "snapshot.reason", reason)
+        self._watching = [
+            Patch(_BaseDataLoaderIter, "__next__", self._loading).undo,
+            Patch(torch.autograd, "backward", self._losing).undo,
+            Patch(torch.amp.GradScaler, "scale", self._scaling).undo,
+        ]
+        if self._compilers.used:
+            self._skip_layers()
+        else:
+            self._calls = Patch(nn.Module, "__call__", self._calling)
+            self._watching.append(self._calls.undo)
+
+    def _begin_anew(self) -> None:
+        self._let_go()
+        self._begin()
+
+    def _over(self) -> None:
+        """A step is over, and the next begins."""
+        self._end()
+        self._let_go()
+        self._begin()
+        self._sink.catch_up()
+
+    def _end(self) -> None:
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None:
+            self._sink.add(snapshot.records.rows())
+
+    def _new(self) -> Snapshot:
+        return Snapshot(Records(self.step, self._of, self._columns), self._names)
+
+    def _let_go(self) -> None:
+        while self._watching:
+            self._watching.pop()()
+        self._snapshot = self._root = self._scaled = self._calls = None
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+        if (snapshot := self._snapshot) is not None:
+            snapshot.settings(self._changed)
+            snapshot.optimizer(optimizer, gradients=not has_closure)
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+        if self._snapshot is not None and has_closure:  # forward and backward ran inside the step
+            self._snapshot.gradients(optimizer)
+
+    def _take(self, reason: str) -> None:
+        running = self._snapshot
+        snapshot = running or self._new()
+        snapshot.records.text("configuration", "snapshot.reason", reason or "asked for")
+        snapshot.settings(self._changed)
+        if running is not None:  # which takes the rest at its own time
+            return
+        if self._model is not None:
+            self._names.add(self._model)
+        for model in self._names.models:
+            snapshot.model(model, describe=self._is_new(model))
+        for optimizer in self._steps.optimizers:
+            snapshot.optimizer(optimizer)
+        self._sink.add(snapshot.records.rows())
+        self._sink.catch_up()
+
+    def _environment(self) -> None:
+        records = Records(-1, self._of)
+        self._variables = dict(environment.variables(self._mask))
+        records.texts("environment", lambda: self._variables.items())
+        records.texts("package", environment.packages)
+        records.texts("configuration", environment.software)
+        self._sink.add(records.rows())
+
+    def _changed(self) -> Iterator[tuple[str, str]]:
+        """The environment variables that the run has set since they were recorded."""
+        now = dict(environment.variables(self._mask))
+        before, self._variables = self._variables, now
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) != now.get(name):
+                yield name, now.get(name, "(not set)")
+
+    # -- forward passes ---------------------------------------------------------------------------------------
+
+    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        enter, leave = self._guarded(self._enter, leads=True), self._guarded(self._leave)
+
+        def __call__(called: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if not self._watching or self._elsewhere or traced():
+                return original(called, *args, **kwargs)
+            module: nn.Module = called.__dict__["_modules"].get("_orig_mod", called)
+            is_root = self._root is None
+            if is_root:
+                enter(module, args, kwargs)
+            try:
+                result = original(called, *args, **kwargs)
+                leave(module, result)
+            finally:
+                if is_root:
+                    self._root, self._looks = None, False
+            return result
+
+        return __call__
+
+    def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The outermost module of a forward pass is called."""
+        self._root, self._looks = module, False
+        snapshot = self._snapshot
+        if snapshot is None or not torch.is_grad_enabled() or _backward_runs() != -1:
+            return
+        model = self._model_of(module)
+        if model is None:
+            return
+        snapshot.settings(self._changed)
+        given = kwargs if not args else (*args, kwargs) if kwargs else args
+        prefix = ""
+        if not _has_tensors(module):  # a criterion: what it is given of the model is an activation
+            given, prefix = _targets(args, kwargs), type(module).__name__
+        self._batch(snapshot, given, prefix)
+        if not prefix:
+            self._looks = True
+            snapshot.model(model, describe=self._is_new(model))
+
+    def _model_of(self, module: nn.Module) -> nn.Module | None:
+        """The model that is called with a module: the given one, if its forward pass or a part of it begins."""
+        model = self._model
+        if model is None or not _has_tensors(module):
+            return module
+        belongs = any(part is model for part in module.modules()) or any(
+            part is module for part in model.modules()
+        )
+        return model if belongs else None
+
+    def _is_new(self, model: nn.Module) -> bool:
+        is_new = model not in self._described
+        self._described.add(model, True)
+        return is_new
+
+    def _leave(self, module: nn.Module, result: Any) -> None:
+        if self._looks and self._snapshot is not None:
+            self._snapshot.output(module, result)
+
+    def _batch(self, snapshot: Snapshot, value: Any, prefix: str) -> None:
+        records = snapshot.records
+        if records.wants("batch"):
+            records.text("batch", f"{prefix}.(structure)".lstrip("."), outline(value))
+            records.values("batch", value, prefix)
+
+    def _skip_layers(self) -> None:
+        """Look at the calls of compiled models alone: what is wrapped further inside would be compiled into them."""
+        if (compiled := compiled_modules()) is not None:
+            self._watching.append(Patch(compiled, "__call__", self._calling).undo)
+        if self._snapshot is not None:
+            note = "not taken, as the process uses torch.compile"
+            self._snapshot.records.text("configuration", "snapshot.activations", note)
+
+    def _compiles(self) -> None:
+        """The process compiles a model."""
+        if self._calls is not None:
+            self._calls.undo()
+            self._calls = None
+            self._skip_layers()
+
+    # -- losses -----------------------------------------------------------------------------------------------
+
+    def _losing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self._guarded(self._note_loss)
+
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._watching and not torch.compiler.is_compiling():
+                note(tensors)
+            return original(tensors, *args, **kwargs)
+
+        return backward
+
+    def _note_loss(self, tensors: Any) -> None:
+        if self._snapshot is None or _backward_runs() != -1:
+            return
+        scaled, self._scaled = self._scaled, None
+        losses = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+        for loss in losses:
+            unscaled = scaled[1] if scaled is not None and scaled[0]() is loss else loss
+            self._snapshot.records.tensor("loss", "loss", unscaled)
+
+    def _scaling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            if self._watching and isinstance(outputs, Tensor) and isinstance(result, Tensor):
+                self._scaled = weakref.ref(result), outputs
+            return result
+
+        return scale
+
+    # -- loaders ----------------------------------------------------------------------------------------------
+
+    def _iterating(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        note = self._guarded(self._note_loader)
+
+        def __iter__(loader: Any) -> Any:
+            iterator = original(loader)
+            note(loader, iterator)
+            return iterator
+
+        return __iter__
+
+    def _note_loader(self, loader: Any, iterator: Any) -> None:
+        self._loaders.add(
+            iterator, tuple(environment.loader(loader))
+        )  # now: the loop may hold the iterator alone
+
+    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        ask, note = self._guarded(self._ask), self._guarded(self._note_batch)
+
+        def __next__(iterator: Any) -> Any:
+            if not self._watching:
+                return original(iterator)
+            ask()
+            batch = original(iterator)
+            note(iterator, batch)
+            return batch
+
+        return __next__
+
+    def _ask(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot.settings(self._changed)  # before it draws
+
+    def _note_batch(self, iterator: Any, batch: Any) -> None:
+        if (snapshot := self._snapshot) is None:
+            return
+        self._batch(snapshot, batch, "loaded")
+        settings = self._loaders.get(iterator) or ()
+        snapshot.records.texts("configuration", lambda: settings, "DataLoader.")
+
+    # -- what goes wrong --------------------------------------------------------------------------------------
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Whether another thread than the one that trains runs this, or a process that was forked off."""
+        other_thread = self._thread is not None and threading.get_ident() != self._thread
+        return other_thread or os.getpid() != self._process
+
+    def _guarded(self, method: Callable[..., Any], *, leads: bool = False) -> Callable[..., Any]:
+        """A method that cannot stop the run: what it raises is said, and the third time the snapshots end."""
+
+        @wraps(method)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if not self._started or self.paused or self._elsewhere or traced() or _captured():
+                return
+            if leads and self._thread is None:
+                self._thread = threading.get_ident()
+            try:
+                method(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self._failed(method, error)
+
+        return run
+
+    def _failed(self, method: Callable[..., Any], error: Exception) -> None:
+        self._failures += 1
+        reports.error_line(
+            f"a snapshot is not complete: {method.__qualname__}: {type(error).__name__}: {oneline(error)}"
+        )
+        if self._failures == _PATIENCE:
+            reports.error_line("no more snapshots are taken")
+            with suppress(Exception):
+                self.stop()
+
+
+class _Columns:
+    """Puts rows into the tables of a run."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+        self._added = 0
+        self._flushed = time.monotonic()
+        self._waits = False
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        self._writer.records.add(rows)
+        self._added += 1
+        self._waits = True
+
+    def catch_up(self) -> None:
+        """Write what waits, if it may: before the first step it is not known yet which rank this is."""
+        if self._waits and (self._added <= _OFTEN or time.monotonic() - self._flushed > _SECONDS):
+            self.flush()
+
+    def flush(self) -> None:
+        self._writer.flush()
+        self._flushed, self._waits = time.monotonic(), False
+
+
+def _sink(folder: "str | Path | RunWriter", form: str) -> Any:
+    if form == "yaml":
+        from ta_runtime.snapshot.introspection import Files
+
+        return Files(folder.folder if isinstance(folder, RunWriter) else Path(folder))
+    return _Columns(folder if isinstance(folder, RunWriter) else RunWriter(Path(folder)))
+
+
+def _kinds(of: Iterable[str]) -> frozenset[str]:
+    kinds = frozenset([of] if isinstance(of, str) else of)
+    if strange := kinds - set(KINDS):
+        raise UsageError(f"of: {min(strange)!r} is none of {', '.join(KINDS)}")
+    return kinds
+
+
+def _captured() -> bool:
+    """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return in_use and torch.cuda.is_current_stream_capturing()
+
+
+def _has_tensors(module: nn.Module) -> bool:
+    return next(module.parameters(), next(module.buffers(), None)) is not None
+
+
+def _targets(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a criterion without what a model has computed."""
+    given = {str(index): value for index, value in enumerate(args)} | kwargs
+    return {
+        key: value for key, value in given.items() if not (isinstance(value, Tensor) and value.requires_grad)
+    }

@@ -1,0 +1,133 @@
+"""Counts the steps of a run by what its optimizers do, as a session does: by torch's step hooks, and scalers that skip one."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from ta_runtime.observers import construction
+from ta_runtime.observers.optimizers import calls_itself
+from ta_runtime.observers.patching import Patch
+
+Optimizer = torch.optim.Optimizer
+Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Steps:
+    """A step is over when every optimizer that is in use has stepped.
+
+    `before` and `after` are called around each `optimizer.step()`, with the optimizer and whether it was given a
+    closure; `over` when a step is over. `guard` wraps what torch calls.
+    """
+
+    def __init__(
+        self,
+        optimizers: list[Optimizer] | None,
+        before: Callable[[Optimizer, bool], None],
+        after: Callable[[Optimizer, bool], None],
+        over: Callable[[], None],
+        guard: Guard,
+    ) -> None:
+        self.index = 0
+        """The step that runs, or is to begin."""
+        self._given = None if optimizers is None else [weakref.ref(optimizer) for optimizer in optimizers]
+        self._before, self._after, self._over = before, after, over
+        self._guard = guard
+        self._count = 0
+        self._running: set[int] = set()
+        self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
+        self._stepped: dict[int, weakref.ref[Optimizer]] = {}
+        self._expected: dict[int, weakref.ref[Optimizer]] = {}
+        self._undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
+        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
+        construction.attach(_nothing)
+        self._undo = [
+            lambda: construction.detach(_nothing),
+            register_optimizer_step_pre_hook(disable(self._guard(self._begins))).remove,
+            register_optimizer_step_post_hook(disable(self._guard(self._ends))).remove,
+            Patch(torch.amp.GradScaler, "step", self._scaler_step).undo,
+        ]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """Those that are watched and known, in a fixed order."""
+        if self._given is not None:
+            return [optimizer for reference in self._given if (optimizer := reference()) is not None]
+        known = {id(optimizer): optimizer for optimizer in construction.optimizers()}
+        for reference in (*self._expected.values(), *self._stepped.values()):
+            if (optimizer := reference()) is not None:
+                known.setdefault(id(optimizer), optimizer)
+        return list(known.values())
+
+    def _watches(self, optimizer: Optimizer) -> bool:
+        return self._given is None or any(reference() is optimizer for reference in self._given)
+
+    def _begins(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        key = id(optimizer)
+        if not self._watches(optimizer):
+            return
+        if key in self._running:
+            if calls_itself(optimizer):
+                self._nested[key] = self._nested.get(key, 0) + 1
+                return
+            self._nested.pop(key, None)  # the step before raised
+        self._running.add(key)
+        if key in self._stepped:
+            self._close()
+        self._before(optimizer, _closure(args, kwargs))
+
+    def _ends(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        key = id(optimizer)
+        if key not in self._running:
+            return
+        if self._nested.get(key):
+            self._nested[key] -= 1
+            return
+        self._running.discard(key)
+        self._after(optimizer, _closure(args, kwargs))
+        self._count += 1
+        self._stepped[key] = weakref.ref(optimizer)
+        expected = self._expected or {
+            id(other): weakref.ref(other) for other in self.optimizers if self._watches(other)
+        }
+        if all(other in self._stepped or reference() is None for other, reference in expected.items()):
+            self._close()
+
+    def _close(self) -> None:
+        self._expected, self._stepped = self._stepped or self._expected, {}
+        self.index += 1
+        self._over()
+
+    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A scaler that finds an overflow does not call the optimizer: no hook would tell."""
+        skipped = self._guard(self._skipped)
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            count = self._count
+            result = original(scaler, optimizer, *args, **kwargs)
+            if self._undo and self._count == count:
+                skipped(optimizer)
+            return result
+
+        return step
+
+    def _skipped(self, optimizer: Optimizer) -> None:
+        if self._watches(optimizer):
+            self._close()
+
+
+def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(map(callable, (kwargs.get("closure"), *args[1:2])))  # the first is the optimizer
+
+
+def _nothing() -> None:
+    pass

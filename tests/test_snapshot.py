@@ -1,0 +1,1059 @@
+"""What a snapshot records of a training, when, and that the training does not notice."""
+
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import test_bitwise
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import yaml
+from runtime import Counted
+from test_bitwise import Result, outcome, same
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.runs import Run, RunWriter
+from ta_runtime.runs.schema import KINDS
+from ta_runtime.snapshot import Snapshots, environment, schedule, to_yaml
+from ta_runtime.snapshot.records import outline
+
+OF_STEPS = KINDS[2:]
+Row = dict[str, Any]
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.act = nn.ReLU(inplace=True)
+        self.drop = nn.Dropout(0.25)
+        self.last = nn.Linear(8, 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        found: Tensor = self.last(self.drop(self.act(self.norm(self.first(inputs)))))
+        return found
+
+
+def train(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    steps: int = 1,
+    then: Callable[[int], object] = lambda step: None,
+) -> None:
+    torch.manual_seed(1)
+    for step in range(steps):
+        inputs, target = torch.randn(4, 4), torch.randint(2, (4,))
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), target).backward()
+        optimizer.step()
+        then(step)
+
+
+def made() -> tuple[Net, torch.optim.Optimizer]:
+    torch.manual_seed(0)
+    model = Net()
+    return model, torch.optim.Adam(model.parameters())
+
+
+def rows(folder: Path) -> list[Row]:
+    found: list[Row] = Run(folder).records.to_pylist()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the key lies by which secrets are masked: not in the home of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    environment._key.cache_clear()
+    yield home / "ta-lint" / "mask.key"
+    environment._key.cache_clear()
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Callable[..., list[Row]]:
+    """The records of a training, of all steps unless the schedule says otherwise."""
+
+    def recorded(training: Callable[..., object], *args: Any, **options: Any) -> list[Row]:
+        folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+        with Snapshots(folder, **{"schedule": "every 1", "of": OF_STEPS, **options}):
+            training(*args)
+        return rows(folder)
+
+    return recorded
+
+
+def names(found: Iterable[Row], kind: str, step: int | None = None) -> list[str]:
+    return [row["name"] for row in found if row["kind"] == kind and step in (None, row["step"])]
+
+
+def digests(found: Iterable[Row], kind: str, name: str) -> list[str]:
+    return [row["digest"] for row in found if (row["kind"], row["name"]) == (kind, name)]
+
+
+def texts(found: Iterable[Row], kind: str, step: int | None = None) -> dict[str, str]:
+    return {row["name"]: row["text"] for row in found if row["kind"] == kind and step in (None, row["step"])}
+
+
+def digest_of(tensor: Tensor) -> str:
+    from ta_runtime.digests import Contents
+
+    row: Row = {}
+    Contents().add(tensor, row)
+    found: str = row["digest"]
+    return found
+
+
+# -- schedules ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("first 3", [0, 1, 2]),
+        ("every 4", [0, 4, 8]),
+        ("at 2, 7", [2, 7]),
+        ("at 7,2", [2, 7]),
+        ("first 2, every 5, at 3", [0, 1, 3, 5]),
+        ("every 4, every 6", [0, 4, 6, 8]),
+        ("  First 1 ,AT 3,9 ", [0, 3, 9]),
+        ("on incident", []),
+        ("never", []),
+        ("first 0", []),
+    ],
+)
+def test_a_schedule_is_written_as_text(text: str, due: list[int]) -> None:
+    found = schedule.resolve(text)
+    assert [step for step in range(10) if found.due(step)] == due
+    assert found.on_incident is ("incident" in text)
+
+
+def test_a_schedule_is_joined_of_parts() -> None:
+    joined = schedule.first(3) | schedule.every(1000) | schedule.at(10, 20) | schedule.on_incident()
+    assert joined == schedule.resolve("first 3, every 1000, at 10, 20, on incident")
+    assert schedule.never() == schedule.resolve("never")
+    assert schedule.resolve(joined) is joined
+
+
+@pytest.mark.parametrize(
+    "text", ["", "sometimes", "every", "every -1", "first 3 4", "10", "first 3, 4", "at 1.5"]
+)
+def test_what_is_no_schedule_is_named_with_what_to_write(text: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"schedule: '.*' is no schedule; write 'first 3', 'every 1000', 'at 10"
+    ):
+        schedule.resolve(text)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: schedule.every(0), lambda: schedule.at(-1), lambda: schedule.first(True)]
+)
+def test_parts_of_a_schedule_are_numbers_of_steps(wrong: Callable[[], object]) -> None:
+    with pytest.raises(UsageError, match="schedule: "):
+        wrong()
+
+
+def test_snapshots_are_taken_at_scheduled_steps(recorded: Callable[..., list[Row]]) -> None:
+    found = recorded(train, *made(), 8, schedule="first 2, every 3, at 7")
+    assert sorted({row["step"] for row in found} - {-1}) == [0, 1, 3, 6, 7]
+
+
+def test_a_step_that_is_not_scheduled_has_no_operation_more_and_no_hook(tmp_path: Path) -> None:
+    """fkat copied and hashed every gradient on every backward pass, even if no step was ever scheduled."""
+    model, optimizer = made()
+    call = nn.Module.__call__
+    hooks: list[object] = []
+
+    def look(step: int) -> None:
+        hooks.extend(nn.modules.module._global_forward_hooks.values())
+        hooks.extend(nn.modules.module._global_forward_pre_hooks.values())
+        for part in model.modules():
+            hooks.extend((*part._forward_hooks.values(), *part._forward_pre_hooks.values()))
+        for parameter in model.parameters():
+            hooks.extend((parameter._backward_hooks or {}).values())
+        hooks.extend([] if nn.Module.__call__ is call else [nn.Module.__call__])
+
+    train(model, optimizer)
+    with Counted() as plain:
+        train(model, optimizer, 3)
+    for when in ("never", "at 99"):
+        with Snapshots(tmp_path / when, schedule=when), Counted() as watched:
+            train(model, optimizer, 3, look)
+        assert watched.operations == plain.operations
+    assert hooks == []
+
+
+def test_when_it_is_over_nothing_is_left_on_torch(tmp_path: Path) -> None:
+    before = [nn.Module.__call__, torch.autograd.backward, DataLoader.__iter__, torch.amp.GradScaler.step]
+    with Snapshots(tmp_path / "run"):
+        assert nn.Module.__call__ is not before[0]
+    assert [
+        nn.Module.__call__,
+        torch.autograd.backward,
+        DataLoader.__iter__,
+        torch.amp.GradScaler.step,
+    ] == before
+
+
+def test_a_snapshot_is_taken_now(tmp_path: Path) -> None:
+    model, optimizer = made()
+    with Snapshots(tmp_path / "run", model, optimizer, schedule="never") as snapshots:
+        train(model, optimizer, 3)
+        before = digest_of(model.last.weight)
+        snapshots.take("after warm-up")
+    found = rows(tmp_path / "run")
+    assert {row["step"] for row in found} == {-1, 3}
+    assert digests(found, "parameter", "last.weight") == [before]
+    assert names(found, "gradient")
+    assert names(found, "optimizer")
+    assert texts(found, "configuration", 3)["snapshot.reason"] == "after warm-up"
+
+
+def test_the_next_step_is_taken_on_an_incident(tmp_path: Path) -> None:
+    model, optimizer = made()
+    with Snapshots(tmp_path / "run", schedule="on incident") as snapshots:
+        assert snapshots.schedule.on_incident
+        train(model, optimizer, 5, lambda step: step == 2 and snapshots.take_next("TA102"))
+    found = rows(tmp_path / "run")
+    assert {row["step"] for row in found} == {-1, 4}  # the third step had ended, and the fourth begun
+    assert texts(found, "configuration", 4)["snapshot.reason"] == "TA102"
+
+
+# -- what is in a snapshot, and when it is read ---------------------------------------------------------------
+
+
+def test_the_records_of_a_step_come_in_the_order_in_which_one_may_cause_another(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    found = recorded(train, *made(), 2)
+    for step in (0, 1):
+        kinds = [KINDS.index(row["kind"]) for row in found if row["step"] == step]
+        assert kinds == sorted(kinds)
+        for kind in KINDS:
+            orders = [row["order"] for row in found if (row["step"], row["kind"]) == (step, kind)]
+            assert orders == list(range(len(orders)))
+
+
+def test_parameters_and_buffers_are_those_before_the_forward_pass(recorded: Callable[..., list[Row]]) -> None:
+    """fkat's label was the step after the update, beside parameters of before it."""
+    model, optimizer = made()
+    before = {name: digest_of(tensor) for name, tensor in model.state_dict().items()}
+    found = recorded(train, model, optimizer)
+    seen = {row["name"]: row["digest"] for row in found if row["kind"] in ("parameter", "buffer")}
+    assert seen == before
+    assert seen["norm.running_mean"] != digest_of(model.norm.running_mean)
+
+
+def test_activations_come_in_order_of_execution_and_before_they_are_changed_in_place(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    model, optimizer = made()
+    found = recorded(train, model, optimizer)
+    assert names(found, "activation") == ["first", "norm", "act", "drop", "last", "Net"]
+    assert digests(found, "activation", "norm") != digests(found, "activation", "act")
+
+
+def test_a_module_that_is_called_twice_has_two_records(recorded: Callable[..., list[Row]]) -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            found: Tensor = self.layer(self.layer(inputs))
+            return found
+
+    model = Twice()
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    assert names(found, "activation") == ["layer", "layer", "Twice"]
+    assert len(set(digests(found, "activation", "layer"))) == 2
+
+
+def test_outputs_of_several_tensors_are_named_by_their_paths(recorded: Callable[..., list[Row]]) -> None:
+    found = recorded(test_bitwise.lstm)
+    assert any(re.fullmatch(r".+:1\.0", name) for name in names(found, "activation", 0))
+
+
+def test_a_batch_is_recorded_before_the_model_edits_it(recorded: Callable[..., list[Row]]) -> None:
+    """fkat hashed it after the step."""
+    seen = []
+
+    class Edits(nn.Linear):
+        def forward(self, inputs: Tensor) -> Tensor:
+            seen.append(digest_of(inputs))
+            inputs.mul_(2)
+            return super().forward(inputs)
+
+    model = Edits(4, 2)
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    assert digests(found, "batch", "0") == seen
+
+
+def test_arrays_texts_and_numbers_of_a_batch_are_recorded(recorded: Callable[..., list[Row]]) -> None:
+    """fkat raised on an array, and turned each number into text with a warning."""
+
+    class Takes(nn.Linear):
+        def forward(self, batch: dict[str, Any], *, scale: float) -> Tensor:
+            return super().forward(batch["x"]) * scale
+
+    model = Takes(4, 2)
+    optimizer = torch.optim.SGD(model.parameters())
+
+    def step() -> None:
+        batch = {"x": torch.ones(2, 4), "mask": np.eye(2), "ids": ["a", "bc"], "n": 3, "tags": {"b", "a"}}
+        model(batch, scale=2.0).sum().backward()
+        optimizer.step()
+
+    found = recorded(step)
+    assert names(found, "batch") == ["(structure)", "0.x", "0.mask"]
+    expected = (
+        "({'x': Tensor, 'mask': ndarray, 'ids': ['a', 'bc'], 'n': 3, 'tags': set{'a', 'b'}}, {'scale': 2.0})"
+    )
+    assert texts(found, "batch")["(structure)"] == expected
+
+
+def test_values_that_are_built_otherwise_are_told_apart() -> None:
+    """fkat's digests of each of these pairs were equal."""
+    pairs: list[tuple[Any, Any]] = [
+        (["ab", "c"], ["a", "bc"]),
+        (1, "1"),
+        ({"0": 1}, [1]),
+        ([1, [2]], [1, 2]),
+        ((1, 2), [1, 2]),
+        (True, 1),
+        (None, "None"),
+    ]
+    for one, other in pairs:
+        assert outline(one) != outline(other), (one, other)
+    assert outline({"b", "a", "c"}) == outline({"c", "a", "b"})
+
+
+def test_what_a_loader_hands_out_is_part_of_the_batch(recorded: Callable[..., list[Row]]) -> None:
+    """So a label that differs is seen as such, also where the loss is a function."""
+    model, optimizer = made()
+    data = TensorDataset(torch.randn(8, 4), torch.arange(8) % 2)
+
+    def loop() -> None:
+        for inputs, target in DataLoader(data, batch_size=4):
+            F.cross_entropy(model(inputs), target).backward()
+            optimizer.step()
+
+    found = recorded(loop)
+    expected = ["loaded.(structure)", "loaded.0", "loaded.1", "(structure)", "0"]
+    assert names(found, "batch", 0) == names(found, "batch", 1) == expected
+    assert digests(found, "batch", "loaded.1") == [
+        digest_of(data.tensors[1][:4]),
+        digest_of(data.tensors[1][4:]),
+    ]
+
+
+def test_the_targets_of_a_criterion_are_part_of_the_batch(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    target = torch.tensor([0, 1, 1, 0])
+
+    def step() -> None:
+        nn.CrossEntropyLoss()(model(torch.ones(4, 4)), target).backward()
+        optimizer.step()
+
+    assert digests(recorded(step), "batch", "CrossEntropyLoss.1") == [digest_of(target)]
+
+
+def test_gradients_are_those_that_the_optimizer_uses(recorded: Callable[..., list[Row]]) -> None:
+    """fkat saw them scaled, not clipped, and of the last micro-batch alone."""
+    model, optimizer = made()
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    used = []
+
+    def step() -> None:
+        for _ in range(2):
+            scaler.scale(model(torch.randn(4, 4)).sum()).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        used.append(digest_of(model.last.weight.grad))
+        scaler.step(optimizer)
+        scaler.update()
+
+    found = recorded(step)
+    assert digests(found, "gradient", "last.weight") == used
+
+
+def test_each_micro_batch_has_its_records(recorded: Callable[..., list[Row]]) -> None:
+    found = recorded(test_bitwise.accumulation)
+    calls = names(found, "activation", 0)
+    first = [row for row in found if row["step"] == 0]
+    micro = len([row for row in first if row["kind"] == "loss"])
+    assert micro > 1
+    assert calls.count(calls[0]) == micro
+    assert names(first, "batch").count("0") == micro
+    parameters = names(first, "parameter")
+    assert len(parameters) == len(set(parameters))
+
+
+def test_a_loss_is_recorded_without_the_factor_of_a_scaler(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    losses = []
+
+    def step() -> None:
+        loss = model(torch.ones(4, 4)).square().mean()
+        losses.append(loss.detach())
+        scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+
+    found = recorded(step)
+    assert digests(found, "loss", "loss") == [digest_of(losses[0])]
+
+
+def test_a_step_that_a_scaler_skips_is_a_step(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**120)
+
+    def loop() -> None:
+        for step in range(3):
+            optimizer.zero_grad()
+            loss = model(torch.randn(4, 4)).sum() * (1e30 if step == 1 else 1e-20)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    found = recorded(loop)
+    assert [step for step in range(4) if names(found, "loss", step)] == [0, 1, 2]
+    assert not names(found, "gradient", 1)
+
+
+def test_the_state_of_an_optimizer_is_that_before_the_update(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    states = []
+    found = recorded(
+        train,
+        model,
+        optimizer,
+        2,
+        lambda step: states.append(digest_of(optimizer.state[model.last.weight]["exp_avg"])),
+    )
+    assert digests(found, "optimizer", "last.weight.exp_avg") == states[:1]
+
+
+def test_hyperparameters_of_each_group_are_recorded_at_each_step(recorded: Callable[..., list[Row]]) -> None:
+    model, _ = made()
+    groups: list[Any] = [{"params": model.first.parameters()}, {"params": model.last.parameters(), "lr": 0.5}]
+    optimizer = torch.optim.SGD(groups, lr=0.1, momentum=0.9)
+    halve = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    found = recorded(train, model, optimizer, 2, lambda step: halve.step())
+    assert texts(found, "configuration", 0)["SGD.group1.lr"] == "0.5"
+    assert texts(found, "configuration", 1)["SGD.group1.lr"] == "0.25"
+    assert texts(found, "configuration", 0)["SGD.group0.momentum"] == "0.9"
+    assert texts(found, "configuration", 0)["optimizer"] == "SGD"
+
+
+@pytest.mark.parametrize("of", [["parameter"], ["gradient"], ["buffer", "optimizer"], ["batch"]])
+def test_kinds_are_recorded_alone(recorded: Callable[..., list[Row]], of: list[str]) -> None:
+    """fkat's `params` without `grads` always failed on an assertion."""
+    assert {row["kind"] for row in recorded(train, *made(), 2, of=of)} == set(of)
+
+
+def test_frozen_and_unused_parameters_have_no_gradient_and_say_so(recorded: Callable[..., list[Row]]) -> None:
+    """fkat failed on them."""
+    model, _ = made()
+    model.first.weight.requires_grad_(False)
+    model.unused = nn.Linear(1, 1, bias=False)
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    without = texts(found, "gradient")
+    assert without["first.weight"] == "none: frozen"
+    assert without["unused.weight"] == "none"
+    assert without["last.weight"] is None
+    assert "unused.weight" in names(found, "parameter")
+
+
+def test_tied_parameters_are_recorded_once_under_all_their_names(recorded: Callable[..., list[Row]]) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.into, self.out = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.out.weight = self.into.weight
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            found: Tensor = self.out(self.into(inputs))
+            return found
+
+    model = Tied()
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    assert texts(found, "parameter")["out.weight"] == "the same tensor as into.weight"
+    assert len(digests(found, "parameter", "into.weight")) == 1
+    assert names(found, "gradient").count("into.weight") == 1
+
+
+def test_models_that_train_at_once_have_names_of_their_own(recorded: Callable[..., list[Row]]) -> None:
+    """fkat's record of one optimizer overwrote that of the other."""
+    found = [row for row in recorded(test_bitwise.gan) if row["step"] == 2]
+    parameters = names(found, "parameter")
+    assert len(parameters) == len(set(parameters))
+    assert len(names(found, "gradient")) > 0
+    assert len([row for row in found if row["name"] == "(class)"]) == 2
+
+
+def test_evaluation_is_not_recorded(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+
+    def loop() -> None:
+        with torch.no_grad():
+            model(torch.zeros(3, 4))
+        train(model, optimizer)
+
+    found = recorded(loop)
+    assert len(digests(found, "activation", "first")) == 1
+
+
+def test_what_is_computed_again_in_the_backward_pass_is_recorded_once(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    class Checkpointed(Net):
+        def forward(self, inputs: Tensor) -> Tensor:
+            found: Tensor = self.last(checkpoint(self.first, inputs, use_reentrant=False))
+            return found
+
+    model = Checkpointed()
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    assert names(found, "activation") == ["first", "last", "Checkpointed"]
+
+
+def test_an_optimizer_that_runs_a_closure_has_the_gradients_of_its_last_call(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    found = recorded(test_bitwise.lbfgs)
+    assert names(found, "gradient", 0)
+    assert all(row["digest"] for row in found if row["kind"] == "gradient")
+
+
+def test_only_the_model_and_the_optimizer_that_are_given_are_recorded(tmp_path: Path) -> None:
+    model, optimizer = made()
+    other = nn.Linear(4, 2)
+    with Snapshots(tmp_path / "run", model, optimizer, schedule="every 1", of=OF_STEPS):
+        train(other, torch.optim.SGD(other.parameters()), 3)
+        train(model, optimizer, 2)
+    found = rows(tmp_path / "run")
+    assert {row["step"] for row in found if row["kind"] == "gradient"} == {0, 1}
+    assert set(names(found, "parameter")) == {name for name, _ in model.named_parameters()}
+    assert "Linear" not in names(found, "activation")
+
+
+def test_random_states_are_recorded_where_a_step_begins(recorded: Callable[..., list[Row]]) -> None:
+    """fkat failed on a machine without CUDA."""
+    found = recorded(train, *made(), 2)
+    torch.manual_seed(1)
+    torch.randn(4, 4), torch.randint(2, (4,))
+    assert names(found, "rng", 0)[:3] == ["python", "numpy", "torch"]
+    [first, second] = digests(found, "rng", "torch")
+    assert first != second
+
+    from ta_runtime.digests import copied, of_bytes
+
+    assert first == of_bytes(copied(torch.get_rng_state()))[0]
+
+
+def test_layers_with_their_settings_are_recorded_once(recorded: Callable[..., list[Row]]) -> None:
+    found = recorded(train, *made(), 2)
+    assert texts(found, "configuration", 0)["module.drop"] == "Dropout(p=0.25, inplace=False)"
+    assert "module.drop" not in texts(found, "configuration", 1)
+
+
+def test_layers_that_are_in_another_mode_than_their_model_are_named(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    model, optimizer = made()
+    model.norm.eval()
+    found = texts(recorded(train, model, optimizer), "configuration")
+    assert found["module.Net.training"] == "True, not in norm"
+
+
+def test_how_a_loader_makes_batches_is_recorded(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    data = TensorDataset(torch.randn(9, 4))
+
+    def loop() -> None:
+        for (inputs,) in DataLoader(data, batch_size=3, shuffle=True, drop_last=True):
+            model(inputs).sum().backward()
+            optimizer.step()
+
+    found = texts(recorded(loop), "configuration", 0)
+    expected = {"batch_size": "3", "num_workers": "0", "shuffle": "True", "drop_last": "True", "length": "9"}
+    expected |= {"sampler": "RandomSampler", "dataset": "TensorDataset"}
+    assert {name: found[f"DataLoader.{name}"] for name in expected} == expected
+
+
+def test_flags_that_numbers_depend_on_are_recorded_at_each_step(recorded: Callable[..., list[Row]]) -> None:
+    def loop() -> None:
+        model, optimizer = made()
+        train(model, optimizer)
+        torch.use_deterministic_algorithms(True)
+        try:
+            train(model, optimizer)
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+    found = recorded(loop)
+    assert [texts(found, "configuration", step)["deterministic_algorithms"] for step in (0, 1)] == [
+        "False",
+        "True",
+    ]
+
+
+def test_statistics_stand_beside_the_digests(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    mean = model.last.weight.double().mean().item()
+    found = recorded(train, model, optimizer, statistics=["mean", "infs"])
+    [row] = [row for row in found if (row["kind"], row["name"]) == ("parameter", "last.weight")]
+    assert row["mean"] == pytest.approx(mean)
+    assert (row["pos_infs"], row["neg_infs"], row["std"]) == (0, 0, None)
+
+
+def test_records_are_read_by_duckdb(tmp_path: Path) -> None:
+    with Snapshots(tmp_path / "run", schedule="first 2"):
+        train(*made(), 2)
+    query = (
+        f"select count(distinct digest) from '{tmp_path}/run/records/*.parquet' where name = 'last.weight'"
+    )
+    assert duckdb.sql(query + " and kind = 'parameter'").fetchall() == [(2,)]
+
+
+# -- what the training notices --------------------------------------------------------------------------------
+
+LOOPS = ["mlp", "cnn", "gpt", "lstm", "gan", "accumulation", "amp", "lbfgs"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_run_is_bitwise_the_same_with_every_step_recorded(
+    tmp_path: Path, loop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: Callable[[], Result] = getattr(test_bitwise, loop)
+    plain = outcome(run)
+    statistics = "all" if loop == "mlp" else ()
+    with Snapshots(tmp_path / "run", schedule="every 1", statistics=statistics):
+        watched = outcome(run)
+    assert same(plain, watched)
+    assert names(rows(tmp_path / "run"), "gradient")
+    assert capsys.readouterr().err == ""
+
+
+def test_two_runs_of_one_seed_have_equal_records(recorded: Callable[..., list[Row]]) -> None:
+    def seeded() -> None:
+        random.seed(0)
+        np.random.seed(0)
+        train(*made(), 3)
+
+    assert recorded(seeded) == recorded(seeded)
+
+
+def test_a_model_that_cannot_be_described_is_recorded_nevertheless(
+    recorded: Callable[..., list[Row]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Rude(nn.Linear):
+        def extra_repr(self) -> str:
+            raise RuntimeError("no")
+
+    model = Rude(4, 2)
+    found = recorded(train, model, torch.optim.SGD(model.parameters()))
+    assert texts(found, "configuration")["module.Rude"] == "Rude"
+    assert names(found, "parameter") == ["weight", "bias"]
+    assert capsys.readouterr().err == ""
+
+
+def test_what_goes_wrong_three_times_ends_the_snapshots_and_not_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Broken(nn.Linear):
+        def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, nn.Parameter]]:
+            raise RuntimeError("no parameters today")
+
+    model = Broken(4, 2)
+    optimizer = torch.optim.SGD([model.weight])
+    call = nn.Module.__call__
+    with Snapshots(tmp_path / "run", schedule="every 1"):
+        train(model, optimizer, 8)
+        assert nn.Module.__call__ is call
+    said = capsys.readouterr().err
+    assert said.count("no parameters today") == 3
+    assert "no more snapshots are taken" in said
+
+
+def test_a_run_that_raises_leaves_what_led_to_it(tmp_path: Path) -> None:
+    class Fails(Net):
+        def forward(self, inputs: Tensor) -> Tensor:
+            self.first(inputs)
+            raise RuntimeError("out of luck")
+
+    model = Fails()
+    with pytest.raises(RuntimeError, match="luck"), Snapshots(tmp_path / "run"):
+        train(model, torch.optim.SGD(model.parameters()))
+    found = rows(tmp_path / "run")
+    assert names(found, "activation") == ["first"]
+    assert names(found, "batch") == ["(structure)", "0"]
+
+
+def test_a_killed_run_leaves_the_steps_before(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, signal, torch\n"
+        "from ta_runtime.snapshot import Snapshots\n"
+        "model = torch.nn.Linear(2, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters())\n"
+        "Snapshots('run').start()\n"
+        "for step in range(5):\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n"
+        "    optimizer.step()\n"
+        "    if step == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, check=False)
+    assert done.returncode == -9
+    assert {row["step"] for row in rows(tmp_path / "run")} == {-1, 0, 1, 2}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("form", ["columns", "yaml"])
+def test_a_process_that_is_forked_off_writes_nothing(tmp_path: Path, form: Any) -> None:
+    with Snapshots(tmp_path / "run", schedule="never", form=form) as snapshots:
+        before = sorted(tmp_path.rglob("*"))
+        if not (child := os.fork()):
+            snapshots.take("child")
+            snapshots.stop()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_of_a_compiled_model_all_but_layers_is_recorded(recorded: Callable[..., list[Row]]) -> None:
+    model = Net()
+    compiled = torch.compile(model, backend="eager")
+    found = recorded(train, compiled, torch.optim.Adam(model.parameters()), 2)
+    assert "not taken" in texts(found, "configuration", 0)["snapshot.activations"]
+    assert names(found, "activation") == ["Net", "Net"]
+    assert digests(found, "buffer", "norm.num_batches_tracked")[1] == digest_of(torch.tensor(1))
+    assert names(found, "batch", 1) == ["(structure)", "0"]
+    for kind in ("parameter", "gradient"):
+        assert set(names(found, kind, 1)) == {name for name, _ in model.named_parameters()}
+    assert names(found, "optimizer", 1)
+    assert names(found, "loss", 1) == ["loss"]
+
+
+def test_a_model_that_is_compiled_later_is_not_compiled_with_what_is_wrapped(
+    recorded: Callable[..., list[Row]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loop() -> None:
+        model, optimizer = made()
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        train(compiled, optimizer, 4)
+
+    compiled = torch._dynamo.utils.counters["stats"]
+    compiled.clear()
+    found = recorded(loop, schedule="first 2")
+    assert compiled["unique_graphs"] == 1
+    assert "not taken" in texts(found, "configuration", 0)["snapshot.activations"]
+    assert names(found, "gradient", 1)
+    assert capsys.readouterr().err == ""
+
+
+# -- arguments ------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_a_run_is_left_alone(tmp_path: Path) -> None:
+    with Snapshots(tmp_path / "run"):
+        train(*made())
+    with pytest.raises(UsageError, match="holds a run already"):
+        Snapshots(tmp_path / "run")
+
+
+def test_records_go_into_a_writer_that_is_given(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    with Snapshots(writer):
+        train(*made())
+    assert names(rows(tmp_path / "run"), "parameter")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": "daily"}, "schedule: 'daily' is no schedule"),
+        ({"of": ["weights"]}, "of: 'weights' is none of environment, package"),
+        ({"statistics": "avg"}, "statistics: 'avg' is none of"),
+        ({"form": "json"}, "form: 'json' is neither 'columns' nor 'yaml'"),
+    ],
+)
+def test_a_wrong_argument_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Snapshots(tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+# -- the environment ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WANDB_API_KEY", "x"),
+        ("HF_TOKEN", "short"),
+        ("db_password", "hunter2"),
+        ("AWS_SECRET_ACCESS_KEY", "y"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json"),
+        ("DATABASE", "postgres://me:hunter2@db.example.com/x"),
+        ("MY_SETTING", "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+        ("OTHER", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc"),
+        ("SSH", "-----BEGIN OPENSSH PRIVATE KEY-----"),
+        ("BLOB", "0123456789abcdef0123456789abcdef"),
+    ],
+)
+def test_values_that_look_like_secrets_are_masked(
+    monkeypatch: pytest.MonkeyPatch, key: Path, name: str, value: str
+) -> None:
+    """fkat wrote them into its file."""
+    monkeypatch.setenv(name, value)
+    found = dict(environment.variables())[name]
+    assert re.fullmatch(r"<masked [0-9a-f]{16}, key [0-9a-f]{8}>", found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OMP_NUM_THREADS", "1"),
+        ("PATH", "/usr/local/bin:/usr/bin:/home/me/.local/bin/x1"),
+        ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),
+        ("HTTP_ENDPOINT", "https://example.com:8080/path"),
+        ("LD_LIBRARY_PATH", "/usr/lib/x86_64-linux-gnu"),
+    ],
+)
+def test_other_values_are_recorded_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert dict(environment.variables())[name] == value
+
+
+def test_masked_values_are_compared_by_a_key_that_stays_with_the_user(
+    monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path
+) -> None:
+    same_twice = [environment.masked("hunter2") for _ in range(2)]
+    assert same_twice[0] == same_twice[1] != environment.masked("hunter3")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    environment._key.cache_clear()
+    assert environment.masked("hunter2") == same_twice[0]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    environment._key.cache_clear()
+    other = environment.masked("hunter2")
+    assert other.partition("key")[2] != same_twice[0].partition("key")[2]
+
+
+def test_without_a_place_for_the_key_values_are_masked_by_one_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert environment.masked("x").startswith("<masked ")
+
+
+def test_what_is_masked_can_be_chosen(monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path) -> None:
+    monkeypatch.setenv("PROJECT", "hush")
+    monkeypatch.setenv("MY_TOKEN", "open")
+    assert dict(environment.variables(("PROJ*",)))["PROJECT"].startswith("<masked")
+    assert dict(environment.variables(("PROJ*",)))["MY_TOKEN"] == "open"
+    assert dict(environment.variables(()))["MY_TOKEN"] == "open"
+    with Snapshots(tmp_path / "run", mask=(*environment.MASK, "PROJECT")):
+        train(*made())
+    found = texts(rows(tmp_path / "run"), "environment")
+    assert found["PROJECT"].startswith("<masked")
+    assert found["MY_TOKEN"].startswith("<masked")
+
+
+def test_the_environment_and_packages_are_recorded_before_the_first_step(tmp_path: Path) -> None:
+    with Snapshots(tmp_path / "run", schedule="never"):
+        pass
+    found = rows(tmp_path / "run")
+    assert (
+        texts(found, "package", -1)["torch"] == torch.__version__.partition("+")[0]
+        or "+" in torch.__version__
+    )
+    assert "PATH" in texts(found, "environment", -1)
+    assert texts(found, "configuration", -1)["torch"] == torch.__version__
+
+
+def test_a_variable_that_the_run_sets_is_recorded_at_its_step(
+    monkeypatch: pytest.MonkeyPatch, recorded: Callable[..., list[Row]]
+) -> None:
+    monkeypatch.setenv("GONE", "1")
+
+    def loop() -> None:
+        model, optimizer = made()
+        train(model, optimizer)
+        monkeypatch.setenv("NCCL_ALGO", "Ring")
+        monkeypatch.delenv("GONE")
+        train(model, optimizer, 2)
+
+    found = recorded(loop, of=["environment"])
+    assert texts(found, "environment", 1) == {"GONE": "(not set)", "NCCL_ALGO": "Ring"}
+    assert texts(found, "environment", 2) == {}
+
+
+# -- YAML -----------------------------------------------------------------------------------------------------
+
+
+def content(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def test_the_files_of_fkat_lie_where_it_puts_them(tmp_path: Path) -> None:
+    """Its own option for a folder dropped stage and step, so that each file overwrote the one before."""
+    with Snapshots(tmp_path / "run", schedule="first 2", statistics="all", form="yaml"):
+        train(*made(), 3)
+    folder = tmp_path / "run" / "introspection"
+    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml"))
+    steps = ["fit/step=0/rank0.yaml", "fit/step=1/rank0.yaml"]
+    assert found == ["configuration.yaml", "env_vars.yaml", *steps, "pip_freeze.yaml"]
+    step = content(folder / steps[1])
+    assert set(step["parameters"]["last.weight"]) == {"data", "grad"}
+    assert {"__all_data__", "__all_grads__"} <= set(step["parameters"])
+    assert set(step["rngs"]) >= {"torch", "python", "numpy"}
+    assert set(step["batch"]) == {"__batch__", "__all_batch__"}
+    [optimizer] = step["optimizers"]
+    assert optimizer["__type__"] == "Adam"
+    assert optimizer["param_groups"][0]["lr"] == "0.001"
+    assert "last.weight.exp_avg" in optimizer["state"]
+
+
+def test_a_tensor_is_one_line_in_the_order_of_fkat(tmp_path: Path) -> None:
+    with Snapshots(tmp_path / "run", schedule="first 1", statistics="all", form="yaml"):
+        train(*made())
+    step = content(tmp_path / "run/introspection/fit/step=0/rank0.yaml")
+    line = step["parameters"]["last.weight"]["data"]
+    number = r"-?[\d.e+-]+"
+    signs = ["m̃", "μ", "μ⁺", "σ", "σ²", "s²", "γ₁", "γ₂", "Mo", "↤", "↦"]
+    fields = [r"2×8", "fp32", r"0∞̟", r"0∞̠", r"0⚠", r"0⌀", *(number + sign for sign in signs), r"[0-9a-f]{32}"]
+    assert re.fullmatch(r"\|".join(fields), line), line
+
+
+def test_the_digest_of_all_buffers_is_of_all_of_them(tmp_path: Path) -> None:
+    """fkat's was that of the last one."""
+    sums = set()
+    for number in range(2):
+        model, optimizer = made()
+        model.norm.running_mean += number
+        with Snapshots(tmp_path / str(number), schedule="first 1", of=["buffer"], form="yaml"):
+            train(model, optimizer)
+        sums.add(
+            content(tmp_path / f"{number}/introspection/fit/step=0/rank0.yaml")["buffers"]["__all_buffers__"]
+        )
+    assert len(sums) == 2
+
+
+def test_columns_become_yaml_afterwards(tmp_path: Path) -> None:
+    for form in ("columns", "yaml"):
+        random.seed(0)
+        np.random.seed(0)
+        with Snapshots(tmp_path / form, schedule="first 2", statistics="all", form=form):
+            train(*made(), 2)
+    folder = to_yaml(tmp_path / "columns", tmp_path / "out")
+    assert folder == tmp_path / "out" / "introspection"
+    for name in ("fit/step=1/rank0.yaml", "pip_freeze.yaml"):
+        assert content(folder / name) == content(tmp_path / "yaml" / "introspection" / name)
+
+
+def test_files_that_are_there_are_not_overwritten(tmp_path: Path) -> None:
+    with Snapshots(tmp_path / "run", schedule="first 1", form="yaml"):
+        train(*made())
+    with pytest.raises(UsageError, match="holds snapshots already"):
+        Snapshots(tmp_path / "run", form="yaml")
+
+
+# -- ranks ----------------------------------------------------------------------------------------------------
+
+
+def work(rank: int, folder: str) -> None:
+    os.environ["XDG_STATE_HOME"] = folder
+    torch.set_num_threads(1)
+    early = Snapshots(Path(folder) / "early", schedule="first 1")
+    early.start()  # nothing says yet which rank this is
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    replicated = DistributedDataParallel(Net())
+    mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
+    for name, model in (("ddp", replicated), ("fsdp2", fully_shard(Net(), mesh=mesh))):
+        optimizer = torch.optim.Adam(model.parameters())
+        torch.manual_seed(rank)
+        with Snapshots(Path(folder) / name, schedule="first 2", of=OF_STEPS):
+            for _ in range(2):
+                optimizer.zero_grad()
+                model(torch.randn(4, 4)).sum().backward()
+                optimizer.step()
+    early.stop()
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    mp.spawn(work, (str(folder),), nprocs=2)
+    return folder
+
+
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+def test_ranks_under_ddp_record_reduced_gradients(ranks: Path) -> None:
+    """fkat saw those before the reduction, which differ."""
+    found = [[row for row in rows(ranks / "ddp") if row["rank"] == rank] for rank in (0, 1)]
+    for step in (0, 1):
+        of_step = [[row for row in of_rank if row["step"] == step] for of_rank in found]
+        gradients = [digests(of_rank, "gradient", "last.weight") for of_rank in of_step]
+        assert gradients[0] == gradients[1]
+        batches = [digests(of_rank, "batch", "0") for of_rank in of_step]
+        assert batches[0] != batches[1]
+    assert set(names(found[0], "parameter")) == {name for name, _ in Net().named_parameters()}
+    assert "first" in names(found[0], "activation")
+
+
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+def test_ranks_may_be_told_apart_after_the_start(ranks: Path) -> None:
+    found = rows(ranks / "early")
+    assert {row["rank"] for row in found if row["kind"] == "package"} == {0, 1}
+    assert {row["rank"] for row in found if row["kind"] == "gradient"} == {0, 1}
+
+
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+def test_ranks_under_fsdp2_record_their_shards_and_say_so(ranks: Path) -> None:
+    """fkat raised on a distributed tensor, and never saw its gradient."""
+    for rank in (0, 1):
+        found = [row for row in rows(ranks / "fsdp2") if row["rank"] == rank]
+        name = f"first.weight [{rank + 1}/2 of dim 0]"
+        for kind in ("parameter", "gradient"):
+            [row, _] = [row for row in found if (row["kind"], row["name"]) == (kind, name)]
+            assert row["shape"] == [4, 4]
+            assert row["digest"]
+
+
+# -- the page -------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_snapshots_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "snapshot.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, scope)  # noqa: S102 - the code of a page is what is tested
+    assert {row["step"] for row in rows(tmp_path / "runs" / "b")} == {-1, 0}
