@@ -22,7 +22,7 @@ _command = False
 
 def enable(
     *,
-    every_n_steps: int = 1000,
+    every_n_steps: int | None = None,
     gradients_every_n_steps: int = 1,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
@@ -33,11 +33,14 @@ def enable(
     compiled: Literal["skip", "eager"] = "skip",
     live: bool = True,
     lint: bool = False,
+    record: str | Path | None = None,
+    snapshots: str | None = None,
 ) -> None:
     """Watch every training step of this process from here on; call it before the model is built.
 
     Args:
         every_n_steps: audit the first step and then each n-th in full: activations, inputs, losses, updates. 0: none.
+            By default 1000, and 100 for a run that is recorded.
         gradients_every_n_steps: between audits, look at the gradients and the loss of each n-th step: two operations
             on the device, and no waiting for it. 0: never.
         rules: what to look for instead of the default rules and `[tool.ta] select`: ids, prefixes, names, tags.
@@ -53,9 +56,14 @@ def enable(
         live: print a line to standard error for each new finding, and a table at the end.
         lint: lint the script now, with the modules of the project that it imports, and say of each suspicion whether
             the run confirms or refutes it; the report is then of both observers.
+        record: a folder, which must hold no run yet, for the numbers of each step that is looked at, the findings and
+            the snapshots: what `ta-runtime report` shows and `ta-runtime diff` compares. Of a job that is killed, the
+            last 30 seconds are lost, or the last hundredth of its time if that is more.
+        snapshots: when to take the digests of all tensors and settings into that folder, for `ta-runtime diff`, such as
+            "first 3, every 1000". None: never.
 
     Raises:
-        UsageError: an argument or the project's `[tool.ta]` is wrong, or the report cannot be written there.
+        UsageError: an argument or the project's `[tool.ta]` is wrong, or the report or the run cannot be written there.
         RuntimeError: it is enabled already.
     """
     if _command:
@@ -75,6 +83,8 @@ def enable(
         compiled=compiled,
         live=live,
         lint=lint,
+        record=record,
+        snapshots=snapshots,
     )
     audit = Audit(settings)
     audit.lint()

@@ -25,9 +25,12 @@ from ta_runtime.observers.patching import Patch
 from ta_runtime.reports import ReportFile
 from ta_runtime.session import AuditFailed, Session, script
 from ta_runtime.settings import Settings
+from ta_runtime.window import Window
 
 if TYPE_CHECKING:
     from ta_runtime.linting import Linting
+    from ta_runtime.recorder import Recorder
+    from ta_runtime.snapshot import Snapshots
 
 _HURRY = timedelta(milliseconds=100)
 """How long rank 0 waits for the others after an exception of its own: they wait for it in a collective."""
@@ -55,6 +58,8 @@ class Audit:
         place: str = "",
     ) -> None:
         self.settings = settings
+        given = list(models)
+        optimizers = list(optimizers) if optimizers is not None else None
         if files is None:
             files = [ReportFile(settings.output)] if settings.output is not None else []
         self.files = list(files)
@@ -83,7 +88,26 @@ class Audit:
         self._handed_over: int | None = None
         self._before_destruction: Patch | None = None
         self._linting: Linting | None = None
-        self.session = Session(settings, models=models, optimizers=optimizers, on_incidents=self._opened)
+        self.session = Session(
+            settings,
+            models=given,
+            optimizers=optimizers,
+            on_incidents=self._opened,
+            on_judged=self._judged,
+        )
+        self.recorder: Recorder | None = None
+        if settings.record is not None:
+            from ta_runtime import recorder  # and pyarrow
+
+            self.recorder = recorder.Recorder(settings.record, self.session.names)
+            self.files.append(self.recorder.report)
+        self.snapshots: Snapshots | None = None
+        if self.recorder is not None and settings.snapshots is not None:
+            from ta_runtime import snapshot
+
+            model = given[0] if len(given) == 1 else None
+            writer, schedule = self.recorder.writer, settings.snapshots
+            self.snapshots = snapshot.Snapshots(writer, model, optimizers, schedule=schedule)
 
     @property
     def mine(self) -> bool:
@@ -173,6 +197,8 @@ class Audit:
     def start(self) -> None:
         self._ended = False
         self.session.start()
+        if self.snapshots is not None:
+            self._attempt(self.snapshots.start, "snapshots cannot be taken")
         if dist.is_available():
             self._before_destruction = Patch(dist, "destroy_process_group", self._gathering)
 
@@ -190,6 +216,10 @@ class Audit:
             )
             self._raised = f"anything after step {self.session.window.index}, in which the run {kind}"
         self._attempt(self.session.stop, "the last step could not be judged")
+        if self.snapshots is not None:
+            self._attempt(self.snapshots.stop, "the last snapshot could not be written")
+        if self.recorder is not None:
+            self.recorder.flush()
         self._ended = True
         if self._linting is not None:
             self._attempt(self._linting.loaded, "the modules of the project could not be linted")
@@ -200,6 +230,8 @@ class Audit:
         """In a forked child: take the copied session off torch, and keep quiet."""
         assert not self.mine
         self._attempt(self.session.stop, "the session could not be ended")
+        if self.snapshots is not None:
+            self._attempt(self.snapshots.stop, "snapshots could not be ended")
 
     def gather(self, patience: timedelta = ranks.PATIENCE) -> None:
         """Judge the run so far as a whole; on rank 0 with what the other ranks saw, as far as they can be reached."""
@@ -251,6 +283,8 @@ class Audit:
         for file in self.files:
             if self.session.step_count == 0 and file.of_another:  # of a child process that did train
                 continue
+            if self.recorder is not None and not self.recorder.allows(file):
+                continue
             self._attempt(partial(self._write, file), "the report could not be made")
 
     def _write(self, file: ReportFile) -> None:
@@ -273,12 +307,24 @@ class Audit:
     def summarise(self) -> None:
         """Print the table that ends a run; rank 0 speaks for all ranks."""
         if self.speaks and ranks.rank() == 0:
-            reports.summary(self.findings, self.settings.root, self.files, self.not_seen, linted=self.linted)
+            folder = self.recorder.folder if self.recorder is not None else None
+            reports.summary(
+                self.findings,
+                self.settings.root,
+                self.files,
+                self.not_seen,
+                linted=self.linted,
+                recorded=folder,
+            )
 
     # -- findings ---------------------------------------------------------------------------------------------
 
     def _found(self, incidents: Iterable[Incident]) -> list[tuple[Incident, Finding]]:
         return findings(incidents, self.settings, self._place, self.accepted)
+
+    def _judged(self, window: Window) -> None:
+        if self.recorder is not None:
+            self.recorder.add(window)
 
     def _opened(self, incidents: list[Incident]) -> None:
         if self.mine:
@@ -290,6 +336,8 @@ class Audit:
         found = {id(incident): finding for incident, finding in self._found(self.session.incidents)}
         opened = [found[id(incident)] for incident in incidents]
         self.new += opened
+        if self.snapshots is not None and self.snapshots.schedule.on_incident:
+            self.snapshots.take_next(f"incident: {opened[0].rule}")
         for finding in opened:
             loud = ranks.rank() == 0 or finding.severity is Severity.ERROR
             if finding.counts and settings.live and loud and self.speaks:

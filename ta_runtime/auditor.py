@@ -54,7 +54,7 @@ class Auditor:
     Args:
         model: the model; its layers are named by their paths in it.
         optimizer: the optimizer that trains it, or several. None: whichever steps.
-        every_n_steps: audit the first step and then each n-th in full. 0: none.
+        every_n_steps: audit the first step and then each n-th in full; by default as `ta_runtime.enable`. 0: none.
         start_step: the number of the first step, for a run that is resumed.
         reporters: where to report; without any, see `findings`.
         fail_level: `INFO`, `WARN`, `ERROR` or `FATAL`, or `note`, `warning`, `error`: from where on `exit_code` is 1.
@@ -63,7 +63,7 @@ class Auditor:
         update_baseline: write the findings there when the audit ends.
         select_rules: what to look for instead of the default rules and `[tool.ta] select`.
         ignore_rules: what not to look for.
-        gradients_every_n_steps, compiled, on_finding: as for `ta_runtime.enable`.
+        gradients_every_n_steps, compiled, on_finding, record, snapshots: as for `ta_runtime.enable`.
         auto_finish: report at the end of the `with` block.
 
     Raises:
@@ -75,7 +75,7 @@ class Auditor:
         model: nn.Module,
         optimizer: torch.optim.Optimizer | Iterable[torch.optim.Optimizer] | None = None,
         *,
-        every_n_steps: int = 1000,
+        every_n_steps: int | None = None,
         start_step: int = 0,
         reporters: Iterable[Reporter] = (),
         fail_level: str = "ERROR",
@@ -87,6 +87,8 @@ class Auditor:
         gradients_every_n_steps: int = 1,
         compiled: Literal["skip", "eager"] = "skip",
         on_finding: OnFinding | None = None,
+        record: str | Path | None = None,
+        snapshots: str | None = None,
         auto_finish: bool = True,
     ) -> None:
         self.model = model
@@ -107,6 +109,8 @@ class Auditor:
             baseline=baseline_file,
             compiled=compiled,
             live=False,
+            record=record,
+            snapshots=snapshots,
             keys=("select_rules", "ignore_rules", "baseline_file"),
         )
         if update_baseline and settings.baseline is None:

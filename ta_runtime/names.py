@@ -5,14 +5,14 @@ replaced, wrapped and unfrozen parameters are always named as they are now.
 """
 
 import weakref
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
 from ta_runtime.facts import Layer, Parameter
 from ta_runtime.places import NOWHERE, Place
-from ta_runtime.registers import BUILT
+from ta_runtime.registers import BUILT, Register
 from ta_runtime.sources import of_attribute, of_class
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Names:
 
     def __init__(self) -> None:
         self._models: list[weakref.ref[nn.Module]] = []
+        self._prefixes: Register[str] = Register()
 
     @property
     def models(self) -> list[nn.Module]:
@@ -50,7 +51,7 @@ class Names:
         return Layer(type(module).__name__, module, self._place(model, "", module))
 
     def layer(self, model: nn.Module, name: str, module: nn.Module) -> Layer:
-        return Layer(_unwrapped(model, name), module, self._place(model, name, module))
+        return Layer(unwrapped(model, name), module, self._place(model, name, module))
 
     def parameter(self, tensor: Tensor, optimizer: "Optimizer | None" = None) -> Parameter:
         """A parameter or buffer by its tensor. Without a model that holds it, it is named by its place in the optimizer."""
@@ -74,14 +75,57 @@ class Names:
                 for name, tensor in module._parameters.items():
                     holders = found.setdefault(id(tensor), [])
                     if all(module is not known for _, known in holders):
-                        holders.append((_unwrapped(model, f"{path}.{name}".lstrip(".")), module))
+                        holders.append((unwrapped(model, f"{path}.{name}".lstrip(".")), module))
         return found
 
     def parameter_of(self, model: nn.Module, name: str, tensor: Tensor) -> Parameter:
         """A parameter or buffer by the name that `named_parameters` gives it."""
         path, _, _ = name.rpartition(".")
         layer = self.layer(model, path, model.get_submodule(path))
-        return Parameter(_unwrapped(model, name), tensor, layer, layer.place)
+        return Parameter(unwrapped(model, name), tensor, layer, layer.place)
+
+    def of_parameters(self) -> dict[int, str]:
+        """Of every parameter, by its id, a name that no other has. See `of_modules`.
+
+        Models that were built and have not been seen to run, as one that is compiled, come last.
+        """
+        found: dict[int, str] = {}
+        for model in (*self.models, *self._unseen()):
+            prefix = self.prefix(model)
+            for name, parameter in model.named_parameters():
+                found.setdefault(id(parameter), prefix + unwrapped(model, name))
+        return found
+
+    def of_modules(self, model: nn.Module) -> dict[int, str]:
+        """Of every module of a model, by its id, a name that no other has: its path, after the first model with the name of
+        the model's class before it; that class for the model itself.
+        """
+        prefix, kind = self.prefix(model), type(model).__name__
+        names = {id(module): prefix + unwrapped(model, path) for path, module in model.named_modules()}
+        return {key: name.removesuffix(".") or kind for key, name in names.items()}
+
+    def prefix(self, model: nn.Module) -> str:
+        """What stands before the names of a model's own: nothing for the first, `Discriminator.` for a later one."""
+        if (prefix := self._prefixes.get(model)) is not None:
+            return prefix
+        taken = {self._prefixes.get(other) for other in (*self.models, *self._unseen())}
+        kind = type(model).__name__
+        numbered = (f"{kind}{number}." for number in count(2))
+        prefix = next(free for free in chain(("", f"{kind}."), numbered) if free not in taken)
+        self._prefixes.add(model, prefix)
+        return prefix
+
+    def _unseen(self) -> list[nn.Module]:
+        """Models that were built while a session was on, are part of no other, and are not known."""
+        modules = (instance for instance in BUILT.instances() if isinstance(instance, nn.Module))
+        built = [module for module in modules if "_modules" in vars(module)]  # others are being built now
+        known = set(map(id, self.models))
+        known.update(id(part) for whole in (*built, *self.models) for part in whole._modules.values())
+        return [
+            module
+            for module in built
+            if id(module) not in known and next(module.parameters(), None) is not None
+        ]
 
     def _place(self, model: nn.Module, name: str, module: nn.Module) -> Place:
         """The line that made a module, else the one that assigns it, else that of the module around it, else the class."""
@@ -98,7 +142,7 @@ class Names:
         return of_class(type(module)) or of_class(type(model)) or NOWHERE
 
 
-def _unwrapped(model: nn.Module, name: str) -> str:
+def unwrapped(model: nn.Module, name: str) -> str:
     """A name without what `torch.compile`, DDP, FSDP and checkpointing put into it."""
     kept = []
     owner: object = model

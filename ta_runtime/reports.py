@@ -224,8 +224,11 @@ def summary(
     not_seen: Sequence[str],
     *,
     linted: bool = False,
+    recorded: Path | None = None,
 ) -> None:
-    """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is."""
+    """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
+    where the run is recorded, whose own report is not named.
+    """
     stream = sys.stderr
     with contextlib.suppress(OSError, ValueError):  # it is closed, or on a full disk
         if linted:
@@ -233,9 +236,13 @@ def summary(
         else:
             table(findings, root, stream)
     text, *hidden = _told(findings, not_seen)
-    where = [display(file.written) for file in files if file.written is not None]
+    written = [file.written for file in files if file.written is not None]
+    where = [display(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
     _print(f"ta-runtime: {text}{report_at}", stream)
+    if recorded is not None:
+        folder = display(recorded)
+        _print(f"ta-runtime: the run is in {folder}; `ta-runtime report {folder}` makes a page of it", stream)
     for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)
 

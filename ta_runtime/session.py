@@ -6,6 +6,7 @@ Whatever goes wrong in here stays in here; the run goes on as it would have.
 
 import sys
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -65,6 +66,7 @@ class Session:
         models: Iterable[nn.Module] = (),
         optimizers: Iterable[torch.optim.Optimizer] | None = None,
         on_incidents: Callable[[list[Incident]], object] = lambda incidents: None,
+        on_judged: Callable[[Window], object] = lambda window: None,
     ) -> None:
         self.settings = settings
         self.names = Names()
@@ -76,7 +78,7 @@ class Session:
         self.step_count = 0
         """Optimizer steps so far, of all optimizers together."""
         self.started = False
-        self._on_incidents = on_incidents
+        self._on_incidents, self._on_judged = on_incidents, on_judged
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         enabled = checks.enabled(settings.rules)
         self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
@@ -115,6 +117,7 @@ class Session:
         """Attach to torch."""
         assert not self.started
         self.started = True
+        self.window.began = None  # a training that ended before
         _take_off()
         construction.attach(self._settle)
         self.compilers.attach()
@@ -286,6 +289,7 @@ class Session:
     def _close(self) -> None:
         """The step is over: send its numbers off, judge those that have arrived, and begin the next."""
         window = self.window
+        window.ended = time.perf_counter()
         self._expected = window.stepped or self._expected
         if not window.empty:
             if len(self._pending) < _IN_FLIGHT:
@@ -294,6 +298,7 @@ class Session:
             else:
                 self._miss("steps whose numbers had not arrived four steps later")
         self.window = self._next_window(window.index + 1)
+        self.window.began = window.ended
         self._follow_window()
         self._judge_arrived(but=window)
 
@@ -372,6 +377,7 @@ class Session:
             suspicions += self._asked("step", step, structural=step.structural)
             self._look_closer(step)
         self._remember(window)
+        self._on_judged(window)
         self._open(suspicions, window.index)
 
     def _remember(self, window: Window) -> None:

@@ -12,6 +12,8 @@ from ta_lint.core.finding import Finding, Severity
 
 OnFinding = Callable[[Finding], object]
 
+_EVERY = 1000
+_EVERY_RECORDED = 100  # of what audits alone see a recording would else have next to nothing to show
 _SEVERITIES = {"info": "note", "warn": "warning", "fatal": "error"}
 
 
@@ -37,13 +39,17 @@ class Settings:
     """Whether the linter reads the code that runs, and the run judges what it suspects."""
     configs: Configs
     """The settings of every folder, for the linter."""
+    record: Path | None
+    """The folder that the run is recorded in."""
+    snapshots: str | None
+    """When snapshots are taken into it."""
 
 
 def resolve(
     *,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
-    every_n_steps: int = 1000,
+    every_n_steps: int | None = None,
     gradients_every_n_steps: int = 1,
     start_step: int = 0,
     output: str | Path | None = None,
@@ -53,6 +59,8 @@ def resolve(
     compiled: Literal["skip", "eager"] = "skip",
     live: bool = True,
     lint: bool = False,
+    record: str | Path | None = None,
+    snapshots: str | None = None,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -65,6 +73,8 @@ def resolve(
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
     """
+    if every_n_steps is None:
+        every_n_steps = _EVERY if record is None else _EVERY_RECORDED
     _check_number("every_n_steps", every_n_steps)
     _check_number("gradients_every_n_steps", gradients_every_n_steps)
     _check_number("start_step", start_step)
@@ -74,6 +84,9 @@ def resolve(
         raise UsageError("on_finding: not a function of one finding")
     cwd = Path.cwd()
     output, baseline = _path("output", output), _path(keys[2], baseline)
+    record = _path("record", record, "folder")
+    if snapshots is not None and record is None:
+        raise UsageError("snapshots: they lie in the folder of the run; give it one with record='runs/1'")
     select = _listed(keys[0], rules) if rules is not None else None
     options = Options(
         select=select,
@@ -103,6 +116,8 @@ def resolve(
         live=live,
         lint=lint,
         configs=configs,
+        record=record.absolute() if record is not None else None,
+        snapshots=snapshots,
     )
 
 
@@ -123,10 +138,10 @@ def _check_number(name: str, value: object) -> None:
         raise UsageError(f"{name}: {value!r} is not a number of steps, 0 or more")
 
 
-def _path(name: str, value: object) -> Path | None:
+def _path(name: str, value: object, what: str = "file") -> Path | None:
     if value is None or isinstance(value, (str, Path)):
         return Path(value) if value is not None else None
-    raise UsageError(f"{name}: {value!r} is not the path of a file")
+    raise UsageError(f"{name}: {value!r} is not the path of a {what}")
 
 
 def _listed(name: str, rules: object) -> list[str]:

@@ -29,6 +29,21 @@ class Window:
     loss_place: Place | None = None
     backwards: int = 0
     clipped: Tensor | None = None
+    began: float | None = None
+    """When the step before ended, by `time.perf_counter`; None where nothing says so, as of the first."""
+    ended: float | None = None
+    """When it ended itself; None if the run ended before it."""
+    waited: float | None = None
+    """Seconds in which the thread that trains waited for a `DataLoader`; None where it asked none."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the step took."""
+        return None if self.began is None or self.ended is None else self.ended - self.began
+
+    def wait(self, seconds: float) -> None:
+        """A `DataLoader` was waited for."""
+        self.waited = seconds + (self.waited or 0.0)
 
     def forget(self) -> None:
         """Leave out what was noted for a step that is not looked at."""

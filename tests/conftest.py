@@ -26,3 +26,9 @@ def _the_path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 def validate_sarif(tmp_path: Path) -> Callable[[str], list[str]]:
     """What Microsoft's validator says about the text of a SARIF log; see `sarif_validator.validate`."""
     return lambda sarif: sarif_validator.validate(sarif, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _state_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A run that is recorded keeps the key of its masks with the user's state: not with the tester's."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))

@@ -46,6 +46,8 @@ class Value:
     norm: float | None = None
     channels_last: bool = False
     """Whether 4 dimensions lie in memory as NHWC, as those with one channel or one pixel also do."""
+    part: int | None = None
+    """How many elements of a sharded tensor this rank holds, which `norm` is of; None for one that is not sharded."""
     viewed: "Value | None" = None
     """The input of the forward pass whose elements this views, all of them, in another shape or order."""
 
@@ -59,6 +61,11 @@ class Value:
     @property
     def numel(self) -> int:
         return self.shape.numel()
+
+    @property
+    def measured(self) -> int:
+        """How many elements `norm` is of."""
+        return self.numel if self.part is None else self.part
 
 
 @dataclass(slots=True)
@@ -193,6 +200,8 @@ class Gradients:
     """How many backward passes ran since the last step, 0 if that was not seen."""
     sharded: bool = False
     skipped: bool = False
+    learning_rate: float | None = None
+    """Of the first group; None where a tensor on a device holds it."""
 
     def parameter(self, index: int) -> Parameter:
         return self.optimizer.names.parameter(self.tensors[index], self.optimizer)

@@ -1,15 +1,22 @@
-"""A callback for Lightning's Trainer, also under its old name `pytorch_lightning`."""
+"""Callbacks for Lightning's Trainer, also under its old name `pytorch_lightning`."""
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ta_runtime.integrations import needs
+from ta_runtime.integrations.monitoring import EVERY, Monitored, MonitorOptions
+from ta_runtime.integrations.snapshotting import Snapshotting
 from ta_runtime.integrations.watch import Options, Watching, quietly
+from ta_runtime.monitor import ModuleMonitor
+from ta_runtime.observers.patching import Patch
 
 if TYPE_CHECKING:
+    import torch
     from lightning.pytorch import Callback, LightningModule, Trainer
+    from lightning.pytorch.loggers import Logger
 else:
 
     def _callbacks() -> tuple[type, ...]:
@@ -56,3 +63,107 @@ class AuditCallback(Watching, Callback):
             with quietly():
                 for logger in trainer.loggers:
                     logger.log_metrics(dict(self._logged), step=trainer.global_step)
+
+
+class MonitorCallback(Monitored, Callback):
+    """Monitors the training batches of `fit`: the LightningModule, under the names of its checkpoints.
+
+    By default in the steps that the Trainer logs (`log_every_n_steps`). The loggers of the Trainer get the numbers under
+    the number that the step has there: `global_step` before the update.
+    """
+
+    def __init__(self, monitor: ModuleMonitor | None = None, **options: Unpack[MonitorOptions]) -> None:
+        super().__init__(monitor, **options)
+        self._updates: int | None = None  # `global_step` when the step began that runs
+
+    def on_train_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._updates = None
+        loggers = [_LoggerSink(logger) for logger in trainer.loggers if trainer.is_global_zero]
+        self._monitoring.begin(pl_module, trainer.log_every_n_steps or EVERY, loggers)
+
+    def on_train_batch_start(self, trainer: "Trainer", pl_module: "LightningModule", *args: Any) -> None:
+        if self._updates is not None:
+            self._monitoring.begin_batch()
+            return
+        self._updates = trainer.global_step
+        self._monitoring.begin_step(_step(trainer))
+        if self.monitor.is_monitoring() and pl_module.automatic_optimization:
+            self._monitoring.during_step(Patch(pl_module, "configure_gradient_clipping", self._clipping).undo)
+
+    def on_before_optimizer_step(
+        self, trainer: "Trainer", pl_module: "LightningModule", optimizer: "torch.optim.Optimizer"
+    ) -> None:
+        if not pl_module.automatic_optimization:  # or the Trainer clips after this
+            self._monitoring.before_update(optimizer)
+
+    def on_train_batch_end(self, trainer: "Trainer", *args: Any, **kwargs: Any) -> None:
+        if trainer.global_step == self._updates:
+            self._monitoring.end_batch()
+        else:
+            self._updates = None
+            self._monitoring.end_step()
+
+    def on_train_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._monitoring.end()
+
+    def on_exception(
+        self, trainer: "Trainer", pl_module: "LightningModule", exception: BaseException
+    ) -> None:
+        self._monitoring.end()
+
+    def _clipping(self, original: Any) -> Any:
+        def clip(optimizer: "torch.optim.Optimizer", *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self._monitoring.before_update(optimizer)
+
+        return clip
+
+
+class SnapshotCallback(Snapshotting, Callback):
+    """Takes snapshots of `fit`; each rank its own. Step n is the one that `global_step` n goes into."""
+
+    def on_fit_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._begin(pl_module, trainer.optimizers)  # before the loader of the training is made
+
+    def on_train_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        if self._snapshots is not None:
+            self._snapshots.count_from(_step(trainer))
+
+    def on_validation_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._pause(True)
+
+    def on_validation_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._pause(False)
+
+    def on_exception(
+        self, trainer: "Trainer", pl_module: "LightningModule", exception: BaseException
+    ) -> None:
+        self._end()
+
+    def on_fit_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        self._end()
+
+
+class _LoggerSink:
+    """A logger of a Trainer, as what takes the numbers of monitored steps."""
+
+    def __init__(self, logger: "Logger") -> None:
+        self._logger = logger
+
+    def __str__(self) -> str:
+        return type(self._logger).__name__
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        self._logger.log_metrics(dict(values), step=step)
+
+    def flush(self) -> None:
+        """The Trainer does that."""
+
+    close = flush
+
+
+def _step(trainer: "Trainer") -> int:
+    """The number of the update that comes next; of several optimizers, which `global_step` counts each, of their round."""
+    if len(trainer.optimizers) < 2:
+        return trainer.global_step
+    return trainer.fit_loop.epoch_loop._batches_that_stepped  # by which the Trainer logs

@@ -1,8 +1,13 @@
-"""A callback for the Trainer of Transformers, and those that derive from it."""
+"""Callbacks for the Trainer of Transformers, and those that derive from it."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from torch import nn
+
 from ta_runtime.integrations import needs
+from ta_runtime.integrations.monitoring import Monitored
+from ta_runtime.integrations.snapshotting import Snapshotting
 from ta_runtime.integrations.watch import Watching
 
 with needs("transformers"):
@@ -31,10 +36,110 @@ class AuditCallback(Watching, TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if logs is not None and "loss" in logs:  # the metrics of an evaluation are the user's
-            for kept in (logs, *state.log_history[-1:]):
-                kept.update(self._watch.counts)
+            _add(self._watch.counts, logs, state)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self._watch.end()
+
+
+class MonitorCallback(Monitored, TrainerCallback):
+    """Monitors the training batches of `train`.
+
+    By default in the steps that the Trainer logs (`logging_steps`). What it logs beside the loss then has the numbers of
+    the last step that was monitored, and which it was, as `monitor/step`: for its history, and for the callbacks that
+    come after this one. Steps are numbered by `global_step` before the update.
+    """
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        *,
+        model: nn.Module,
+        **kwargs: Any,
+    ) -> None:
+        self._monitoring.begin(model, int(state.logging_steps))
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._monitoring.begin_step(state.global_step)
+
+    def on_substep_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.monitor.after_micro_batch()
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._monitoring.end_step()
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if logs is not None and "loss" in logs and state.is_world_process_zero:
+            _add(self._monitoring.fresh(), logs, state)
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._monitoring.end()
+
+
+class SnapshotCallback(Snapshotting, TrainerCallback):
+    """Takes snapshots of `train`; each rank its own. Step n is the one that `global_step` n goes into.
+
+    The Trainer tells no callback that training raised: the snapshots then end with the process, or when the callback's
+    next training begins.
+    """
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        *,
+        model: nn.Module,
+        optimizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        plain = getattr(optimizer, "optimizer", optimizer)  # without what Accelerate puts around it
+        self._begin(model, [plain] if plain is not None else None, state.global_step)
+        self._pause(args.eval_on_start)
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._pause(False)
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._pause(control.should_evaluate)
+
+    on_epoch_end = on_step_end
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._pause(False)
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self._end()
+
+
+def _add(numbers: Mapping[str, float], logs: dict[str, float], state: TrainerState) -> None:
+    """Beside what is logged, which stands in the history already."""
+    for kept in (logs, *state.log_history[-1:]):
+        kept.update(numbers)

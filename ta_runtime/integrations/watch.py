@@ -19,7 +19,7 @@ _open: "Watch | None" = None
 class Options(TypedDict, total=False):
     """The arguments of `ta_runtime.enable`, with the same defaults."""
 
-    every_n_steps: int
+    every_n_steps: int | None
     gradients_every_n_steps: int
     rules: str | Iterable[str] | None
     ignore: str | Iterable[str]
@@ -30,6 +30,8 @@ class Options(TypedDict, total=False):
     compiled: Literal["skip", "eager"]
     live: bool
     lint: bool
+    record: str | Path | None
+    snapshots: str | None
 
 
 class Watch:

@@ -77,6 +77,11 @@ class Compilers:
         return compile
 
 
+def compiled_modules() -> type[nn.Module] | None:
+    """The class of what `torch.compile` makes of a module; None where it has made nothing yet."""
+    return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
+
+
 def _run_eagerly() -> list[Callable[[], object]]:
     stance = torch.compiler.set_stance("force_eager")
     before = partial(stance.__exit__, None, None, None)  # back to the stance before

@@ -221,6 +221,7 @@ class Forwards:
             with torch.no_grad():
                 output = local(output)
             version = _version(output)
+            value.part = output.numel()
         if not measurable(output):
             return
         last = self._held[-1] if self._held else None

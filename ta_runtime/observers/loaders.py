@@ -129,8 +129,9 @@ class Loaders:
             if not self._patches:
                 return original(loader)
             ask(loader)
+            started = time.perf_counter()  # workers take their time to start
             iterator = original(loader)
-            begin(loader, iterator)
+            begin(loader, iterator, time.perf_counter() - started)
             return iterator
 
         return __iter__
@@ -138,7 +139,8 @@ class Loaders:
     def _ask(self, loader: Any) -> None:
         self._session.tell("iterates", loader)
 
-    def _begin(self, loader: Any, iterator: Any) -> None:
+    def _begin(self, loader: Any, iterator: Any, seconds: float) -> None:
+        self._session.window.wait(seconds)
         facts = self.facts(loader)
         if facts is None:
             if len(self.found) == _MOST:
@@ -165,14 +167,15 @@ class Loaders:
             try:
                 batch = original(iterator)
             except StopIteration:
-                end(iterator)
+                end(iterator, time.perf_counter() - started)
                 raise
             note(iterator, batch, started, time.perf_counter())
             return batch
 
         return __next__
 
-    def _end(self, iterator: Any) -> None:
+    def _end(self, iterator: Any, seconds: float) -> None:
+        self._session.window.wait(seconds)
         entry = self._passes.get(id(iterator))
         if entry is not None:
             taken = entry[1]
@@ -180,6 +183,7 @@ class Loaders:
             taken.loader.seen.ended |= taken.loader.epochs == 1
 
     def _note(self, iterator: Any, batch: Any, started: float, ended: float) -> None:
+        self._session.window.wait(ended - started)
         entry = self._passes.get(id(iterator))
         if entry is None:
             return

@@ -96,7 +96,7 @@ class Optimizers:
             return
         key = id(optimizer)
         if key in self._running:
-            if _calls_itself(optimizer):
+            if calls_itself(optimizer):
                 self._nested[key] = self._nested.get(key, 0) + 1
                 return
             self._nested.pop(key, None)  # the step before raised
@@ -190,6 +190,7 @@ class Optimizers:
             loss_place=window.loss_place,
             backwards=window.backwards,
             sharded=not plain and any(isinstance(parameter, DTensor) for parameter in tensors),
+            learning_rate=_rate(optimizer),
         )
         window.gradients.append(facts)
         self._read(facts, optimizer, measured, indices, window)
@@ -320,6 +321,14 @@ class Optimizers:
         return values if update.exact else _sample(values)
 
 
+def _rate(optimizer: torch.optim.Optimizer) -> float | None:
+    """The learning rate of the first group. One on a device is not waited for."""
+    rate = optimizer.param_groups[0].get("lr")
+    if isinstance(rate, Tensor):
+        return float(rate) if rate.device.type == "cpu" and type(rate) is Tensor else None
+    return float(rate) if isinstance(rate, (int, float)) else None
+
+
 def _like(value: Tensor, stacked: Tensor) -> bool:
     return (
         value.shape == stacked.shape[1:] and value.dtype is stacked.dtype and value.device == stacked.device
@@ -344,7 +353,7 @@ def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return callable(kwargs.get("closure")) or any(callable(value) for value in args[1:2])
 
 
-def _calls_itself(optimizer: torch.optim.Optimizer) -> bool:
+def calls_itself(optimizer: torch.optim.Optimizer) -> bool:
     """Whether `step` runs inside `step` of the same optimizer, as when a subclass calls `super().step()`.
 
     Looks at the stack, as a step that raised leaves the same traces in `_running`.

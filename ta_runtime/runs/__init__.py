@@ -1,6 +1,31 @@
-"""The folder of a run: what was measured, digested and found, to be looked at and compared later."""
+"""The folder of a run: what was measured, digested and found, to be looked at and compared later.
 
-from ta_runtime.runs.reader import Run
-from ta_runtime.runs.writer import RunWriter
+`Run` reads one and needs no torch; `RunWriter` writes one. Both load pyarrow, when they are first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ta_lint.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ta_runtime.runs.reader import Run
+    from ta_runtime.runs.writer import RunWriter
 
 __all__ = ["Run", "RunWriter"]
+
+_MODULES = {"Run": "reader", "RunWriter": "writer"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        remedy = "install it by `pip install 'ta-lint[record]'`"
+        raise UsageError(f"a run is recorded and read by pyarrow, which is missing; {remedy}") from error
+    globals()[name] = value
+    return value

@@ -1,15 +1,21 @@
 """Reads the folder of a run, also of one that still runs or was killed."""
 
 import json
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.runs import schema
+
+_PART = re.compile(r"rank(\d+)-(\d+)\.parquet")
+_ABOUT = re.compile(r"rank(\d+)\.json")
+_FINDINGS = re.compile(r"findings(?:\.rank(\d+))?\.json")
+_DELETE = "delete it to read the rest of the run"
 
 
 class Run:
@@ -23,16 +29,15 @@ class Run:
         self.folder = folder
         self.about: dict[int, dict[str, Any]] = {}
         """Of each rank, who wrote its files: `command`, `started`, `world_size`, `torch`, `python`, `tool`."""
-        for path in folder.glob("rank*.json"):
-            about = self._json(path)
-            if not isinstance(about, dict) or about.get("schema") != schema.VERSION:
-                raise UsageError(
-                    f"{path}: not of this version of ta-runtime: schema {schema.VERSION} is expected"
-                )
+        for path in _files(folder, _ABOUT):
+            about = _json(path)
+            if not isinstance(about, dict) or not isinstance(about.get("rank"), int):
+                raise UsageError(f"{path}: damaged, or not of a run; {_DELETE}")
+            _check_version(path, about.get("schema"))
             self.about[about["rank"]] = about
         if not self.about:
-            what = "holds no run" if folder.is_dir() else "no such folder"
-            raise UsageError(f"{folder}: {what}; `ta-runtime run --record {folder} SCRIPT` makes one")
+            what = "holds no run" if folder.is_dir() else "is a file" if folder.exists() else "no such folder"
+            raise UsageError(f"{folder}: {what}; `ta-runtime run --record FOLDER SCRIPT` records one")
 
     @cached_property
     def metrics(self) -> pa.Table:
@@ -41,31 +46,65 @@ class Run:
 
     @cached_property
     def records(self) -> pa.Table:
-        """Of `schema.RECORDS`, by rank and step, and as they were taken within a step."""
+        """Of `schema.RECORDS`, by rank, and as they were taken."""
         return self._table("records")
 
     @cached_property
-    def findings(self) -> dict[str, Any] | None:
-        """The report of rank 0, as `--format json` writes it; None where there is none."""
-        path = self.folder / "findings.json"
-        found = self._json(path) if path.exists() else None
-        return found if isinstance(found, dict) else None
+    def findings(self) -> list[dict[str, Any]] | None:
+        """What `--format json` writes: the findings of all ranks, each once; None where there is no report."""
+        paths = _files(self.folder, _FINDINGS)
+        found: dict[str, dict[str, Any]] = {}
+        for path in paths:  # of other ranks, those that rank 0 had not gathered
+            items = _json(path)
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+                raise UsageError(f"{path}: damaged, or no report; {_DELETE}")
+            for item in items:
+                found.setdefault(str(item.get("fingerprint")), item)
+        return list(found.values()) if paths else None
 
     def _table(self, name: str) -> pa.Table:
         wanted = schema.TABLES[name]
-        parts = sorted((self.folder / name).glob("rank*-*.parquet"))
-        tables = []
-        for part in parts:
-            try:
-                tables.append(ds.dataset(part, schema=wanted, format="parquet").to_table())
-            except (pa.ArrowException, OSError) as error:
-                raise UsageError(
-                    f"{part}: damaged, or no part of a run: {str(error).splitlines()[0]}"
-                ) from error
-        return pa.concat_tables(tables) if tables else wanted.empty_table()
+        tables = [_part(path, wanted) for path in _files(self.folder / name, _PART)]
+        return pa.concat_tables(tables).unify_dictionaries() if tables else wanted.empty_table()
 
-    def _json(self, path: Path) -> object:
-        try:
-            return json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: {error}") from error
+
+def _files(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    """Those whose names are of a pattern, by the numbers in them."""
+    if not folder.is_dir():
+        return []
+    named = [(match, path) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))]
+    return [
+        path
+        for _, path in sorted(named, key=lambda entry: [int(number or 0) for number in entry[0].groups()])
+    ]
+
+
+def _part(path: Path, wanted: pa.Schema) -> pa.Table:
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            found = file.schema_arrow
+            _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
+            return file.read(columns=wanted.names).select(wanted.names).cast(wanted)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise UsageError(f"{path}: damaged, or no part of a run: {oneline(error)}; {_DELETE}") from error
+
+
+def _check_version(path: Path, version: object) -> None:
+    """Raises:
+    UsageError: the file is not of `schema.VERSION`.
+    """
+    if str(version) == str(schema.VERSION):
+        return
+    if str(version).isdigit() and int(str(version)) > schema.VERSION:
+        raise UsageError(
+            f"{path}: written by a newer ta-runtime, with schema {version} where this one reads {schema.VERSION}; "
+            "update by `pip install -U 'ta-lint[record]'`"
+        )
+    raise UsageError(f"{path}: not written by ta-runtime; {_DELETE}")
+
+
+def _json(path: Path) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {oneline(error)}; {_DELETE}") from error

@@ -5,6 +5,21 @@
     records/rank0-00000.parquet ...    what a snapshot saw of each tensor and setting
     findings.json                      the report, of rank 0 for all once they were gathered; of others findings.rank1.json
 
+`enable(record=...)` writes these metrics, by the numbers that the audit reads anyway; what it did not read is not there:
+
+    step/loss                          what `backward` was called on, the mean of micro-batches, without a GradScaler's factor
+    step/gradient_norm                 L2, before clipping; under FSDP2 after it, and of this rank's shard alone
+    step/learning_rate                 of the first group of parameters
+    step/seconds                       since the end of the step before
+    step/waited_seconds                of these, those in which the loop waited for a `DataLoader`
+    gradient/{parameter}/norm          L2, as the optimizer sees it: on each 10th step that is looked at, and on audited ones
+    activation/{module}/rms            root mean square of the output of a module without children: on audited steps
+    parameter/{parameter}/norm         L2, after the step: on the first four audited ones and each fourth after them
+    update/{parameter}/ratio           norm of the change over norm before it, of weights of two or more dimensions: on these
+
+The keys of a second optimizer end with `/1`, as `step/loss/1`, those of a third with `/2`. Of several models that train at
+once, all but the first have the name of their class before their own, as `gradient/Discriminator.fc.weight/norm`.
+
 A table is a folder of Parquet files, each whole or not there at all: what a killed job wrote is readable up to its last
 part. DuckDB, Polars and pandas read such a folder as one table: `select * from 'RUN/metrics/*.parquet'`.
 """

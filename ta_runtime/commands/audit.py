@@ -1,0 +1,136 @@
+"""`ta-runtime audit`: a model as it is built, looked at."""
+
+import argparse
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint.core.errors import UsageError, oneline
+from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
+from ta_runtime.program import without_ours
+
+if TYPE_CHECKING:
+    import torch
+
+_DESCRIPTION = """\
+Looks at a model as it is built, without training it. OBJECT is a module of
+torch, its class (called without arguments), or a function that returns a model
+or (model, optimizer).
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime audit models:Net                      the class Net of models.py
+  ta-runtime audit train:build --phase init        build() returns (model, optimizer)
+
+exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, an
+object that cannot be built, or a report that could not be written
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "audit",
+        help="look at a model and its optimizer without training",
+        usage="ta-runtime audit [options] MODULE:OBJECT",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument("object", metavar="MODULE:OBJECT", help="such as models:Net or mypackage.train:build")
+    parser.add_argument("--phase", choices=("static", "init"),
+                       help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip
+    auditing.add_options(parser, script=False).add_argument(
+        "--exit-zero", action="store_true", help="exit 0 even with findings"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build the object and look at it; returns the exit status."""
+    auditing.need_torch()
+    from ta_runtime.places import NOWHERE
+
+    name, _, attribute = arguments.object.partition(":")
+    if not name or not attribute:
+        raise UsageError(f"{arguments.object}: write MODULE:OBJECT, such as models:Net")
+    settings = auditing.settings(arguments, live=False)
+    with auditing.own_stdout(arguments, sys.stdout) as stream:
+        sys.path.insert(0, str(Path.cwd()))
+        audit = auditing.made(arguments, settings, optimizers=[])  # nothing is to step
+        audit.start()
+        try:
+            model, optimizer = _built(name, attribute)
+            if arguments.phase == "init" and optimizer is None:
+                example = f"`def build(): ...; return model, optimizer`, and audit {name}:build"
+                raise UsageError(f"{arguments.object} gives no optimizer: write a function such as {example}")
+            session = audit.session
+            facts = session.model(model, NOWHERE)
+            if arguments.phase != "init":
+                session.audit("model", facts)
+            if arguments.phase != "static" and optimizer is not None:
+                session.audit("optimizer", session.optimizers.facts(optimizer))
+        finally:
+            audit.stop()
+        report = auditing.report(arguments, audit, stream)
+    if (
+        report == CLEAN
+        and not arguments.exit_zero
+        and not arguments.update_baseline
+        and auditing.failing(arguments, audit)
+    ):
+        return FINDINGS
+    return report
+
+
+def _built(name: str, attribute: str) -> "tuple[torch.nn.Module, torch.optim.Optimizer | None]":
+    """The model, and the optimizer if there is one, that the object is, or that it makes."""
+    import torch
+
+    full = f"{name}:{attribute}"
+    module = _called(full, "import", lambda: importlib.import_module(name))
+    found: object = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{full}: {name} has no {attribute}")
+        found = getattr(found, part)
+    if not isinstance(found, torch.nn.Module) and callable(found):
+        found = _called(full, "call", found)
+    model, optimizer = found if isinstance(found, (tuple, list)) and len(found) == 2 else (found, None)
+    if not isinstance(model, torch.nn.Module) or not isinstance(
+        optimizer, (torch.optim.Optimizer, type(None))
+    ):
+        kind = type(found).__name__
+        raise UsageError(f"{full}: gives a {kind}, which is neither a torch.nn.Module nor (model, optimizer)")
+    return model, optimizer
+
+
+def _called(full: str, verb: str, function: "Callable[[], object]") -> object:
+    """What the user's code returns; what it raises is shown as Python would, and is a `UsageError`."""
+    if verb == "call":
+        try:
+            inspect.signature(function).bind()
+        except TypeError as error:
+            raise UsageError(
+                f"{full}: {oneline(error)}; name a function without arguments that builds it"
+            ) from error
+        except ValueError:  # it has no signature to look at
+            pass
+    try:
+        return function()
+    except ModuleNotFoundError as error:
+        if verb == "import" and error.name and full.partition(":")[0].startswith(error.name):
+            raise UsageError(
+                f"{full}: there is no module {error.name} in {Path.cwd()} or installed"
+            ) from error
+        failure: BaseException = error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's
+        failure = error
+    trace = without_ours(failure.__traceback__)
+    sys.excepthook(type(failure), failure.with_traceback(trace), trace)
+    raise UsageError(f"{full}: to {verb} it raised {type(failure).__name__}") from failure

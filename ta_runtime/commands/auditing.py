@@ -1,0 +1,186 @@
+"""What `run` and `audit` have in common: their options, the audit they make, and how it is reported."""
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.commands import CLEAN, ERROR
+
+if TYPE_CHECKING:
+    import torch
+
+    from ta_runtime.audit import Audit
+    from ta_runtime.settings import Settings
+
+FORMATS = ("text", "concise", "json", "sarif", "github")
+DOCUMENTS = ("json", "sarif")  # formats that a program reads: nothing else may stand on standard output
+
+_SELECTORS = """\
+A rule is named by an id (TA102), a prefix (TA1), a name (exploding-gradient),
+or a tag (stability); several are separated by commas."""
+
+
+def add_options(parser: argparse.ArgumentParser, *, script: bool) -> argparse._ArgumentGroup:
+    """Add the options of both commands; returns the group of those on output. `script`: a script runs meanwhile."""
+    rules = parser.add_argument_group("rules", _SELECTORS)
+    rules.add_argument(
+        "--select", type=_listed, action="extend", metavar="RULES", help="look for these alone"
+    )
+    rules.add_argument(
+        "--extend-select", type=_listed, action="extend", metavar="RULES", help="look for these as well"
+    )
+    rules.add_argument(
+        "--ignore", type=_listed, action="extend", metavar="RULES", help="do not look for these"
+    )
+    output = parser.add_argument_group("output")
+    where = (
+        "json and sarif go to standard output, and what the script prints to standard error"
+        if script
+        else "text"
+    )
+    by_default = f"default: text; {where}" if script else "default: text"
+    output.add_argument("--format", choices=FORMATS, help=f"how to report ({by_default})")
+    output.add_argument("--output", type=Path, metavar="FILE",
+                        help="write the report to a file; .sarif and .json name its format")  # fmt: skip
+    output.add_argument("--quiet", "-q", action="store_true",
+                        help="no lines while it runs and no table" if script else "print findings and nothing else")  # fmt: skip
+    output.add_argument("--fail-level", type=str.lower, choices=("note", "warning", "error", "info", "warn", "fatal"),
+                        metavar="{note,warning,error}",
+                        help="the least severity that gives exit status 1"
+                        + (" (default: none does)" if script else " (default: warning)"))  # fmt: skip
+    known = parser.add_argument_group("baseline")
+    known.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
+    )
+    known.add_argument(
+        "--update-baseline", action="store_true", help="record the present findings in the baseline"
+    )
+    settings = parser.add_argument_group("settings")
+    settings.add_argument("--config", type=Path, metavar="FILE", help="use this file's [tool.ta]")
+    settings.add_argument("--isolated", action="store_true", help="read no configuration file")
+    return output
+
+
+def _listed(text: str) -> list[str]:
+    names = text.replace(",", " ").split()
+    if not names:
+        raise argparse.ArgumentTypeError("no rule is named")
+    return names
+
+
+def need_torch() -> None:
+    """Find out whether torch is installed, without loading it.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise UsageError("torch is missing; install it by `pip install 'ta-lint[runtime]'`")
+
+
+def settings(arguments: argparse.Namespace, **steps: object) -> "Settings":
+    """The settings that the options give, and those of `steps`, which only one command has.
+
+    Raises:
+        UsageError: they are wrong; the text names the option.
+    """
+    from ta_runtime.settings import resolve
+
+    resolved = resolve(
+        rules=arguments.select,
+        extend_select=arguments.extend_select or (),
+        ignore=arguments.ignore or (),
+        baseline=arguments.baseline,
+        config_file=arguments.config,
+        isolated=arguments.isolated,
+        keys=("--select", "--ignore", "--baseline"),
+        **steps,  # type: ignore[arg-type]
+    )
+    if arguments.update_baseline and resolved.baseline is None:
+        raise UsageError("--update-baseline: name the file with --baseline FILE, or set [tool.ta] baseline")
+    return resolved
+
+
+def made(
+    arguments: argparse.Namespace,
+    settings: "Settings",
+    script: str = "",
+    optimizers: "list[torch.optim.Optimizer] | None" = None,
+) -> "Audit":
+    """The audit that the options ask for; see `Audit`."""
+    from ta_runtime.audit import Audit
+    from ta_runtime.reports import ReportFile
+
+    files = [ReportFile(arguments.output, arguments.format)] if arguments.output is not None else []
+    recording = arguments.update_baseline
+    return Audit(settings, optimizers=optimizers, files=files, recording=recording, place=script)
+
+
+def form(arguments: argparse.Namespace) -> str:
+    """What to report as, one of `FORMATS`."""
+    chosen: str = arguments.format or "text"
+    return chosen
+
+
+@contextlib.contextmanager
+def own_stdout(arguments: argparse.Namespace, otherwise: TextIO) -> Iterator[TextIO]:
+    """Where the report goes: standard output if a program is to read it, and then nothing else may go there; else to
+    `otherwise`.
+
+    The script's output, and that of the processes it starts, then goes to standard error, for good: what it prints at
+    exit as well.
+    """
+    if arguments.output is not None or form(arguments) not in DOCUMENTS:
+        yield otherwise
+        return
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stream:
+        os.dup2(2, 1)
+        yield stream
+
+
+def report(arguments: argparse.Namespace, audit: "Audit", stream: TextIO, *, told: bool = False) -> int:
+    """Record the baseline, or print what was asked for; returns an exit status, without regard to findings.
+
+    `told` says that the findings are on the screen already.
+    """
+    from ta_lint.core.files import display
+    from ta_runtime.reports import error_line, wants_color
+
+    complaints = [file.complaint for file in audit.files]
+    if audit.recorder is not None:
+        complaints.append(audit.recorder.writer.complaint)
+    written = CLEAN if complaints.count(None) == len(complaints) else ERROR
+    known = audit.settings.baseline
+    if arguments.update_baseline:
+        assert known is not None
+        count = audit.record()
+        if not arguments.quiet:
+            error_line(f"recorded {'1 finding' if count == 1 else f'{count} findings'} in {display(known)}")
+        return written
+    if arguments.output is None and not told:
+        stream.write(audit.rendered(form(arguments), color=wants_color(stream), brief=arguments.quiet))
+        stream.flush()
+    if known is not None and not arguments.quiet and (stale := audit.stale):
+        entries, match, them = ("1 entry", "matches", "it")
+        if len(stale) > 1:
+            entries, match, them = (f"{len(stale)} entries", "match", "them")
+        error_line(
+            f"{entries} of {display(known)} {match} nothing in this run; --update-baseline drops {them}"
+        )
+    return written
+
+
+def failing(arguments: argparse.Namespace, audit: "Audit") -> bool:
+    """Whether there is a finding that is to give the exit status 1."""
+    from ta_runtime.settings import severity
+
+    level = arguments.fail_level
+    return audit.failing(severity(level) if level is not None else audit.settings.config.fail_level)

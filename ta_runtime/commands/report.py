@@ -1,0 +1,97 @@
+"""`ta-runtime report`: a recorded run as a page to look at."""
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint.core.errors import UsageError
+from ta_lint.core.files import display, write_atomically
+from ta_runtime.commands import CLEAN, Commands
+
+if TYPE_CHECKING:
+    from ta_runtime.runs import Run
+
+_DESCRIPTION = """\
+Makes one page of a recorded run: loss, gradient norm and learning rate with what
+was found at which step, gradients, activations and updates of each layer, the
+findings with their source and evidence, the time that steps waited for data, and
+the metrics of a monitor. It is one file that needs no network and no server, and
+may be sent to others: it holds the command, and the lines of source of findings.
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime run --record runs/1 train.py            record a run, then
+  ta-runtime report runs/1                           write runs/1/report.html
+  ta-runtime report runs/1 --output report.html      write it elsewhere
+
+A run that still goes on, or was killed, is shown as far as it was written.
+
+exit status: 0, or 2 for wrong usage, a damaged file, or a page that could not be
+written
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "report",
+        help="make a page of a recorded run",
+        usage="ta-runtime report [options] RUN",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to write the page (default: RUN/report.html)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page; returns the exit status."""
+    for module in ("plotly", "pyarrow"):
+        if find_spec(module) is None:
+            raise UsageError(f"{module} is missing; install it by `pip install 'ta-lint[report]'`")
+    from ta_runtime.runs import Run
+
+    recorded = Run(arguments.folder)
+    output = arguments.output or arguments.folder / "report.html"
+    if output.is_dir():
+        raise UsageError(f"cannot write {display(output)}: it is a folder")
+    try:
+        page = _drawn(recorded)
+    finally:
+        _progress("")
+    write_atomically(output, page)
+    print(f"ta-runtime: wrote {display(output)}, {len(page.encode()) / 1e6:.1f} MB", file=sys.stderr)
+    return CLEAN
+
+
+def _drawn(recorded: "Run") -> str:
+    """The page.
+
+    Raises:
+        UsageError: the folder says of a run that it began, and nothing else, or a file of it is damaged.
+    """
+    _progress(f"reading {display(recorded.folder)} ...")
+    if not recorded.metrics.num_rows and not recorded.records.num_rows and recorded.findings is None:
+        raise UsageError(
+            f"{display(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
+            "and each half minute from then on"
+        )
+    _progress(f"drawing {recorded.metrics.num_rows:,} numbers ...")
+    from ta_runtime.report import html
+
+    return html(recorded)
+
+
+def _progress(text: str) -> None:
+    """A line that the next one takes the place of, for those who wait at a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()

@@ -1,0 +1,119 @@
+"""`ta-runtime run`: a script, watched."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
+from ta_runtime.program import Module, Script, finished
+
+_DESCRIPTION = """\
+Runs a script as Python would, and watches its training steps. New findings are
+told on standard error as they open, and a table ends the run; the script's own
+standard output is left alone. With --output the report is written there as
+well, anew at each finding, so that a job that is killed has its report up to
+the step before. Options of ta-runtime stand before the script's name, and what
+follows it is the script's own.
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime run train.py --lr 3e-4
+  ta-runtime run --lint train.py                    what of the linter's suspicions is true
+  ta-runtime run --every 100 --output ta.sarif -m mypackage.train
+  ta-runtime run --fail-level error train.py        fail a CI job on an error
+  ta-runtime run --record runs/1 train.py           keep what was measured, to look at and compare
+
+exit status: the script's own; with --fail-level, 1 if the script ended with 0
+and there are such findings; 2 wrong usage or a report that could not be
+written; 130 interrupted
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="run a script and watch its training steps",
+        usage="ta-runtime run [options] SCRIPT [ARGS ...]\n       ta-runtime run [options] -m MODULE [ARGS ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # what looks like one may be the script's
+    )
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument(
+        "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS ...]", help="the script and its arguments"
+    )
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE [ARGS ...]",
+                     help="run a module instead, as `python -m` does")  # fmt: skip
+    parser.add_argument(
+        "--lint",
+        action="store_true",
+        help="lint the script first, with the modules of the project that it imports, and end with a verdict"
+        " on each suspicion: confirmed, refuted or unobserved",
+    )
+    steps = parser.add_argument_group("steps")
+    steps.add_argument("--every", type=_steps, metavar="N",
+                       help="audit the first step and each N-th in full; 0: none (default: 1000; with --record 100)")  # fmt: skip
+    steps.add_argument("--gradients-every", type=_steps, default=1, metavar="N",
+                       help="look at gradients and loss of each N-th step; 0: never (default: 1)")  # fmt: skip
+    steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
+                       help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
+    record = parser.add_argument_group(
+        "record",
+        "For `ta-runtime report DIR` and `ta-runtime diff DIR OTHER`; needs pip install 'ta-lint[record]'.",
+    )
+    record.add_argument("--record", type=Path, metavar="DIR",
+                        help="write the numbers of each step and the findings into a folder, which holds no run yet")  # fmt: skip
+    record.add_argument("--snapshots", metavar="WHEN",
+                        help='with digests of all tensors and settings, such as "first 3, every 1000" (default: none)')  # fmt: skip
+    auditing.add_options(parser, script=True)
+
+
+def _steps(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 0 or more")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program to its end; returns its exit status, or what became of the audit."""
+    words = arguments.module if arguments.module is not None else arguments.script
+    if not words:
+        raise UsageError("name what to run: `ta-runtime run SCRIPT`, or `ta-runtime run -m MODULE`")
+    if arguments.snapshots is not None and arguments.record is None:
+        raise UsageError("--snapshots: they lie in the folder of the run; name it with --record DIR")
+    program = Module(words) if arguments.module is not None else Script(words)
+    auditing.need_torch()
+    from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
+
+    settings = auditing.settings(
+        arguments,
+        every_n_steps=arguments.every,
+        gradients_every_n_steps=arguments.gradients_every,
+        compiled=arguments.compiled,
+        lint=arguments.lint,
+        record=arguments.record,
+        snapshots=arguments.snapshots,
+        live=not arguments.quiet and auditing.form(arguments) in ("text", *auditing.DOCUMENTS),
+    )
+    with auditing.own_stdout(arguments, sys.stderr) as stream:
+        audit = auditing.made(arguments, settings, program.path)
+        audit.lint()
+        api.begin(audit, command=True)
+        status, error = finished(program)
+        api.end(error)
+        if ranks.rank() != 0:  # rank 0 speaks for all
+            return status
+        report = auditing.report(arguments, audit, stream, told=auditing.form(arguments) == "text")
+    if status != CLEAN:
+        return status
+    if (
+        arguments.fail_level is not None
+        and not arguments.update_baseline
+        and auditing.failing(arguments, audit)
+    ):
+        return FINDINGS
+    return report

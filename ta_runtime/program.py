@@ -1,0 +1,109 @@
+"""The user's program, run in this process as Python would run it."""
+
+import contextlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+
+from ta_lint.core.errors import UsageError, oneline
+
+_INTERRUPTED = 130
+_OWN = str(Path(__file__).parent) + os.sep
+
+
+class Script:
+    """A script, to be run as `python SCRIPT ARGS` does."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.path = words[0]
+        self.arguments = words
+        if not Path(self.path).is_file():
+            why = "is a folder" if Path(self.path).is_dir() else "no such file"
+            raise UsageError(f"{self.path}: {why}; to run a module, write -m before its name")
+
+    def code(self) -> tuple[CodeType, ModuleType]:
+        if not sys.flags.safe_path:
+            sys.path[0] = str(Path(self.path).resolve().parent)
+        module = ModuleType("__main__")
+        vars(module).update(__file__=self.path, __builtins__=sys.modules["builtins"], __cached__=None)
+        return compile(Path(self.path).read_bytes(), self.path, "exec", dont_inherit=True), module
+
+
+class Module:
+    """A module, to be run as `python -m MODULE ARGS` does."""
+
+    def __init__(self, words: list[str]) -> None:
+        name = words[0]
+        if not sys.flags.safe_path:
+            sys.path[0] = str(Path.cwd())
+        try:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations is not None:
+                name = f"{name}.__main__"
+                spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"-m {words[0]}: {oneline(error)}") from error
+        loader = spec.loader if spec is not None else None
+        if spec is None or spec.origin is None or not hasattr(loader, "get_code"):
+            raise UsageError(f"-m {words[0]}: there is no module {name} here")
+        self._spec, self._loader = spec, loader
+        self.path = spec.origin
+        self.arguments = [spec.origin, *words[1:]]
+
+    def code(self) -> tuple[CodeType, ModuleType]:
+        spec = self._spec
+        module = ModuleType("__main__")
+        vars(module).update(
+            __file__=spec.origin,
+            __builtins__=sys.modules["builtins"],
+            __cached__=spec.cached,
+            __loader__=spec.loader,
+            __package__=spec.parent,
+            __spec__=spec,
+        )
+        return self._loader.get_code(spec.name), module  # type: ignore[union-attr]
+
+
+def finished(program: Script | Module) -> tuple[int, BaseException | None]:
+    """Run it in this process, and let it end as under Python; returns its exit status, and what it raised.
+
+    The module `__main__` stays in place afterwards, for what runs at exit, in threads and in pickles.
+    """
+    sys.argv[:] = program.arguments
+    try:
+        code, module = program.code()
+        sys.modules["__main__"] = module
+        if (
+            "__mp_main__" in sys.modules
+        ):  # its name in children that `multiprocessing` spawns, whose pickles come here
+            sys.modules["__mp_main__"] = module
+        exec(code, vars(module))  # noqa: S102 - to run it is what the command is for
+    except SystemExit as error:
+        return _status_of(error), error
+    except BaseException as error:  # noqa: BLE001 - it is the script's
+        trace = without_ours(error.__traceback__)
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        return (_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1), error
+    return 0, None
+
+
+def _status_of(error: SystemExit) -> int:
+    """What Python makes of it."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from the first frame that is not of this package."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN):
+        trace = trace.tb_next
+    return trace
