@@ -24,6 +24,7 @@ from ta_runtime.cli import main
 from ta_runtime.commands import report
 from ta_runtime.report import html
 from ta_runtime.report.layers import ordered
+from ta_runtime.report.words import json_of
 from ta_runtime.runs import Run, RunWriter
 
 ROOT = Path(__file__).parents[1]
@@ -384,6 +385,12 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
     )
     assert 'href="javascript' not in page
     assert HOSTILE in text(page)
+
+
+def test_nothing_in_the_data_of_the_charts_ends_their_element() -> None:
+    assert json_of({"a": "</script><!--"}) == '{"a":"\\u003c/script\\u003e\\u003c!--"}'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_of(math.nan)
 
 
 # -- the command --------------------------------------------------------------------------------------------------
