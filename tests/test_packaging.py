@@ -37,6 +37,7 @@ def test_the_wheel_holds_the_package_and_the_pages_and_nothing_else(wheel: Path)
     packed = {Path(name).name for name in names if name.startswith("ta_lint/_rules/")}
     assert packed == {page.name for page in (ROOT / "rules").glob("TA*.md")}
     assert "ta_lint/py.typed" in names
+    assert {"ta_runtime/report/page.css", "ta_runtime/report/page.js"} <= set(names)
 
 
 def test_an_installed_wheel_finds_its_pages_beside_a_foreign_rules_package(
