@@ -26,9 +26,19 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "3")  # else the profiler tells whenev
 
 import torch
 import torch_module_monitor as peer
-from runtime import MODELS, PLAIN, STEPS, Figures, Missing, Training, Watched, plain, training
-from runtime import _measured as measured
-from runtime import _middle as middle
+from runtime import (
+    MODELS,
+    PLAIN,
+    STEPS,
+    Figures,
+    Missing,
+    Training,
+    Watched,
+    measured,
+    middle,
+    plain,
+    training,
+)
 from sections import write_section
 from tables import aligned, processor
 from torch.profiler import ProfilerActivity, profile

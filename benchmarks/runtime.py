@@ -358,13 +358,14 @@ def measure(models: list[str], rounds: int, steps: int | None) -> Report:
         load_before=load,
         versions=versions,
         skipped=skipped,
-        models={model: _measured(model, variants, rounds, steps or STEPS[model]) for model in models},
+        models={model: measured(model, variants, rounds, steps or STEPS[model]) for model in models},
     )
 
 
-def _measured(
+def measured(
     model: str, variants: dict[str, Callable[[Training], Watched]], rounds: int, steps: int
 ) -> dict[str, Figures]:
+    """The figures of each variant on a model: operations of a step, and times in rounds in which all take turns."""
     figures: dict[str, Figures] = {}
     for name, make in variants.items():
         counts = counted(make(training(model)))
@@ -375,7 +376,9 @@ def _measured(
     watched = {name: make(training(model)) for name, make in variants.items()} if rounds else {}
     names = list(watched)
     for number in range(rounds):
-        print(f"runtime.py: {model}, round {number + 1} of {rounds}", file=sys.stderr, flush=True)
+        print(
+            f"{Path(sys.argv[0]).name}: {model}, round {number + 1} of {rounds}", file=sys.stderr, flush=True
+        )
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             wall, cpu = _turn(watched[name], steps, warm_up=1 if number else _WARM_UP)
@@ -435,14 +438,14 @@ def _rows(model: str, figures: dict[str, Figures]) -> list[tuple[str, ...]]:
         if base.wall_s:
             cells += [
                 f"{statistics.median(entry.wall_s) * 1e3:.2f}",
-                _middle(entry.wall_s, base.wall_s),
-                _middle(entry.cpu_s, base.cpu_s),
+                middle(entry.wall_s, base.wall_s),
+                middle(entry.cpu_s, base.cpu_s),
             ]
         rows.append((*cells, str(entry.operations), str(entry.syncs)))
     return rows
 
 
-def _middle(values: list[float], base: list[float]) -> str:
+def middle(values: list[float], base: list[float]) -> str:
     """The median of the paired ratios, and their quartiles."""
     ratios = sorted(value / plain for value, plain in zip(values, base, strict=True))
     low, high = ratios[len(ratios) // 4], ratios[3 * len(ratios) // 4]

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ta_runtime import digests
 from ta_runtime.digests import Contents, copied
 from ta_runtime.snapshot import Snapshots
 from ta_runtime.snapshot.statistics import measure
@@ -49,6 +50,12 @@ def contents(tensors: list[Tensor], **options: bool) -> None:
     found.deliver()
 
 
+def norms(tensors: list[Tensor]) -> None:
+    """Without digests, and as if float32 could not be trusted with rows either."""
+    for tensor in tensors:
+        digests._norm(tensor.view(-1))
+
+
 def hash_tensor(tensors: list[Tensor]) -> None:
     """Blind for the order of elements, for shapes and dtypes."""
     for tensor in tensors:
@@ -66,6 +73,7 @@ def variants(tensors: list[Tensor]) -> dict[str, Callable[[], None]]:
         READ: lambda: read(tensors),
         "digests and blocks": lambda: contents(tensors, norms=False),
         "the same and norms": lambda: contents(tensors),
+        "norms in float64 alone": lambda: norms(tensors),
         "as on a device": lambda: contents(tensors, weighted=True, norms=False),
         "torch.hash_tensor": lambda: hash_tensor(tensors),
         "md5 of a copy": lambda: md5(tensors),

@@ -95,6 +95,11 @@ class Audit:
             on_incidents=self._opened,
             on_judged=self._judged,
         )
+        schedule = None
+        if settings.snapshots is not None:
+            from ta_runtime.snapshot.schedule import resolve
+
+            schedule = resolve(settings.snapshots, "snapshots")
         self.recorder: Recorder | None = None
         if settings.record is not None:
             from ta_runtime import recorder  # and pyarrow
@@ -102,12 +107,17 @@ class Audit:
             self.recorder = recorder.Recorder(settings.record, self.session.names)
             self.files.append(self.recorder.report)
         self.snapshots: Snapshots | None = None
-        if self.recorder is not None and settings.snapshots is not None:
+        if self.recorder is not None and schedule is not None:
             from ta_runtime import snapshot
 
-            model = given[0] if len(given) == 1 else None
-            writer, schedule = self.recorder.writer, settings.snapshots
-            self.snapshots = snapshot.Snapshots(writer, model, optimizers, schedule=schedule)
+            self.snapshots = snapshot.Snapshots(
+                self.recorder.writer,
+                given[0] if len(given) == 1 else None,
+                optimizers,
+                schedule=schedule,
+                start_step=settings.start_step,
+                names=self.session.names,
+            )
 
     @property
     def mine(self) -> bool:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import commands
 import pytest
 import sarif_validator
 
@@ -32,3 +33,13 @@ def validate_sarif(tmp_path: Path) -> Callable[[str], list[str]]:
 def _state_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A run that is recorded keeps the key of its masks with the user's state: not with the tester's."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
+@pytest.fixture(scope="session")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the runs of two ranks each that `planted/ranks.py` records."""
+    folder = tmp_path_factory.mktemp("ranks")
+    script = Path(__file__).parent / "planted" / "ranks.py"
+    ran = commands.python(folder, str(script), str(folder), timeout=240)
+    assert ran.returncode == 0, ran.stderr
+    return folder

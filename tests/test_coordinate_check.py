@@ -495,3 +495,44 @@ def test_half_precision_is_compared_in_single() -> None:
     x = X.bfloat16()
     expected = l2(checked.model(x).float() - checked.reference(x).float())
     assert checked.metrics(x)["RCC (W_t-W_0)x_t/0/l2norm"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_its_hooks_are_there_in_monitored_steps_alone() -> None:
+    model = nn.Sequential(nn.Linear(3, 3))
+    monitor = ModuleMonitor(monitor_step_fn=lambda step: step % 2 == 0)
+    monitor.set_module(model)
+    monitor.set_reference_module(copy.deepcopy(model))
+    check = RefinedCoordinateCheck(monitor)
+    found = []
+    for step in range(3):
+        monitor.begin_step(step)
+        found.append(len(model[0]._forward_hooks))
+        monitor.end_step()
+        found.append(len(model[0]._forward_hooks))
+    assert found == [1, 0, 0, 0, 1, 0]
+    monitor.begin_step(4)
+    del check
+    gc.collect()
+    assert not model[0]._forward_hooks
+
+
+def test_of_a_compiled_model_there_is_one_warning_and_no_check(caplog: pytest.LogCaptureFixture) -> None:
+    model = nn.Sequential(nn.Linear(3, 3))
+    monitor = ModuleMonitor(monitor_step_fn=None)
+    monitor.set_module(model)
+    monitor.set_reference_module(copy.deepcopy(model))
+    check = RefinedCoordinateCheck(monitor)
+    model.compile(backend="eager")
+    stop = monitor.watch_attention()
+    try:
+        for step in range(2):
+            monitor.begin_step(step)
+            monitor.run_reference(torch.ones(2, 3))
+            model(torch.ones(2, 3))
+            check.refined_coordinate_check()
+            monitor.end_step()
+            assert monitor.get_step_metrics() == {}
+    finally:
+        stop()
+        torch._dynamo.reset()
+    assert [record.getMessage().count("the model is compiled") for record in caplog.records] == [1]

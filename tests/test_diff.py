@@ -22,9 +22,8 @@ from torch import Tensor
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.cli import main
-from ta_runtime.diff import Comparison, compare, compare_ranks, firsts
+from ta_runtime.diff import Comparison, compare, compare_ranks
 from ta_runtime.diff.page import as_html
-from ta_runtime.diff.pairing import records
 from ta_runtime.diff.settings import VARYING
 from ta_runtime.diff.sizes import size
 from ta_runtime.diff.text import as_text
@@ -200,14 +199,6 @@ def test_what_the_user_ignores_is_not_compared(recorded: Path) -> None:
 
 
 # -- ranks ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ranks")
-    ran = python(folder, str(PLANTED / "ranks.py"), str(folder), timeout=240)
-    assert ran.returncode == 0, ran.stderr
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -745,15 +736,15 @@ def test_no_record_becomes_an_object_that_is_not_the_first_to_differ(
     million: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a million, and no values are read but at the step of the first difference."""
-    heavy = 0
+    heavy, read = 0, Run.read
 
-    def counting(run: Run, columns: Sequence[str], where: Any = None) -> pa.Table:
+    def counting(run: Run, table: str, columns: Any = None, where: Any = None) -> pa.Table:
         nonlocal heavy
-        table = records(run, columns, where)
-        heavy += len(table) if "values" in columns else 0
-        return table
+        found = read(run, table, columns, where)
+        heavy += len(found) if "values" in found.column_names else 0
+        return found
 
-    monkeypatch.setattr(firsts, "records", counting)
+    monkeypatch.setattr(Run, "read", counting)
     found: list[Comparison] = []
     assert calls(lambda: found.append(compare(*million))) < 50_000
     first = found[0].first

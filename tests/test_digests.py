@@ -352,12 +352,39 @@ def test_of_a_large_tensor_values_are_kept_from_all_over_it(weighted: bool) -> N
     assert kept.tolist() == list(range(0, 1 << 20, (1 << 20) // KEPT))
 
 
+DRAWN: dict[str, Callable[[int], Tensor]] = {
+    "normal": lambda count: torch.randn(count) * 3,
+    "constant": lambda count: torch.full((count,), 0.1),
+    "far apart": lambda count: torch.randn(count).abs() ** 8,
+}
+
+
 @WAYS
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int32, torch.bool])
-def test_the_norm_is_summed_in_float64(weighted: bool, dtype: torch.dtype) -> None:
-    values = (torch.randn(300_000) * 3).to(dtype)
-    exact = math.sqrt(math.fsum((values.double() ** 2).tolist()))
-    assert contents(values, weighted)["norm"] == pytest.approx(exact, rel=1e-12)
+def test_the_norm_is_right_to_a_millionth(weighted: bool, dtype: torch.dtype) -> None:
+    """As sums of 1,024 squares in float32 are; of float64 and whole numbers to a part in 10^12."""
+    exactly = dtype not in (torch.float32, torch.bfloat16)
+    for draw in DRAWN.values():
+        for count in (1, 1023, 1025, 700_001):
+            values = draw(count).to(dtype)
+            exact = math.sqrt(math.fsum((values.double() ** 2).tolist()))
+            assert contents(values, weighted)["norm"] == pytest.approx(exact, rel=1e-12 if exactly else 1e-6)
+
+
+@WAYS
+def test_the_norm_of_a_large_tensor_is_not_summed_in_float32_alone(weighted: bool) -> None:
+    """Over all of its 16 million elements that is wrong by more than a hundred times as much."""
+    values = torch.full((1 << 24,), 0.1)
+    exact = float(values.double().norm())
+    assert abs(float(torch.linalg.vector_norm(values)) / exact - 1) > 1e-4
+    assert contents(values, weighted)["norm"] == pytest.approx(exact, rel=1e-6)
+
+
+@WAYS
+@pytest.mark.parametrize("value", [1e-30, 0.0, float("inf")])
+def test_the_norm_of_what_is_lost_in_float32_is_not(weighted: bool, value: float) -> None:
+    exact = math.sqrt(5000) * float(torch.tensor(value))
+    assert contents(torch.full((5000,), value), weighted)["norm"] == pytest.approx(exact, rel=1e-12)
 
 
 @WAYS

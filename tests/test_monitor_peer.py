@@ -78,7 +78,7 @@ def test_the_quick_start_of_the_readme(make: Callable[[], Training]) -> None:
         monitor.add_gradient_metric("norm", lambda x: x.norm())
         return train(monitor, watched)
 
-    assert_same(script, rel=5e-4)
+    assert_same(script)
 
 
 def test_activations_by_regular_expressions_and_steps() -> None:

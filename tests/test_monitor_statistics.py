@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from ta_runtime.monitor import ModuleMonitor, statistics
+from ta_runtime.monitor import ModuleMonitor, moments, statistics
 from ta_runtime.monitor.recognition import recognised
-from ta_runtime.readings import SMALL
+from ta_runtime.monitor.statistics import Part
+from ta_runtime.readings import SMALL, Readings, norms
 
 NUMPY: dict[str, Callable[[Any], Any]] = {
     "mean": np.mean,
@@ -211,3 +212,34 @@ def test_the_norm_of_a_difference_is_known() -> None:
 def test_a_statistic_that_does_not_exist_is_told_with_those_that_do() -> None:
     with pytest.raises(ValueError, match=r"'stdd'.*mean, std"):
         ModuleMonitor().add_activation_metric("stdd")
+
+
+# -- large tensors on a CPU -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(1 << 17) + 5, 1 << 19, (1 << 21) + 1023])
+@pytest.mark.parametrize("name", ["norm", "std", "rms"])
+def test_statistics_of_large_tensors_are_right_to_six_digits(name: str, size: int) -> None:
+    """A CPU sums in a few sums of single precision, and is off by 1e-4 where many values are the same."""
+    torch.manual_seed(0)
+    tensor = torch.randn(size).relu()
+    exact = statistics.named(name)
+    needs = moments.ordered(set(exact.needs))
+    values = (value.item() for value in moments.of_one(tensor, needs, {}))
+    part = Part(size, **dict(zip(needs, values, strict=True)))
+    assert exact.of([part]) == pytest.approx(exact.direct(tensor.double()).item(), rel=2e-6)
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, 0.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_norms_of_large_tensors_are_those_in_double_precision(order: float, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    large = torch.randn(1100, 1001).relu().to(dtype)
+    tensors = [large, torch.ones(3, dtype=dtype), large.T, large[:, :900], large.view(11, 100, 1001)[:, ::2]]
+    expected = [torch.linalg.vector_norm(one.double(), order).item() for one in tensors]
+    assert [norm.item() for norm in norms(tensors, order)] == pytest.approx(expected, rel=1e-6)
+    collected: list[float] = []
+    readings = Readings()
+    readings.norms(tensors, collected.extend, order)
+    readings.deliver()
+    assert collected == pytest.approx(expected, rel=1e-6)

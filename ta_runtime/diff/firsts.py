@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from ta_runtime.diff.causes import Seen, follows
 from ta_runtime.diff.comparison import Divergence, Record, Repeated, Setting
-from ta_runtime.diff.pairing import EQUAL, UNSEEN, count, records
+from ta_runtime.diff.pairing import EQUAL, UNSEEN, count
 from ta_runtime.diff.settings import effect
 from ta_runtime.diff.sizes import size
 from ta_runtime.diff.walk import ACTIVATION, BATCH, DIFFERENT, FIRST_NUMBER, GRADIENT, RNG, Walk, where
 from ta_runtime.runs import Run
-from ta_runtime.runs.schema import KINDS, RECORDS
+from ta_runtime.runs.schema import KINDS
 
 _MASKED = re.compile(r"<masked \w+, key (\w+)>")
 
@@ -78,7 +78,7 @@ def first_number(walk: Walk, different: pa.Table) -> Divergence | None:
 def _record(run: Run, found: dict[str, Any], rank: int) -> dict[str, Any] | None:
     """The whole record of what was found, as a row; None if the run has none."""
     here = (pc.field("step") == found["step"]) & (pc.field("rank") == rank)
-    rows = records(run, RECORDS.names, here)
+    rows = run.read("records", where=here)
     rows = where(rows, kind=KINDS[found["kind"]], name=found["name"]).sort_by("order")
     rows = rows.slice(found["occurrence"], 1).to_pylist()
     return rows[0] if rows else None
@@ -104,7 +104,7 @@ def _last(own: pa.Table, found: dict[str, Any]) -> str:
 def _module(walk: Walk, found: dict[str, Any]) -> str:
     """What the module is in A whose output was found, such as `Dropout(p=0.5)`."""
     name = "module." + found["name"].partition("#")[0].partition(":")[0]
-    known = records(walk.a, ("kind", "name", "text"), pc.field("step") <= found["step"])
+    known = walk.a.read("records", ("kind", "name", "text"), pc.field("step") <= found["step"])
     texts = where(known, kind="configuration", name=name)["text"].to_pylist()
     return texts[-1] or "" if texts else ""
 

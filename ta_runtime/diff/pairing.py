@@ -5,40 +5,19 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
-from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.errors import UsageError
 from ta_runtime.runs import Run
-from ta_runtime.runs.schema import KINDS, RECORDS
+from ta_runtime.runs.schema import KINDS
 
 EQUAL, DIFFERS, ONLY_A, ONLY_B, UNSURE, UNSEEN = range(6)
 """How two records of one thing compare. UNSURE: their digests cannot be compared, so their values decide; UNSEEN: of this
 kind, step or rank the other run has no record at all."""
 
-_FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
 _LIGHT = ("step", "rank", "kind", "order", "name", "text", "dtype", "shape", "digest", "algorithm")
 _WHICH = ("rank", "step", "kind", "name", "occurrence")
 """What makes two records those of one thing. A layer that ran twice in a step has two occurrences."""
 _COMPARED = ("text", "dtype", "shape", "digest", "algorithm")
-
-
-def records(run: Run, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
-    """Some columns of the records of a run.
-
-    Raises:
-        UsageError: a file is damaged.
-    """
-    tables = []
-    for part in sorted((run.folder / "records").glob("rank*-*.parquet")):
-        try:
-            read = ds.dataset(part, schema=RECORDS, format=_FORMAT)
-            tables.append(read.to_table(columns=list(columns), filter=where))
-        except (pa.ArrowException, OSError) as error:
-            raise UsageError(f"{part}: damaged, or no part of a run: {oneline(error)}") from error
-    wanted = pa.schema([RECORDS.field(column) for column in columns])
-    return pa.concat_tables(tables) if tables else wanted.empty_table()
 
 
 def light(run: Run) -> pa.Table:
@@ -46,7 +25,7 @@ def light(run: Run) -> pa.Table:
 
     Kinds are numbers, the places of their names in `KINDS`.
     """
-    table = records(run, _LIGHT).unify_dictionaries().combine_chunks()
+    table = run.read("records", _LIGHT).combine_chunks()
     known = pc.index_in(table["kind"].cast(pa.string()), pa.array(KINDS))
     if known.null_count:
         odd = table["kind"].filter(pc.is_null(known))[0]

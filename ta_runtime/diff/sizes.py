@@ -13,6 +13,7 @@ _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _QUANTISED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}  # whose integers are kept
 _NUMERIC = re.compile(r"torch\.(bool|u?int(8|16|32|64)|b?float\d+|float8_\w+|complex\d+)")
 _SHOWN = 3
+_UNSURE = 1e-6  # of a norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,11 @@ class Size:
 
     @property
     def at_least(self) -> float | None:
-        """A bound of the relative norm of the difference, from the norms of both: it is no less."""
+        """A bound of the relative norm of the difference, from the norms of both: it is no less; None: they tell none."""
         if self.norms is None or not all(map(math.isfinite, self.norms)) or not self.norms[0]:
             return None
-        return abs(self.norms[0] - self.norms[1]) / self.norms[0]
+        bound = abs(self.norms[0] - self.norms[1]) / self.norms[0] - 2 * _UNSURE
+        return bound if bound > 0 else None
 
 
 def size(a: Mapping[str, Any], b: Mapping[str, Any]) -> Size | None:

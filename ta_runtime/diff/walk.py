@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ta_runtime.diff.coverage import counted
-from ta_runtime.diff.pairing import DIFFERS, EQUAL, ONLY_A, ONLY_B, UNSEEN, UNSURE, records
+from ta_runtime.diff.pairing import DIFFERS, EQUAL, ONLY_A, ONLY_B, UNSEEN, UNSURE
 from ta_runtime.diff.rounding import close
 from ta_runtime.diff.settings import matches, varies
 from ta_runtime.runs import Run
@@ -72,8 +72,8 @@ def settle(walk: Walk, tolerance: float | None) -> None:
     if not len(rows):
         return
     columns = ("dtype", "norm", "values")
-    values_a = records(walk.a, columns)
-    values_b = values_a if walk.b is walk.a else records(walk.b, columns)
+    values_a = walk.a.read("records", columns)
+    values_b = values_a if walk.b is walk.a else walk.b.read("records", columns)
     chosen = walk.pairs.select(["row_a", "row_b"]).take(rows)
     parts = [chosen.slice(start, _SLICE) for start in range(0, len(chosen), _SLICE)]
     results = [close(values_a.take(part["row_a"]), values_b.take(part["row_b"]), tolerance) for part in parts]

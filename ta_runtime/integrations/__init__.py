@@ -1,22 +1,14 @@
 """Ways in for those who let a framework train: one module for each, which needs that framework and is needed by none."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from ta_lint.core.errors import UsageError
+from ta_runtime import extras
 
 
-@contextmanager
-def needs(framework: str) -> Iterator[None]:
+def needs(framework: str) -> AbstractContextManager[None]:
     """Import a framework inside.
 
     Raises:
         UsageError: it is not installed; the text says what to install.
     """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != framework:  # it is there, and lacks something itself
-            raise
-        remedy = f"install it by `pip install 'ta-lint[{framework}]'`"
-        raise UsageError(f"ta_runtime.integrations.{framework}: there is no {framework}; {remedy}") from error
+    return extras.needs(framework, framework, f"ta_runtime.integrations.{framework}")

@@ -73,15 +73,17 @@ def monitor(
     monitoring = Monitoring(given, options)
     if module is not None:
         monitoring.begin(accelerator.unwrap_model(module))
-    steps = Steps(None, _nothing, _nothing, lambda: _next(), _quiet)
-    steps.index = step
 
-    def _next() -> None:
+    def over() -> None:
         monitoring.end_step()
         monitoring.begin_step(steps.index)
 
+    steps = Steps(None, _nothing, _nothing, over, _quiet)
+    steps.index = step
+
     def end() -> None:
         steps.detach()
+        monitoring.abandon_step()
         monitoring.end()
 
     _follow(accelerator, end, lambda: monitoring.fresh() if accelerator.is_main_process else {})

@@ -79,7 +79,8 @@ class MonitorCallback(Monitored, Callback):
     def on_train_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
         self._updates = None
         loggers = [_LoggerSink(logger) for logger in trainer.loggers if trainer.is_global_zero]
-        self._monitoring.begin(pl_module, trainer.log_every_n_steps or EVERY, loggers)
+        logged_every: int = trainer.log_every_n_steps  # type: ignore[attr-defined]
+        self._monitoring.begin(pl_module, logged_every or EVERY, loggers)
 
     def on_train_batch_start(self, trainer: "Trainer", pl_module: "LightningModule", *args: Any) -> None:
         if self._updates is not None:

@@ -55,13 +55,15 @@ def _guarded(
     """What goes wrong is said, and ends the monitoring of this training and not the training."""
 
     @wraps(method)
-    def run(monitoring: "Monitoring", *args: P.args, **kwargs: P.kwargs) -> None:
+    def run(monitoring: "Monitoring", /, *args: P.args, **kwargs: P.kwargs) -> None:
         if not monitoring.on:
             return
+        failed = True
         with quietly():
             method(monitoring, *args, **kwargs)
-            return
-        monitoring.give_up()
+            failed = False
+        if failed:
+            monitoring.give_up()
 
     return run
 
@@ -153,6 +155,11 @@ class Monitoring:
         self._step.callback(undo)
 
     @_guarded
+    def after_micro_batch(self) -> None:
+        """A micro-batch is over, and the step may not be."""
+        self.monitor.after_micro_batch()
+
+    @_guarded
     def end_batch(self) -> None:
         """A micro-batch is over, and the step is not: what runs until `begin_batch` is something else."""
         self.monitor.after_micro_batch()
@@ -173,6 +180,11 @@ class Monitoring:
         if not self._measured.get(False):  # of several optimizers, before the first
             self.monitor.monitor_parameters()
         self._measure(parameters, before_clip=False)
+
+    @_guarded
+    def abandon_step(self) -> None:
+        """The step that has begun is not to come; what was measured of it already is kept."""
+        self.monitor.current_step_monitored = False
 
     @_guarded
     def end_step(self) -> None:
@@ -226,6 +238,7 @@ class Monitoring:
                 raise UsageError(
                     "the monitor that is given watches another model: make a callback for this one"
                 )
+            self._storage.clear()
             self.monitor = self._made()
         if self.monitor.module is None:
             self.monitor.set_module(model)
@@ -239,7 +252,8 @@ class Monitoring:
 
     def _attach(self, monitor: ModuleMonitor) -> None:
         self._measured = {False: set(), True: set()}
-        self._step.callback(register_optimizer_step_pre_hook(torch.compiler.disable(self._stepping)).remove)
+        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
+        self._step.callback(register_optimizer_step_pre_hook(disable(self._stepping)).remove)
         if self._options.get("before_clip"):
             norm = (
                 clip_grad,

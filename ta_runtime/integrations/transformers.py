@@ -1,9 +1,6 @@
 """Callbacks for the Trainer of Transformers, and those that derive from it."""
 
-from collections.abc import Mapping
 from typing import Any
-
-from torch import nn
 
 from ta_runtime.integrations import needs
 from ta_runtime.integrations.monitoring import Monitored
@@ -36,7 +33,8 @@ class AuditCallback(Watching, TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if logs is not None and "loss" in logs:  # the metrics of an evaluation are the user's
-            _add(self._watch.counts, logs, state)
+            for kept in (logs, *state.log_history[-1:]):
+                kept.update(self._watch.counts)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -47,9 +45,9 @@ class AuditCallback(Watching, TrainerCallback):
 class MonitorCallback(Monitored, TrainerCallback):
     """Monitors the training batches of `train`.
 
-    By default in the steps that the Trainer logs (`logging_steps`). What it logs beside the loss then has the numbers of
-    the last step that was monitored, and which it was, as `monitor/step`: for its history, and for the callbacks that
-    come after this one. Steps are numbered by `global_step` before the update.
+    By default in the steps that the Trainer logs (`logging_steps`). The entry of its history that has the loss then has the
+    numbers of the last step that was monitored, and which it was, as `monitor/step`. Steps are numbered by `global_step`
+    before the update.
     """
 
     def on_train_begin(
@@ -57,11 +55,9 @@ class MonitorCallback(Monitored, TrainerCallback):
         args: TrainingArguments,
         state: TrainerState,
         control: TrainerControl,
-        *,
-        model: nn.Module,
         **kwargs: Any,
     ) -> None:
-        self._monitoring.begin(model, int(state.logging_steps))
+        self._monitoring.begin(kwargs["model"], int(state.logging_steps))
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -71,7 +67,7 @@ class MonitorCallback(Monitored, TrainerCallback):
     def on_substep_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        self.monitor.after_micro_batch()
+        self._monitoring.after_micro_batch()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -87,7 +83,8 @@ class MonitorCallback(Monitored, TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if logs is not None and "loss" in logs and state.is_world_process_zero:
-            _add(self._monitoring.fresh(), logs, state)
+            for kept in state.log_history[-1:]:  # not in `logs`, which are printed
+                kept.update(self._monitoring.fresh())
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -107,13 +104,11 @@ class SnapshotCallback(Snapshotting, TrainerCallback):
         args: TrainingArguments,
         state: TrainerState,
         control: TrainerControl,
-        *,
-        model: nn.Module,
-        optimizer: Any = None,
         **kwargs: Any,
     ) -> None:
+        optimizer = kwargs["optimizer"]
         plain = getattr(optimizer, "optimizer", optimizer)  # without what Accelerate puts around it
-        self._begin(model, [plain] if plain is not None else None, state.global_step)
+        self._begin(kwargs["model"], [plain] if plain is not None else None, state.global_step)
         self._pause(args.eval_on_start)
 
     def on_step_begin(
@@ -137,9 +132,3 @@ class SnapshotCallback(Snapshotting, TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self._end()
-
-
-def _add(numbers: Mapping[str, float], logs: dict[str, float], state: TrainerState) -> None:
-    """Beside what is logged, which stands in the history already."""
-    for kept in (logs, *state.log_history[-1:]):
-        kept.update(numbers)

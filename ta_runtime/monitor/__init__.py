@@ -1,7 +1,11 @@
 """Metrics of activations, parameters and gradients, step by step."""
 
 from ta_runtime.monitor import statistics
-from ta_runtime.monitor.attention import attention_entropy, monitor_scaled_dot_product_attention
+from ta_runtime.monitor.attention import (
+    attention_entropy,
+    monitor_scaled_dot_product_attention,
+    watch_attention,
+)
 from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
 from ta_runtime.monitor.mixin import MonitorMixin
 from ta_runtime.monitor.monitor import ModuleMonitor
@@ -15,4 +19,5 @@ __all__ = [
     "attention_entropy",
     "monitor_scaled_dot_product_attention",
     "statistics",
+    "watch_attention",
 ]

@@ -16,15 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ta_runtime.monitor.hooks import recomputing
 from ta_runtime.observers.compilers import traced
 from ta_runtime.observers.patching import Patch, Shared, standing_in
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
     from ta_runtime.monitor.monitor import ModuleMonitor
-
-# not public; without it, recomputations count as well
-_graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
 _NOTHING = -80.0
 """The logarithm of a weight that counts as none: beyond it `exp` leaves the normal numbers, and is 10 times as slow."""
@@ -106,9 +104,9 @@ def watch_attention(monitor: "ModuleMonitor") -> Callable[[], None]:
     return partial(_watching.leave, watcher)
 
 
-def recomputing() -> bool:
-    """Whether a backward pass runs, in which a forward pass is that of checkpointed layers once more."""
-    return bool(_graph_task() != -1)
+def is_watched(monitor: "ModuleMonitor") -> bool:
+    """Whether `watch_attention` is on for this monitor."""
+    return any(watcher() is monitor for watcher in _watching)
 
 
 def _put_on() -> list[Callable[[], object]]:

@@ -19,11 +19,9 @@ from torch.func import functional_call
 from torch.nn import functional
 from torch.utils.hooks import RemovableHandle
 
-from ta_runtime.monitor.attention import recomputing
-from ta_runtime.monitor.hooks import Hook
+from ta_runtime.monitor.hooks import CallHook, recomputing
 from ta_runtime.monitor.monitor import ModuleMonitor
-from ta_runtime.monitor.names import ROOT, of_output
-from ta_runtime.observers.compilers import traced
+from ta_runtime.monitor.names import ROOT, outputs
 from ta_runtime.tree import tensors
 
 
@@ -81,7 +79,7 @@ class RefinedCoordinateCheck:
             ValueError: the model or the reference has not run in this step.
         """
         monitor = self.monitor
-        if not monitor.is_monitoring():
+        if not monitor.is_monitoring() or monitor._is_left_out:
             return
         calls, others = self._calls.take("model"), self._reference_calls.take("reference")
         with torch.no_grad(), self._replaying():
@@ -122,7 +120,7 @@ class RefinedCoordinateCheck:
                 output = functional_call(reference, buffers, there(call.args), there(call.kwargs))
         finally:
             _restore(before, call.device)
-        return dict(_outputs(name, output))
+        return dict(outputs(name, output))
 
     @contextmanager
     def _replaying(self) -> Iterator[None]:
@@ -170,13 +168,26 @@ class _Calls:
         self._step: int | None = None
         self._made: dict[str, list[_Call]] = {}
         self._open: list[tuple[nn.Module, _Call]] = []
-        called, returned = weakref.WeakMethod[Any](self._called), weakref.WeakMethod[Any](self._returned)
-        handles = []
-        for name, module in modules.items():
-            if name != ROOT and not monitor._is_excluded(name):
-                handles.append(module.register_forward_pre_hook(_Hook(name, called), with_kwargs=True))
-                handles.append(module.register_forward_hook(_Hook(name, returned)))
-        weakref.finalize(self, _remove, handles)
+        self._hooks = [
+            (module, CallHook(name, self._called), CallHook(name, self._returned))
+            for name, module in modules.items()
+            if name != ROOT and not monitor._is_excluded(name)
+        ]
+        self._handles: list[RemovableHandle] = []
+        weakref.finalize(self, _remove, self._handles)
+        monitor._companions.add(self)
+        if monitor.current_step_monitored:
+            self.attach()
+
+    def attach(self) -> None:
+        """A monitored step begins."""
+        for module, called, returned in self._hooks:
+            self._handles.append(module.register_forward_pre_hook(called, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(returned))
+
+    def detach(self) -> None:
+        """It is over."""
+        _remove(self._handles)
 
     def take(self, who: str) -> dict[str, list[_Call]]:
         """All calls of this step that were not taken before, by the names of the modules.
@@ -213,7 +224,7 @@ class _Calls:
         else:
             return
         try:
-            call.outputs = {label: self._copied(tensor) for label, tensor in _outputs(name, output)}
+            call.outputs = {label: self._copied(tensor) for label, tensor in outputs(name, output)}
             if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
                 call.bias = module.bias.detach().clone()
             self._made.setdefault(name, []).append(call)
@@ -226,19 +237,6 @@ class _Calls:
                 value.detach().to("cpu", copy=True) if self._monitor.cpu_offload else value.detach().clone()
             )
         return _mapped(self._copied, value)
-
-
-class _Hook(Hook):
-    """Tells also which module it is, and what it was given."""
-
-    __slots__ = ()
-
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
-        if traced():  # first, so that nothing of this gets into the graph
-            return
-        heard: Callable[..., None] | None = self._heard()
-        if heard is not None:
-            heard(self._name, module, args, output)
 
 
 def _terms(
@@ -268,15 +266,6 @@ def _terms(
             yield f"W_0(x_t-x_0)/{name}.weight", _difference(free_mixed, free_0)
             yield f"(W_t-W_0)x_t/{name}.weight/W_t x_t", free_t
             yield f"W_0(x_t-x_0)/{name}.weight/W_0 x_0", free_0
-
-
-def _outputs(name: str, output: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a module puts out: one by the module's name, several by their places in what it returns."""
-    if isinstance(output, Tensor):
-        yield name, output
-    else:
-        for path, tensor in tensors(output):
-            yield of_output(name, path), tensor
 
 
 def _wide(tensor: Any, device: torch.device) -> Tensor | None:
@@ -331,5 +320,5 @@ def _restore(states: list[Tensor], device: torch.device) -> None:
 
 
 def _remove(handles: list[RemovableHandle]) -> None:
-    for handle in handles:
-        handle.remove()
+    while handles:
+        handles.pop().remove()

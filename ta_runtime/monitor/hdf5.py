@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_lint.core.files import write_atomically
-from ta_runtime.monitor.sinks import needs
+from ta_runtime.extras import needs
 from ta_runtime.monitor.sinks.hdf5 import is_stream, keys_of, series
 
 if TYPE_CHECKING:

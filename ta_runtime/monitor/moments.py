@@ -11,6 +11,7 @@ Needs = tuple[str, ...]
 """Fields of `statistics.Part`, in a fixed order."""
 
 FIELDS = ("mean", "centred", "norm", "magnitude", "highest", "lowest")
+_LARGE = 1 << 17
 _AS_IT_IS = {torch.float32, torch.float64}
 _HALF = {torch.float16, torch.bfloat16}
 _COMPLEX = {torch.complex64, torch.complex128, torch.complex32}
@@ -40,8 +41,6 @@ def in_rows(tensors: list[Tensor], needs: Needs) -> list[Tensor]:
     found: dict[str, Tensor] = {}
     if "mean" in needs:
         found["mean"] = rows.mean(1)
-    if "centred" in needs:
-        found["centred"] = torch.linalg.vector_norm(rows - found["mean"].unsqueeze(1), dim=1)
     if "norm" in needs:
         found["norm"] = torch.linalg.vector_norm(rows, dim=1)
     if "magnitude" in needs:
@@ -50,6 +49,8 @@ def in_rows(tensors: list[Tensor], needs: Needs) -> list[Tensor]:
         found["highest"] = rows.amax(1)
     if "lowest" in needs:
         found["lowest"] = rows.amin(1)
+    if "centred" in needs:  # last, as it writes to them
+        found["centred"] = torch.linalg.vector_norm(rows.sub_(found["mean"].unsqueeze(1)), dim=1)
     return [found[field] for field in needs]
 
 
@@ -61,9 +62,9 @@ def of_one(tensor: Tensor, needs: Needs, scratch: Scratch) -> list[Tensor]:
     if "mean" in needs:
         found["mean"] = tensor.mean()
     if "centred" in needs:
-        (found["centred"],) = norms([_without(tensor, found["mean"], scratch)])
+        (found["centred"],) = norms([_without(tensor, found["mean"], scratch)], large=_LARGE)
     if "norm" in needs:
-        (found["norm"],) = norms([tensor])
+        (found["norm"],) = norms([tensor], large=_LARGE)
     if "magnitude" in needs:
         found["magnitude"] = tensor.abs().mean()
     if "highest" in needs:
@@ -85,7 +86,7 @@ def of_each(tensors: Sequence[Tensor], needs: Needs, scratch: Scratch) -> list[l
         group = [tensors[index] for index in indices]
         if dtype not in _NORMED:
             group = [_widened(tensor) for tensor in group]
-        for index, norm in zip(indices, norms(group), strict=True):
+        for index, norm in zip(indices, norms(group, large=_LARGE), strict=True):
             results[index] = [norm]
     return results
 

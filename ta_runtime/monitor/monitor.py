@@ -3,29 +3,22 @@
 import logging
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
-from ta_runtime.monitor import mixin, reference
-from ta_runtime.monitor.hooks import Hooks, compiled
+from ta_runtime.monitor import attention, mixin, reference
+from ta_runtime.monitor.hooks import Companion, Hooks, compiled, recomputing
 from ta_runtime.monitor.metrics import Aggregate, Function, Metrics, Wanted
-from ta_runtime.monitor.moments import Needs
-from ta_runtime.monitor.names import Names, format_module_name, of_output
+from ta_runtime.monitor.names import Names, format_module_name, outputs
 from ta_runtime.monitor.reference import Reference
 from ta_runtime.monitor.sinks import Sink
-from ta_runtime.monitor.statistics import Part
 from ta_runtime.monitor.storage import StorageManager, at_end
-from ta_runtime.monitor.tally import Tally
+from ta_runtime.monitor.tally import Owners, Tally
 from ta_runtime.observers.compilers import Compilers
 from ta_runtime.readings import local
-from ta_runtime.tree import tensors
-
-# not public: without it, what checkpointed layers compute again in a backward pass counts twice
-_backward_pass = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
 
 class ModuleMonitor:
@@ -121,13 +114,13 @@ class ModuleMonitor:
         self._reference: Reference | None = None
         self._hooks: Hooks | None = None
         self._reference_hooks: Hooks | None = None
+        self._companions: weakref.WeakSet[Companion] = weakref.WeakSet()
+        self._is_left_out = False  # what runs is compiled, and not heard
         self._compilers = Compilers(lambda: None)
         self._paused = 0
         self._called = False  # whether any module was, in this step
         self._usual: dict[str, Wanted] = {}  # of modules that are compared with nothing
-        self._last: tuple[weakref.ref[Tensor], int, Part, Needs] | None = (
-            None  # the output before, if it lives
-        )
+        self._last: tuple[weakref.ref[Tensor], int, Owners] | None = None  # the output before, if it lives
         self._warned: set[str] = set()
         self._tally = self._new_tally()
         self._pending: list[
@@ -384,6 +377,14 @@ class ModuleMonitor:
         if self.is_monitoring():
             self._tally.log(key, tensor, aggregation_fn)
 
+    def watch_attention(self) -> Callable[[], None]:
+        """Monitor each attention of a model that is not written to be; see `attention.watch_attention`.
+
+        Returns:
+            A function that ends it.
+        """
+        return attention.watch_attention(self)
+
     # -- activations ------------------------------------------------------------------------------------------
 
     def monitor_activations(
@@ -405,14 +406,14 @@ class ModuleMonitor:
 
     def _heard(self, name: str, output: Any) -> None:
         """A module of the model was called. What goes wrong in here must not reach the run."""
-        if not self.current_step_monitored or self._paused or _backward_pass() != -1:
+        if not self.current_step_monitored or self._paused or recomputing():
             return
         self._called = True
         try:
             if type(output) is Tensor and (wanted := self._usual.get(name)) is not None:
                 self._take(wanted, output, output.detach())
                 return
-            for label, tensor in _named(name, output):
+            for label, tensor in outputs(name, output):
                 self._observe(name, label, tensor)
         except Exception as error:  # noqa: BLE001
             self._failed(f"activation/{name}", error)
@@ -422,7 +423,7 @@ class ModuleMonitor:
         if reference is None or self.ignore_reference_module_activations or not self.current_step_monitored:
             return
         try:
-            for label, tensor in _named(name, output):
+            for label, tensor in outputs(name, output):
                 tensor = local(tensor.detach())
                 reference.keep(label, tensor.to("cpu", copy=True) if self.cpu_offload else tensor.clone())
         except Exception as error:  # noqa: BLE001
@@ -441,14 +442,17 @@ class ModuleMonitor:
         """A container often puts out the very tensor that its last layer did: it is measured once."""
         last, target = self._last, wanted.target
         if last is not None and last[0]() is output and target is not None:
-            _, version, part, needs = last
-            if version == output._version and needs == target.needs:
-                self._tally.take_again(target, part)
+            _, version, owners = last
+            if version == output._version and owners[0].needs == target.needs:
+                self._tally.take_again(target, owners)
                 self._tally.call(wanted, tensor)
                 return
-        measured = self._tally.take(wanted, tensor)
-        if measured is not None and target is not None and not output.is_inference():
-            self._last = weakref.ref(output), output._version, measured, target.needs
+        if target is None or wanted.functions:
+            measured = self._tally.take(wanted, tensor)
+        else:
+            measured = self._tally.measure(target, tensor)
+        if measured is not None and not output.is_inference():
+            self._last = weakref.ref(output), output._version, measured
 
     def _compare(self, wanted: Wanted, label: str, tensor: Tensor, reference: Reference) -> None:
         other = reference.next(label)
@@ -469,11 +473,12 @@ class ModuleMonitor:
         assert self._names is not None
         named = self._names.parameters()
         if self._parameters:
-            self._take_all(self._parameters, "parameter", {name: (one,) for name, one in named.items()})
+            self._take_all(self._parameters, "parameter", named, list(named.values()))
         if self._reference is not None and self._parameter_differences:
             others = self._reference.names.parameters()
-            pairs = {name: (one, others[name]) for name, one in named.items() if name in others}
-            self._take_all(self._parameter_differences, "parameter_difference", pairs)
+            names = [name for name in named if name in others]
+            pairs = ([of[name] for name in names] for of in (named, others))
+            self._take_all(self._parameter_differences, "parameter_difference", names, *pairs)
 
     def monitor_gradients(self, before_clip: bool = False, of: Iterable[Tensor] | None = None) -> None:
         """Measure the gradients as they are now: after the backward pass, and before the optimizer's step.
@@ -484,15 +489,19 @@ class ModuleMonitor:
         """
         if self.is_monitoring() and self._gradients:
             assert self._names is not None
-            only = None if of is None else set(map(id, of))
-            named = [(name, one) for name, one in self._names.parameters().items()
-                     if only is None or id(one) in only]  # fmt: skip
-            gradients = {name: (one.grad,) for name, one in named if one.grad is not None}
-            self._take_all(self._gradients, "gradient_before_clip" if before_clip else "gradient", gradients)
+            named = self._names.parameters()
+            if of is not None:
+                chosen = set(map(id, of))
+                named = {name: one for name, one in named.items() if id(one) in chosen}
+            gradients = {name: one.grad for name, one in named.items() if one.grad is not None}
+            kind = "gradient_before_clip" if before_clip else "gradient"
+            self._take_all(self._gradients, kind, gradients, list(gradients.values()))
 
-    def _take_all(self, metrics: Metrics, kind: str, named: Mapping[str, tuple[Tensor, ...]]) -> None:
+    def _take_all(
+        self, metrics: Metrics, kind: str, names: Iterable[str], *tensors: Sequence[Tensor]
+    ) -> None:
         try:
-            self._tally.take_all(metrics.of_all(named, kind), named.values(), self.sync)
+            self._tally.take_all(metrics.of_all(names, kind), tensors, self.sync)
         except Exception as error:  # noqa: BLE001
             self._failed(kind, error)
 
@@ -515,10 +524,14 @@ class ModuleMonitor:
         if self.compiled == "eager":
             if self._compilers.used:
                 self._compilers.suspend()
-        elif self._hooks and compiled(self._names.modules):
-            self._warn_of_compilation()
+        elif compiled(self._names.modules):
+            self._is_left_out = True
+            if self._hooks or self._companions or attention.is_watched(self):
+                self._warn_of_compilation()
             return
         self._hooks.attach()
+        for companion in self._companions:
+            companion.attach()
         if (reference := self._reference) is not None:
             if reference.names.refresh() or self._reference_hooks is None:
                 modules = self._wanted(reference.names, [self._activation_differences])
@@ -536,6 +549,9 @@ class ModuleMonitor:
         for hooks in (self._hooks, self._reference_hooks):
             if hooks is not None:
                 hooks.detach()
+        for companion in self._companions:
+            companion.detach()
+        self._is_left_out = False
         self._compilers.lift()
 
     def _rehook(self) -> None:
@@ -584,13 +600,6 @@ class ModuleMonitor:
         if about not in self._warned:
             self._warned.add(about)
             self.logger.warning("step %s: %s", self.current_step, message)
-
-
-def _named(name: str, output: Any) -> Iterable[tuple[str, Tensor]]:
-    """The tensors that a module puts out: one by the module's name, several by their places in what it returns."""
-    if isinstance(output, Tensor):
-        return ((name, output),)
-    return ((of_output(name, path), tensor) for path, tensor in tensors(output))
 
 
 def _hand_over(pending: list[tuple[int, Tally]], storage: StorageManager, wait: bool = True) -> None:

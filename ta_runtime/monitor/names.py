@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import is_
+from operator import is_, methodcaller
 from typing import Any
 
 from torch import Tensor, nn
@@ -78,13 +78,16 @@ class Names:
         return self._formatted[path]
 
 
+_values = methodcaller("values")
+
+
 class _Entries:
     """What is in some dictionaries; equal if it is the very same, under the same keys."""
 
     def __init__(self, dictionaries: Sequence[Mapping[str, object]] = ()) -> None:
         self._sizes = list(map(len, dictionaries))
         self._keys = list(chain.from_iterable(dictionaries))
-        self._values = list(chain.from_iterable(map(dict.values, dictionaries)))
+        self._values: list[object] = list(chain.from_iterable(map(_values, dictionaries)))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -66,7 +66,7 @@ class StorageManager:
         Raises:
             TypeError, ValueError: a value is no number.
         """
-        numbers = {key: float(value) for key, value in values.items()}
+        numbers = dict(zip(values, map(float, values.values()), strict=True))
         if self._blocks and step <= self._blocks[-1].steps[-1]:
             self._insert(step, numbers)
         else:

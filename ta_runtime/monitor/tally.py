@@ -99,9 +99,7 @@ class Tally:
             self.call(wanted, *given)
         return owners
 
-    def take_all(
-        self, selection: Selection, given: Sequence[Sequence[Tensor]], sync: bool = False
-    ) -> None:
+    def take_all(self, selection: Selection, given: Sequence[Sequence[Tensor]], sync: bool = False) -> None:
         """Tensors, or pairs of them to compare, that are all here now, such as parameters; nothing of them is held.
 
         Of those that are distributed this rank's part, or with `sync` all parts; every rank has to call it then.
@@ -285,7 +283,9 @@ class Tally:
             columns = self._add([owners[index] for index in indices], first.numel(), wanted)
             self._vectors += zip(vectors, (column.extend for column in columns), strict=True)
         for wanted, indices in single.items():
-            self._read_each([tensors[index] for index in indices], [owners[index] for index in indices], wanted)
+            self._read_each(
+                [tensors[index] for index in indices], [owners[index] for index in indices], wanted
+            )
 
     def _read_each(self, tensors: Sequence[Tensor], owners: Sequence[Owners], needs: Needs) -> None:
         """What cannot be stacked; what cannot be measured either has NaN for its values."""

@@ -25,9 +25,13 @@ _TRACERS = [key for name in ("PROXY", "FAKE") if (key := getattr(_keys, name, No
 
 def traced() -> bool:
     """Whether a compiler, tracer or function transform runs the code: its tensors hold no numbers of the run."""
+    return torch.compiler.is_compiling() or transformed()
+
+
+def transformed() -> bool:
+    """The same of code that no compiler runs."""
     return (
-        torch.compiler.is_compiling()
-        or _tracing()
+        _tracing()
         or _interpreters() is not None
         or (_modes() > 0 and any(_mode(key) is not None for key in _TRACERS))
     )

@@ -2,12 +2,15 @@
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.runs import schema
@@ -16,6 +19,9 @@ _PART = re.compile(r"rank(\d+)-(\d+)\.parquet")
 _ABOUT = re.compile(r"rank(\d+)\.json")
 _FINDINGS = re.compile(r"findings(?:\.rank(\d+))?\.json")
 _DELETE = "delete it to read the rest of the run"
+_FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
 
 
 class Run:
@@ -42,12 +48,12 @@ class Run:
     @cached_property
     def metrics(self) -> pa.Table:
         """Of `schema.METRICS`, by rank and step."""
-        return self._table("metrics").sort_by([("rank", "ascending"), ("step", "ascending")])
+        return self.read("metrics").sort_by([("rank", "ascending"), ("step", "ascending")])
 
     @cached_property
     def records(self) -> pa.Table:
         """Of `schema.RECORDS`, by rank, and as they were taken."""
-        return self._table("records")
+        return self.read("records")
 
     @cached_property
     def findings(self) -> list[dict[str, Any]] | None:
@@ -62,10 +68,23 @@ class Run:
                 found.setdefault(str(item.get("fingerprint")), item)
         return list(found.values()) if paths else None
 
-    def _table(self, name: str) -> pa.Table:
-        wanted = schema.TABLES[name]
-        tables = [_part(path, wanted) for path in _files(self.folder / name, _PART)]
-        return pa.concat_tables(tables).unify_dictionaries() if tables else wanted.empty_table()
+    def read(
+        self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Rows of `metrics` or `records` as they were written, rank by rank; nothing else of the files is kept in memory.
+
+        Args:
+            columns: names of `schema.TABLES[table]`, in the order wanted; None: all.
+            where: which rows, such as `pc.field("step") == 3`; None: all.
+
+        Raises:
+            UsageError: a file is damaged.
+        """
+        whole = schema.TABLES[table]
+        names = whole.names if columns is None else list(columns)
+        wanted = pa.schema([whole.field(name) for name in names], whole.metadata)
+        parts = [_part(path, whole, names, where) for path in _files(self.folder / table, _PART)]
+        return pa.concat_tables(parts).unify_dictionaries().cast(wanted) if parts else wanted.empty_table()
 
 
 def _files(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
@@ -79,12 +98,14 @@ def _files(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
     ]
 
 
-def _part(path: Path, wanted: pa.Schema) -> pa.Table:
+def _part(path: Path, whole: pa.Schema, columns: list[str], where: pc.Expression | None) -> pa.Table:
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            found = file.schema_arrow
-            _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
-            return file.read(columns=wanted.names).select(wanted.names).cast(wanted)
+        fragment = _FORMAT.make_fragment(str(path), pa.fs.LocalFileSystem())
+        found = fragment.physical_schema
+        _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
+        if lacking := set(whole.names) - set(found.names):  # a scan would fill it with nulls
+            raise KeyError(min(lacking))
+        return fragment.to_table(schema=whole, columns=columns, filter=where)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise UsageError(f"{path}: damaged, or no part of a run: {oneline(error)}; {_DELETE}") from error
 

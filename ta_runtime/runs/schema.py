@@ -68,7 +68,7 @@ RECORDS = pa.schema(
         ("shape", pa.list_(pa.int64())),
         ("digest", pa.string()),
         ("algorithm", _WORD),
-        ("norm", pa.float64()),  # L2, summed in float64
+        ("norm", pa.float64()),  # L2, right to 1e-6
         (
             "values",
             pa.binary(),

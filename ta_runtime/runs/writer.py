@@ -50,7 +50,8 @@ class RunWriter:
         self.records = TableWriter(self, "records")
         self._rank, self._world_size = rank, world_size
         self._process = os.getpid()
-        self._begun = False
+        self.begun = False
+        """Whether the folder says who writes here, so that the rank is settled."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
@@ -78,9 +79,9 @@ class RunWriter:
 
     def begin(self) -> bool:
         """Say in the folder who writes here, unless that was done; returns `open`. Rows do so when they are written."""
-        if self._begun or not self.open:
+        if self.begun or not self.open:
             return self.open
-        self._begun, self._rank = True, self.rank
+        self.begun, self._rank = True, self.rank
         try:
             with self._about.open("x", encoding="utf-8") as stream:
                 stream.write(
@@ -138,7 +139,7 @@ class TableWriter:
         if not self._run.open:
             return
         self._written = time.monotonic()
-        if not self._steps or (self._steps[-1] < 0 and reports.is_child()):
+        if not self._steps or (self._steps[-1] < 0 and not self._run.begun and reports.is_child()):
             return  # a child process of which nobody knows its rank yet, or whether it will train at all
         if self._run.begin():
             try:

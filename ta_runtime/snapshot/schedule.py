@@ -1,5 +1,6 @@
 """At which steps a snapshot is taken: `first 3, every 1000, at 1500, on incident`, or `never`."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ class Schedule:
     """Steps count from 0. Schedules are joined by `|`."""
 
     first: int = 0
-    """The first so many steps."""
+    """The first so many steps; of a run that goes on from a checkpoint, those after it."""
     every: frozenset[int] = frozenset()
     """Step 0 and each n-th after it, for each of these."""
     at: frozenset[int] = frozenset()
@@ -31,9 +32,16 @@ class Schedule:
         if 0 in self.every:
             raise UsageError("schedule: 'every 0' is no schedule; write 'never' for no step")
 
-    def due(self, step: int) -> bool:
-        """Whether this step is one to look at."""
-        return step < self.first or step in self.at or any(step % count == 0 for count in self.every)
+    def due(self, step: int, start: int = 0) -> bool:
+        """Whether this step, of a run that began with step `start`, is one to look at."""
+        return self.following(step, start) == step
+
+    def following(self, step: int, start: int = 0) -> float:
+        """The first step to look at from this one on; infinity if there is none."""
+        if start <= step < start + self.first:
+            return step
+        listed = (number for number in self.at if number >= step)
+        return min(chain(listed, (-(-step // count) * count for count in self.every)), default=math.inf)
 
     def __or__(self, other: "Schedule") -> "Schedule":
         return Schedule(
@@ -72,8 +80,8 @@ def never() -> Schedule:
 _MADE: dict[str, Callable[[int], Schedule]] = {"first": first, "every": every, "at": at}
 
 
-def resolve(schedule: "str | Schedule") -> Schedule:
-    """The schedule that a text describes.
+def resolve(schedule: "str | Schedule", key: str = "schedule") -> Schedule:
+    """The schedule that a text describes; `key` is what the caller calls it.
 
     Raises:
         UsageError: it is none; the text says what to write.
@@ -81,17 +89,19 @@ def resolve(schedule: "str | Schedule") -> Schedule:
     if isinstance(schedule, Schedule):
         return schedule
     if not isinstance(schedule, str):
-        raise UsageError(f"schedule: {schedule!r} is no schedule; write {_WORDS}")
+        raise UsageError(f"{key}: {schedule!r} is no schedule; write {_WORDS}")
     if schedule.strip().lower() == "never":
         return never()
     found, word = never(), ""
     for part in map(str.strip, schedule.split(",")):
         match = _PART.fullmatch(part)
         if match is None or (match[3] and word != "at"):
-            raise UsageError(f"schedule: {part!r} is no schedule; write {_WORDS}")
+            raise UsageError(f"{key}: {part!r} is no schedule; write {_WORDS}")
         if match[4]:
             word, found = "", found | on_incident()
-        else:
-            word = (match[1] or word).lower()
-            found |= _MADE[word](int(match[2] or match[3]))
+            continue
+        word, number = (match[1] or word).lower(), int(match[2] or match[3])
+        if word == "every" and not number:
+            raise UsageError(f"{key}: {part!r} is no schedule; write 'never' for no step")
+        found |= _MADE[word](number)
     return found

@@ -5,23 +5,17 @@ calls two functions for each step of an optimizer, which count it.
 """
 
 import atexit
-import os
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from ta_lint.core.errors import UsageError, oneline
-from ta_runtime import reports
+from ta_lint.core.errors import UsageError
+from ta_runtime import ranks, reports
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
 from ta_runtime.observers.patching import Patch
@@ -29,6 +23,9 @@ from ta_runtime.registers import Register
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import environment
+from ta_runtime.snapshot.guarding import Guarding
+from ta_runtime.snapshot.loaders import Loaders
+from ta_runtime.snapshot.losses import Losses, in_backward
 from ta_runtime.snapshot.records import Records, outline
 from ta_runtime.snapshot.schedule import Schedule, resolve
 from ta_runtime.snapshot.snapshot import Snapshot
@@ -38,12 +35,8 @@ from ta_runtime.snapshot.steps import Steps
 if TYPE_CHECKING:
     from types import TracebackType
 
-_PATIENCE = 3
 _OFTEN, _SECONDS = 64, 10.0
 """So many snapshots are written as soon as they are taken, those after them that many seconds later at most."""
-
-# not public: without it, what a backward pass runs once more is taken for a forward pass
-_backward_runs = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
 
 class Snapshots:
@@ -63,6 +56,8 @@ class Snapshots:
         statistics: str | Iterable[str] = (),
         mask: Sequence[str] = environment.MASK,
         form: Literal["columns", "yaml"] = "columns",
+        start_step: int = 0,
+        names: Names | None = None,
     ) -> None:
         """What is taken, and when.
 
@@ -75,14 +70,14 @@ class Snapshots:
             statistics: names of `statistics.NAMES` to record beside each digest, or `all`.
             mask: patterns of the names of environment variables whose values are masked; none: nothing is masked.
             form: `columns` writes Parquet, `yaml` the files of fkat's Introspection, `introspection/fit/step=0/rank0.yaml`.
+            start_step: the number of the first step, of a run that goes on from a checkpoint.
+            names: what layers and parameters are called, if somebody else names those of this run as well.
 
         Raises:
             UsageError: an argument is wrong, or the folder holds a run already.
         """
         if form not in ("columns", "yaml"):
             raise UsageError(f"form: {form!r} is neither 'columns' nor 'yaml'")
-        self.paused = False
-        """Whether what runs now is no training, such as a validation between two steps."""
         self.schedule = resolve(schedule)
         self._of = _kinds(of)
         self._columns = columns(statistics)
@@ -90,19 +85,22 @@ class Snapshots:
         self._sink = _sink(folder, form)
         self._model = model
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
-        self._names = Names()
+        self._names = names or Names()
+        self._guard = Guarding(self.stop)
         self._steps = Steps(
             None if optimizers is None else list(optimizers),
             self._before_step,
             self._after_step,
             self._over,
-            self._guarded,
+            self._guard,
         )
+        self._steps.index = self._start = start_step
         self._compilers = Compilers(self._compiles)
-        self._thread: int | None = None
-        self._process = os.getpid()
-        self._started = False
-        self._failures = 0
+        self._losses = Losses(self._note_loss, self._guard)
+        self._loaders = Loaders(self._ask, self._note_batch, self._guard)
+        self._placed = (
+            False  # whether it is known which rank this is, and written what is before the first step
+        )
         self._reason: str | None = None
         self._snapshot: Snapshot | None = None  # of the step that runs, if it is one to look at
         self._undo: list[Callable[[], object]] = []
@@ -112,34 +110,31 @@ class Snapshots:
         self._looks = False
         self._described: Register[bool] = Register()
         self._variables: dict[str, str] = {}
-        self._loaders: Register[tuple[tuple[str, str], ...]] = Register()  # settings, by iterator
-        self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
 
     # -- for users --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Record the environment and watch from here on; nothing happens if it is on."""
-        if self._started:
+        if self._guard.on:
             return
-        self._started = True
-        self._guarded(self._environment)()
-        self._steps.attach()
-        self._compilers.attach()
-        self._undo = [
-            self._steps.detach,
-            self._compilers.detach,
-            Patch(DataLoader, "__iter__", self._iterating).undo,
-        ]
+        self._guard.on = True
+        self._guard(self._environment)()
+        for part in (self._steps, self._compilers, self._loaders):
+            part.attach()
+        self._undo = [self._steps.detach, self._compilers.detach, self._loaders.detach]
+        if dist.is_available():
+            self._undo.append(Patch(dist, "init_process_group", self._joining).undo)
         atexit.register(self.stop)
+        if (dist.is_available() and dist.is_initialized()) or (ranks.known() and not reports.is_child()):
+            self._guard(self._place)()
         self._begin()
 
     def stop(self) -> None:
         """Let go of torch and write what is there, also of a step that is not over."""
-        if not self._started or os.getpid() != self._process:
+        if not self._guard.on or self._guard.is_child:
             return
-        self.paused = False
-        self._guarded(self._end)()
-        self._started = False
+        self._guard(self._end)()
+        self._guard.on = False
         atexit.unregister(self.stop)
         self._let_go()
         while self._undo:
@@ -156,6 +151,16 @@ class Snapshots:
         self.stop()
 
     @property
+    def paused(self) -> bool:
+        """Whether what runs now is no training, such as a validation between two steps."""
+        return self._guard.paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._guard.paused = paused
+        self._steps.wake()
+
+    @property
     def step(self) -> int:
         """The step that runs, or is to begin."""
         return self._steps.index
@@ -163,32 +168,32 @@ class Snapshots:
     def count_from(self, step: int) -> None:
         """Give this number to the step that runs, or is to begin: of a run that goes on from a checkpoint."""
         if step != self.step:
+            if not self._steps.counted:
+                self._start = step
             self._steps.index = step
-            self._guarded(self._begin_anew)()
+            self._guard(self._begin_anew)()
 
     def take(self, reason: str = "") -> None:
         """Record now what lies in memory: random states, parameters, buffers, gradients, states of optimizers."""
-        if self._started:
-            self._guarded(self._take)(reason)
+        self._guard(self._take)(reason)
 
     def take_next(self, reason: str = "") -> None:
         """Record the next step, whatever the schedule says."""
         self._reason = reason
+        self._steps.wake()
 
     # -- steps ------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         reason, self._reason = self._reason, None
-        if reason is None and not self.schedule.due(self.step):
+        if reason is None and not self.schedule.due(self.step, self._start):
             return
         self._snapshot = self._new()
         if reason:
             self._snapshot.records.text("configuration", "snapshot.reason", reason)
-        self._watching = [
-            Patch(_BaseDataLoaderIter, "__next__", self._loading).undo,
-            Patch(torch.autograd, "backward", self._losing).undo,
-            Patch(torch.amp.GradScaler, "scale", self._scaling).undo,
-        ]
+        self._loaders.watch()
+        self._losses.attach()
+        self._watching = [self._loaders.let_go, self._losses.detach]
         if self._compilers.used:
             self._skip_layers()
         else:
@@ -196,6 +201,7 @@ class Snapshots:
             self._watching.append(self._calls.undo)
 
     def _begin_anew(self) -> None:
+        self._steps.wake()
         self._let_go()
         self._begin()
 
@@ -205,6 +211,8 @@ class Snapshots:
         self._let_go()
         self._begin()
         self._sink.catch_up()
+        if self._snapshot is None and not self._sink.waits:
+            self._steps.doze(self.schedule.following(self.step, self._start))
 
     def _end(self) -> None:
         snapshot, self._snapshot = self._snapshot, None
@@ -217,9 +225,10 @@ class Snapshots:
     def _let_go(self) -> None:
         while self._watching:
             self._watching.pop()()
-        self._snapshot = self._root = self._scaled = self._calls = None
+        self._snapshot = self._root = self._calls = None
 
     def _before_step(self, optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+        self._place()
         if (snapshot := self._snapshot) is not None:
             snapshot.settings(self._changed)
             snapshot.optimizer(optimizer, gradients=not has_closure)
@@ -235,9 +244,9 @@ class Snapshots:
         snapshot.settings(self._changed)
         if running is not None:  # which takes the rest at its own time
             return
-        if self._model is not None:
-            self._names.add(self._model)
-        for model in self._names.models:
+        described = self._described.instances()
+        models = {id(model): model for model in (self._model, *described) if model is not None}
+        for model in models.values():
             snapshot.model(model, describe=self._is_new(model))
         for optimizer in self._steps.optimizers:
             snapshot.optimizer(optimizer)
@@ -252,6 +261,22 @@ class Snapshots:
         records.texts("configuration", environment.software)
         self._sink.add(records.rows())
 
+    def _place(self) -> None:
+        """It is known which rank this is, or that it trains alone: a kill no longer loses what was before the first step."""
+        if not self._placed:
+            self._placed = True
+            self._sink.begin()
+
+    def _joining(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        place = self._guard(self._place)
+
+        def init_process_group(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            place()
+            return result
+
+        return init_process_group
+
     def _changed(self) -> Iterator[tuple[str, str]]:
         """The environment variables that the run has set since they were recorded."""
         now = dict(environment.variables(self._mask))
@@ -263,10 +288,10 @@ class Snapshots:
     # -- forward passes ---------------------------------------------------------------------------------------
 
     def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        enter, leave = self._guarded(self._enter, leads=True), self._guarded(self._leave)
+        enter, leave = self._guard.leading(self._enter), self._guard(self._leave)
 
         def __call__(called: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not self._watching or self._elsewhere or traced():
+            if not self._watching or self._guard.elsewhere or traced():
                 return original(called, *args, **kwargs)
             module: nn.Module = called.__dict__["_modules"].get("_orig_mod", called)
             is_root = self._root is None
@@ -286,11 +311,12 @@ class Snapshots:
         """The outermost module of a forward pass is called."""
         self._root, self._looks = module, False
         snapshot = self._snapshot
-        if snapshot is None or not torch.is_grad_enabled() or _backward_runs() != -1:
+        if snapshot is None or not torch.is_grad_enabled() or in_backward():
             return
         model = self._model_of(module)
         if model is None:
             return
+        self._place()
         snapshot.settings(self._changed)
         given = kwargs if not args else (*args, kwargs) if kwargs else args
         prefix = ""
@@ -341,110 +367,21 @@ class Snapshots:
             self._calls = None
             self._skip_layers()
 
-    # -- losses -----------------------------------------------------------------------------------------------
+    # -- losses and batches -----------------------------------------------------------------------------------
 
-    def _losing(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self._guarded(self._note_loss)
-
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._watching and not torch.compiler.is_compiling():
-                note(tensors)
-            return original(tensors, *args, **kwargs)
-
-        return backward
-
-    def _note_loss(self, tensors: Any) -> None:
-        if self._snapshot is None or _backward_runs() != -1:
-            return
-        scaled, self._scaled = self._scaled, None
-        losses = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-        for loss in losses:
-            unscaled = scaled[1] if scaled is not None and scaled[0]() is loss else loss
-            self._snapshot.records.tensor("loss", "loss", unscaled)
-
-    def _scaling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def scale(scaler: Any, outputs: Any) -> Any:
-            result = original(scaler, outputs)
-            if self._watching and isinstance(outputs, Tensor) and isinstance(result, Tensor):
-                self._scaled = weakref.ref(result), outputs
-            return result
-
-        return scale
-
-    # -- loaders ----------------------------------------------------------------------------------------------
-
-    def _iterating(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self._guarded(self._note_loader)
-
-        def __iter__(loader: Any) -> Any:
-            iterator = original(loader)
-            note(loader, iterator)
-            return iterator
-
-        return __iter__
-
-    def _note_loader(self, loader: Any, iterator: Any) -> None:
-        self._loaders.add(
-            iterator, tuple(environment.loader(loader))
-        )  # now: the loop may hold the iterator alone
-
-    def _loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        ask, note = self._guarded(self._ask), self._guarded(self._note_batch)
-
-        def __next__(iterator: Any) -> Any:
-            if not self._watching:
-                return original(iterator)
-            ask()
-            batch = original(iterator)
-            note(iterator, batch)
-            return batch
-
-        return __next__
+    def _note_loss(self, loss: Tensor) -> None:
+        if self._snapshot is not None:
+            self._snapshot.records.tensor("loss", "loss", loss)
 
     def _ask(self) -> None:
+        """A batch is about to be drawn."""
         if self._snapshot is not None:
-            self._snapshot.settings(self._changed)  # before it draws
+            self._snapshot.settings(self._changed)
 
-    def _note_batch(self, iterator: Any, batch: Any) -> None:
-        if (snapshot := self._snapshot) is None:
-            return
-        self._batch(snapshot, batch, "loaded")
-        settings = self._loaders.get(iterator) or ()
-        snapshot.records.texts("configuration", lambda: settings, "DataLoader.")
-
-    # -- what goes wrong --------------------------------------------------------------------------------------
-
-    @property
-    def _elsewhere(self) -> bool:
-        """Whether another thread than the one that trains runs this, or a process that was forked off."""
-        other_thread = self._thread is not None and threading.get_ident() != self._thread
-        return other_thread or os.getpid() != self._process
-
-    def _guarded(self, method: Callable[..., Any], *, leads: bool = False) -> Callable[..., Any]:
-        """A method that cannot stop the run: what it raises is said, and the third time the snapshots end."""
-
-        @wraps(method)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if not self._started or self.paused or self._elsewhere or traced() or _captured():
-                return
-            if leads and self._thread is None:
-                self._thread = threading.get_ident()
-            try:
-                method(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001 - the run goes on
-                self._failed(method, error)
-
-        return run
-
-    def _failed(self, method: Callable[..., Any], error: Exception) -> None:
-        self._failures += 1
-        reports.error_line(
-            f"a snapshot is not complete: {method.__qualname__}: {type(error).__name__}: {oneline(error)}"
-        )
-        if self._failures == _PATIENCE:
-            reports.error_line("no more snapshots are taken")
-            with suppress(Exception):
-                self.stop()
+    def _note_batch(self, batch: Any, settings: Iterable[tuple[str, str]]) -> None:
+        if (snapshot := self._snapshot) is not None:
+            self._batch(snapshot, batch, "loaded")
+            snapshot.records.texts("configuration", lambda: settings, "DataLoader.")
 
 
 class _Columns:
@@ -454,21 +391,26 @@ class _Columns:
         self._writer = writer
         self._added = 0
         self._flushed = time.monotonic()
-        self._waits = False
+        self.waits = False
+
+    def begin(self) -> None:
+        """It is known which rank this is: write what waits."""
+        self._writer.begin()
+        self.flush()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         self._writer.records.add(rows)
         self._added += 1
-        self._waits = True
+        self.waits = True
 
     def catch_up(self) -> None:
         """Write what waits, if it may: before the first step it is not known yet which rank this is."""
-        if self._waits and (self._added <= _OFTEN or time.monotonic() - self._flushed > _SECONDS):
+        if self.waits and (self._added <= _OFTEN or time.monotonic() - self._flushed > _SECONDS):
             self.flush()
 
     def flush(self) -> None:
         self._writer.flush()
-        self._flushed, self._waits = time.monotonic(), False
+        self._flushed, self.waits = time.monotonic(), False
 
 
 def _sink(folder: "str | Path | RunWriter", form: str) -> Any:
@@ -484,12 +426,6 @@ def _kinds(of: Iterable[str]) -> frozenset[str]:
     if strange := kinds - set(KINDS):
         raise UsageError(f"of: {min(strange)!r} is none of {', '.join(KINDS)}")
     return kinds
-
-
-def _captured() -> bool:
-    """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
-    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return in_use and torch.cuda.is_current_stream_capturing()
 
 
 def _has_tensors(module: nn.Module) -> bool:

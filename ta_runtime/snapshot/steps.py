@@ -10,16 +10,17 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from ta_runtime.observers import construction
 from ta_runtime.observers.optimizers import calls_itself
 from ta_runtime.observers.patching import Patch
+from ta_runtime.snapshot.guarding import Guard
 
 Optimizer = torch.optim.Optimizer
-Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
+Hook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]
 
 
 class Steps:
     """A step is over when every optimizer that is in use has stepped.
 
     `before` and `after` are called around each `optimizer.step()`, with the optimizer and whether it was given a
-    closure; `over` when a step is over. `guard` wraps what torch calls.
+    closure; `over` when a step is over. `guard` wraps what torch calls. After `doze` steps are but counted for a while.
     """
 
     def __init__(
@@ -35,27 +36,64 @@ class Steps:
         self._given = None if optimizers is None else [weakref.ref(optimizer) for optimizer in optimizers]
         self._before, self._after, self._over = before, after, over
         self._guard = guard
-        self._count = 0
+        self.counted = 0
+        """How often an optimizer has stepped."""
         self._running: set[int] = set()
         self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
         self._stepped: dict[int, weakref.ref[Optimizer]] = {}
         self._expected: dict[int, weakref.ref[Optimizer]] = {}
         self._undo: list[Callable[[], None]] = []
+        self._alone: Callable[[], Optimizer | None] = (
+            _nobody  # the optimizer in use, while its steps are but counted
+        )
+        self._wakes: float = 0  # the step at which that ends
+
+    def doze(self, until: float) -> None:
+        """Only count the steps before this one, as long as the one optimizer in use makes them."""
+        if len(self._expected) == 1 and not self._stepped and until > self.index:
+            [self._alone], self._wakes = self._expected.values(), until
+
+    def wake(self) -> None:
+        self._alone = _nobody
 
     def attach(self) -> None:
-        # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
-        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
         construction.attach(_nothing)
+        before, after = self._hooks()
         self._undo = [
             lambda: construction.detach(_nothing),
-            register_optimizer_step_pre_hook(disable(self._guard(self._begins))).remove,
-            register_optimizer_step_post_hook(disable(self._guard(self._ends))).remove,
+            register_optimizer_step_pre_hook(before).remove,
+            register_optimizer_step_post_hook(after).remove,
             Patch(torch.amp.GradScaler, "step", self._scaler_step).undo,
         ]
 
     def detach(self) -> None:
+        self.wake()
         while self._undo:
             self._undo.pop()()
+
+    def _hooks(self) -> tuple[Hook, Hook]:
+        """What torch calls around each step: of one that is but counted, as little as can be."""
+        # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
+        disable: Callable[..., Callable[..., Any]] = torch.compiler.disable
+        begins, ends = disable(self._guard(self._begins)), disable(self._guard(self._ends))
+
+        def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if self._running or self._alone() is not optimizer:
+                begins(optimizer, args, kwargs)
+            else:
+                self._running.add(id(optimizer))
+
+        def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            index = self.index + 1
+            if index >= self._wakes or self._nested or self._alone() is not optimizer:
+                ends(optimizer, args, kwargs)
+            else:
+                self._running.clear()
+                self.counted += 1
+                self.index = index
+
+        # not recursively: that would cost each call more than the call itself
+        return disable(before, recursive=False), disable(after, recursive=False)
 
     @property
     def optimizers(self) -> list[Optimizer]:
@@ -75,6 +113,7 @@ class Steps:
         key = id(optimizer)
         if not self._watches(optimizer):
             return
+        self.wake()
         if key in self._running:
             if calls_itself(optimizer):
                 self._nested[key] = self._nested.get(key, 0) + 1
@@ -94,7 +133,7 @@ class Steps:
             return
         self._running.discard(key)
         self._after(optimizer, _closure(args, kwargs))
-        self._count += 1
+        self.counted += 1
         self._stepped[key] = weakref.ref(optimizer)
         expected = self._expected or {
             id(other): weakref.ref(other) for other in self.optimizers if self._watches(other)
@@ -103,6 +142,7 @@ class Steps:
             self._close()
 
     def _close(self) -> None:
+        self.wake()
         self._expected, self._stepped = self._stepped or self._expected, {}
         self.index += 1
         self._over()
@@ -112,9 +152,9 @@ class Steps:
         skipped = self._guard(self._skipped)
 
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            count = self._count
+            count = self.counted
             result = original(scaler, optimizer, *args, **kwargs)
-            if self._undo and self._count == count:
+            if self._undo and self.counted == count:
                 skipped(optimizer)
             return result
 
@@ -130,4 +170,8 @@ def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _nobody() -> None:
     pass

@@ -75,8 +75,8 @@ class Training:
             self.built(model)
             optimizer = torch.optim.AdamW(model.parameters(), lr=self.learning_rate)
             with Snapshots(folder, schedule=f"first {STEPS}"):
-                loader = DataLoader(self.data, batch_size=8, **self.loader)
-                for step, (inputs, targets) in enumerate(loader):
+                batches = iter(DataLoader(self.data, batch_size=8, **self.loader))  # nothing holds the loader
+                for step, (inputs, targets) in enumerate(batches):
                     loss = self.criterion(self.forward(model, inputs), targets)
                     loss.backward()
                     optimizer.step()

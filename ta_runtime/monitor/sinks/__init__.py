@@ -4,8 +4,7 @@ Of a distributed run each rank writes a file of its own: rank 1 of `x.csv` has `
 MLflow rank 0 alone sends, unless another is given a run.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -46,21 +45,6 @@ def of_rank(path: str | Path) -> Path:
     except OSError as error:
         raise UsageError(f"{path.parent}: {error.strerror or oneline(error)}") from error
     return path
-
-
-@contextmanager
-def needs(library: str, extra: str) -> Iterator[None]:
-    """Import a library inside.
-
-    Raises:
-        UsageError: it is not installed; the text says what to install.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != library:  # it is there, and lacks something itself
-            raise
-        raise UsageError(f"there is no {library}; install it by `pip install 'ta-lint[{extra}]'`") from error
 
 
 def __getattr__(name: str) -> object:

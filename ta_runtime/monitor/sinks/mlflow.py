@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks
-from ta_runtime.monitor.sinks import needs
+from ta_runtime.extras import needs
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

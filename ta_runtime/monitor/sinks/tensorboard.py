@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ta_runtime import ranks
-from ta_runtime.monitor.sinks import needs
+from ta_runtime.extras import needs
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

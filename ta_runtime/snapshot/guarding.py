@@ -1,0 +1,80 @@
+"""Keeps what goes wrong in a snapshot away from the run, and snapshots away from what is no training."""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+import torch
+
+from ta_lint.core.errors import oneline
+from ta_runtime import reports
+from ta_runtime.observers.compilers import traced
+
+Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_PATIENCE = 3
+
+
+class Guarding:
+    """Wraps methods so that they cannot stop the run: what they raise is said, and the third time `give_up` is called.
+
+    They do nothing while it is not `on` or `paused`, in other threads than the one that trains, in a process that was
+    forked off, where a compiler traces, and where a CUDA graph is captured.
+    """
+
+    def __init__(self, give_up: Callable[[], object]) -> None:
+        self.on = self.paused = False
+        self._give_up = give_up
+        self._thread: int | None = None
+        self._process = os.getpid()
+        self._failures = 0
+
+    @property
+    def is_child(self) -> bool:
+        return os.getpid() != self._process
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another thread than the one that trains runs this, or a process that was forked off."""
+        return self.is_child or (self._thread is not None and threading.get_ident() != self._thread)
+
+    def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def run(*args: Any, **kwargs: Any) -> None:
+            if self.on and not (self.paused or self.elsewhere or traced() or _captured()):
+                try:
+                    method(*args, **kwargs)
+                except Exception as error:  # noqa: BLE001 - the run goes on
+                    self._failed(method, error)
+
+        return run
+
+    def leading(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The same of a method that is first called in the thread that trains."""
+        guarded = self(method)
+
+        @wraps(method)
+        def run(*args: Any, **kwargs: Any) -> None:
+            if self._thread is None and self.on and not self.paused:
+                self._thread = threading.get_ident()
+            guarded(*args, **kwargs)
+
+        return run
+
+    def _failed(self, method: Callable[..., Any], error: Exception) -> None:
+        self._failures += 1
+        name = getattr(method, "__qualname__", "")
+        reports.error_line(f"a snapshot is not complete: {name}: {type(error).__name__}: {oneline(error)}")
+        if self._failures == _PATIENCE:
+            reports.error_line("no more snapshots are taken")
+            with suppress(Exception):
+                self._give_up()
+
+
+def _captured() -> bool:
+    """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return in_use and torch.cuda.is_current_stream_capturing()

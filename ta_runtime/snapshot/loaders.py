@@ -1,0 +1,73 @@
+"""Sees what a `DataLoader` hands out, and how it was made."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from ta_runtime.observers.patching import Patch
+from ta_runtime.registers import Register
+from ta_runtime.snapshot import environment
+from ta_runtime.snapshot.guarding import Guard
+
+Settings = tuple[tuple[str, str], ...]
+
+
+class Loaders:
+    """Calls `ask` before a batch is drawn and `note` with each batch, and with the settings of its loader.
+
+    Batches are looked at between `watch` and `let_go` alone. The settings are noted where a pass over a loader begins, at
+    any step: a loop may hold the iterator alone, and the loader is gone.
+    """
+
+    def __init__(self, ask: Callable[[], None], note: Callable[[Any, Settings], None], guard: Guard) -> None:
+        self._ask, self._note, self._guard = ask, note, guard
+        self._settings: Register[Settings] = Register()  # by iterator
+        self._undo: list[Callable[[], None]] = []
+        self._watching: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        self._undo = [Patch(DataLoader, "__iter__", self._iter).undo]
+
+    def detach(self) -> None:
+        self.let_go()
+        while self._undo:
+            self._undo.pop()()
+
+    def watch(self) -> None:
+        self._watching = [Patch(_BaseDataLoaderIter, "__next__", self._next).undo]
+
+    def let_go(self) -> None:
+        while self._watching:
+            self._watching.pop()()
+
+    def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        begins = self._guard(self._begins)
+
+        def __iter__(loader: Any) -> Any:
+            iterator = original(loader)
+            if self._undo:
+                begins(loader, iterator)
+            return iterator
+
+        return __iter__
+
+    def _begins(self, loader: Any, iterator: Any) -> None:
+        self._settings.add(iterator, tuple(environment.loader(loader)))
+
+    def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        ask, came = self._guard(self._ask), self._guard(self._came)
+
+        def __next__(iterator: Any) -> Any:
+            if not self._watching:
+                return original(iterator)
+            ask()
+            batch = original(iterator)
+            came(iterator, batch)
+            return batch
+
+        return __next__
+
+    def _came(self, iterator: Any, batch: Any) -> None:
+        self._note(batch, self._settings.get(iterator) or ())
