@@ -139,7 +139,10 @@ def _place() -> tuple[int, int]:
         _known = dist.get_rank(), dist.get_world_size()
     if _known is not None:
         return _known
-    return _number("RANK") or 0, _number("WORLD_SIZE") or 1
+    number = _number("RANK") or _number(
+        "LOCAL_RANK"
+    )  # Lightning's own launcher says that of the machine alone
+    return number or 0, _number("WORLD_SIZE") or 1
 
 
 def _number(variable: str) -> int | None:

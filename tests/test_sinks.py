@@ -161,9 +161,12 @@ def test_hdf5_leaves_a_file_of_hdf5_with_other_things_alone(tmp_path: Path) -> N
         assert list(file) == ["weights"]
 
 
-def test_each_rank_has_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("variable", ["RANK", "LOCAL_RANK"])
+def test_each_rank_has_a_file_of_its_own(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for rank in ("0", "1"):
-        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv(variable, rank)
         monkeypatch.setenv("WORLD_SIZE", "2")
         steps = {0: {"a": float(rank)}}
         for sink in (CSV(tmp_path / "m.csv"), HDF5(tmp_path / "m.h5"), Parquet(tmp_path / "run")):
