@@ -4,7 +4,6 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 """
 
 import math
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -29,7 +28,7 @@ class Recorder:
     """
 
     def __init__(self, folder: Path, names: Names) -> None:
-        self.writer = RunWriter(_of_this_attempt(folder))
+        self.writer = RunWriter(folder)
         self.report = ReportFile(self.writer.folder / "findings.json")
         self._names = names
         self._optimizers: Register[int] = Register()  # the number of each, from 0
@@ -139,9 +138,3 @@ def _norm(gradients: Gradients) -> float | None:
     if clipped is None or (total is not None and clipped < total):
         return total
     return clipped
-
-
-def _of_this_attempt(folder: Path) -> Path:
-    """torchrun starts a job that failed anew, by the same command: each attempt then has a folder of its own."""
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return folder if attempt == "0" else folder.with_name(f"{folder.name}.restart{attempt}")

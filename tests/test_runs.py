@@ -287,6 +287,23 @@ def test_a_full_disk_is_told_once_and_leaves_whole_parts(tmp_path: Path) -> None
     assert Run(tmp_path / "run").metrics.num_rows == 10
 
 
+@pytest.mark.parametrize("column", ["key", "value"])
+def test_ctrl_c_within_a_row_loses_that_row_alone(column: str, tmp_path: Path) -> None:
+    class Interrupted(dict[str, object]):
+        def get(self, name: str, default: object = None) -> object:
+            if name == column:
+                raise KeyboardInterrupt
+            return super().get(name, default)
+
+    run = RunWriter(tmp_path / "run", rank=0)
+    run.metrics.add([metric(0)])
+    with pytest.raises(KeyboardInterrupt):
+        run.metrics.add([Interrupted(metric(1))])
+    run.metrics.add([metric(2)])
+    run.flush()
+    assert Run(tmp_path / "run").metrics.column("step").to_pylist() == [0, 2]
+
+
 def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
     run = RunWriter(tmp_path)
     run.metrics.add([metric(0)])

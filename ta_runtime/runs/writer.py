@@ -43,7 +43,7 @@ class RunWriter:
     """
 
     def __init__(self, folder: Path, *, rank: int | None = None, world_size: int | None = None) -> None:
-        self.folder = folder.absolute()
+        self.folder = folder = _of_this_attempt(folder.absolute())
         self.complaint: str | None = None
         """Why nothing is recorded any more, if so."""
         self.metrics = TableWriter(self, "metrics")
@@ -129,6 +129,7 @@ class TableWriter:
         """Add rows; they are written with others, by `flush` at the latest."""
         if not self._run.open:
             return
+        self._align()
         for column, values in self._columns.items():
             values.extend([row.get(column) for row in rows])
         if len(self._steps) >= ROWS or self._is_late:
@@ -148,6 +149,13 @@ class TableWriter:
                 self._run.give_up(oneline(error))
         self.drop()
 
+    def _align(self) -> None:
+        """Forget rows that Ctrl-C left unfinished: the columns are filled in order."""
+        *_, last = self._columns.values()
+        if len(self._steps) != len(last):
+            for values in self._columns.values():
+                del values[len(last) :]
+
     def drop(self) -> None:
         """Forget what is waiting."""
         for values in self._columns.values():
@@ -159,6 +167,7 @@ class TableWriter:
         return now - self._written >= max(SECONDS, SHARE * (now - self._started))
 
     def _write(self) -> None:
+        self._align()
         rank = self._run.rank
         table = pa.table({**self._columns, "rank": [rank] * len(self._steps)}, schema=self._schema)
         self._folder.mkdir(exist_ok=True)
@@ -167,6 +176,12 @@ class TableWriter:
         pq.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
         unfinished.replace(part)
         self._parts += 1
+
+
+def _of_this_attempt(folder: Path) -> Path:
+    """torchrun starts a job that failed anew, by the same command: each attempt then has a folder of its own."""
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return folder if attempt == "0" else folder.with_name(f"{folder.name}.restart{attempt}")
 
 
 def _taken(folder: Path) -> str:
