@@ -5,6 +5,7 @@ replaced, wrapped and unfrozen parameters are always named as they are now.
 """
 
 import weakref
+from collections.abc import Iterable
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
@@ -84,16 +85,20 @@ class Names:
         layer = self.layer(model, path, model.get_submodule(path))
         return Parameter(unwrapped(model, name), tensor, layer, layer.place)
 
-    def of_parameters(self) -> dict[int, str]:
-        """Of every parameter, by its id, a name that no other has. See `of_modules`.
+    def of_parameters(self, wanted: Iterable[Tensor]) -> dict[int, str]:
+        """Of these parameters, by id, names that no others have, as far as a model is known to hold them. See `of_modules`.
 
-        Models that were built and have not been seen to run, as one that is compiled, come last.
+        Models that were built and have not been seen to run, as one that is compiled, come last. A model that holds none of
+        these is not asked: its name need not be told from theirs.
         """
+        ids = set(map(id, wanted))
         found: dict[int, str] = {}
         for model in (*self.models, *self._unseen()):
-            prefix = self.prefix(model)
-            for name, parameter in model.named_parameters():
-                found.setdefault(id(parameter), prefix + unwrapped(model, name))
+            held = {id(parameter): name for name, parameter in model.named_parameters()}
+            if not ids.isdisjoint(held):
+                prefix = self.prefix(model)
+                for key in ids & held.keys():
+                    found.setdefault(key, prefix + unwrapped(model, held[key]))
         return found
 
     def of_modules(self, model: nn.Module) -> dict[int, str]:

@@ -89,7 +89,8 @@ class Recorder:
 
     def _of_states(self, step: Step) -> Iterator[tuple[str, float | None]]:
         """Of parameters: what else is measured are the statistics of normalisations."""
-        names = self._names.of_parameters()
+        measured = [state.tensor for state in step.states] + [update.tensor for update in step.updates]
+        names = self._names.of_parameters(measured)
         for state in step.states:
             if id(state.tensor) in names or state.tensor.requires_grad:
                 yield f"parameter/{names.get(id(state.tensor)) or state.parameter.name}/norm", state.norm
@@ -124,7 +125,7 @@ class Recorder:
         ids = list(map(id, gradients.tensors))
         known = self._tensors.get(gradients.optimizer.optimizer)
         if known is None or known[0] != ids:
-            names = self._names.of_parameters()
+            names = self._names.of_parameters(gradients.tensors)
             found = [names.get(id(tensor)) or gradients.parameter(index).name
                      for index, tensor in enumerate(gradients.tensors)]  # fmt: skip
             known = ids, found

@@ -259,6 +259,14 @@ def test_a_compiled_model_has_the_names_of_the_one_that_it_was_made_from(tmp_pat
         assert found[1, f"parameter/{name}/norm"] == pytest.approx(norm(parameter))
 
 
+def test_a_model_that_is_built_and_not_trained_takes_no_name(tmp_path: Path) -> None:
+    with recording(tmp_path / "run", every_n_steps=0):
+        other = Net()
+        train(2)
+    assert (0, "gradient/head.weight/norm") in metrics(tmp_path / "run")
+    assert other.head.weight.grad is None
+
+
 def test_parameters_of_models_that_nobody_saw_are_named_by_their_place(tmp_path: Path) -> None:
     weight = nn.Parameter(torch.ones(3, 2))
     optimizer = torch.optim.SGD([weight], lr=0.1)

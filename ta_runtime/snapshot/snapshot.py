@@ -101,7 +101,7 @@ class Snapshot:
                     self.records.text("optimizer", f"{name}.{key}", repr(value))
 
     def _named(self, optimizer: Optimizer) -> Iterator[tuple[str, Tensor]]:
-        names = self._names.of_parameters()
+        names = self._names.of_parameters(one for group in optimizer.param_groups for one in group["params"])
         kind = type(optimizer).__name__
         for number, group in enumerate(optimizer.param_groups):
             for position, parameter in enumerate(group["params"]):
