@@ -34,6 +34,8 @@ from runtime import (
     Missing,
     Training,
     Watched,
+    checked,
+    command_line,
     measured,
     middle,
     plain,
@@ -314,22 +316,9 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description="Time our monitor beside torch-module-monitor, and count what each adds to a step."
-    )
-    parser.add_argument("--model", choices=MODELS, action="append", help="may be repeated (default: all)")
-    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="(default: 20)")
-    parser.add_argument(
-        "--steps", type=int, metavar="N", help="of each variant in a round (default: 2 to 10 by model)"
-    )
-    parser.add_argument(
-        "--count-only", action="store_true", help="operations, host syncs and memory, no times"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every round to a file as well")
+    parser = command_line("Time our monitor beside torch-module-monitor, and count what each adds to a step.")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
-    arguments = parser.parse_args()
-    if arguments.rounds < 1 or (arguments.steps is not None and arguments.steps < 1):
-        parser.error("--rounds and --steps are at least 1")
+    arguments = checked(parser)
     if arguments.write and (arguments.model or arguments.count_only):
         parser.error("--write is of all models, with times")
     return arguments

@@ -453,18 +453,24 @@ def middle(values: list[float], base: list[float]) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description="Time ta-runtime beside its peers, and count what each adds to a step."
-    )
+    return checked(command_line("Time ta-runtime beside its peers, and count what each adds to a step."))
+
+
+def command_line(description: str) -> argparse.ArgumentParser:
+    """What every benchmark of a training step can be told."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--model", choices=MODELS, action="append", help="may be repeated (default: all)")
     parser.add_argument("--rounds", type=int, default=20, metavar="N", help="(default: 20)")
     parser.add_argument(
         "--steps", type=int, metavar="N", help="of each variant in a round (default: 2 to 10 by model)"
     )
-    parser.add_argument(
-        "--count-only", action="store_true", help="operations and host syncs, no times: seconds"
-    )
+    parser.add_argument("--count-only", action="store_true", help="what is counted, no times: in seconds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every round to a file as well")
+    return parser
+
+
+def checked(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line, read; what is wrong in it ends the process with status 2."""
     arguments = parser.parse_args()
     if arguments.rounds < 1 or (arguments.steps is not None and arguments.steps < 1):
         parser.error("--rounds and --steps are at least 1")
