@@ -430,4 +430,4 @@ def test_to_read_a_run_loads_no_torch_and_without_pyarrow_it_is_said_what_to_ins
     assert (ran.stdout, ran.stderr) == ("4 False\n", "")
     ran = commands.python(folder, "-c", "import sys; sys.modules['pyarrow'] = None\n" + read, str(folder))
     remedy = "install it by `pip install 'ta-lint[record]'`"
-    assert f"UsageError: a run is recorded and read by pyarrow, which is missing; {remedy}" in ran.stderr
+    assert f"UsageError: a run is recorded and read by pyarrow: there is no pyarrow; {remedy}" in ran.stderr

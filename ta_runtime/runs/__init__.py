@@ -6,7 +6,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ta_lint.core.errors import UsageError
+from ta_runtime.extras import needs
 
 if TYPE_CHECKING:
     from ta_runtime.runs.reader import Run
@@ -20,12 +20,7 @@ _MODULES = {"Run": "reader", "RunWriter": "writer"}
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    with needs("pyarrow", "record", "a run is recorded and read by pyarrow"):
         value: object = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        remedy = "install it by `pip install 'ta-lint[record]'`"
-        raise UsageError(f"a run is recorded and read by pyarrow, which is missing; {remedy}") from error
     globals()[name] = value
     return value

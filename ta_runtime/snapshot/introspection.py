@@ -12,6 +12,7 @@ from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
 from ta_runtime import ranks
 from ta_runtime.digests import of_bytes
+from ta_runtime.extras import needs
 
 Row = Mapping[str, Any]
 
@@ -219,11 +220,8 @@ def _seal(rows: Iterable[Row]) -> str:
 
 
 def _dumped(content: Mapping[str, Any]) -> str:
-    try:
+    with needs("yaml", "record", "snapshots are written as YAML by PyYAML"):
         import yaml
-    except ModuleNotFoundError as error:
-        remedy = "install it by `pip install 'ta-lint[record]'`"
-        raise UsageError(f"snapshots are written as YAML by PyYAML, which is missing; {remedy}") from error
     options = {"sort_keys": False, "default_flow_style": False, "allow_unicode": True, "width": 10**6}
     text: str = yaml.dump(dict(content), indent=2, **options)
     return text
