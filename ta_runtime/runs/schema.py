@@ -3,6 +3,7 @@
     rank0.json                         who wrote it, when, with what; one file for each rank
     metrics/rank0-00000.parquet ...    numbers by step and key, such as `step/loss` or `gradient/head.weight/norm`
     records/rank0-00000.parquet ...    what a snapshot saw of each tensor and setting
+    events/rank0-00000.parquet ...     what the run did, in order; `ta_runtime.trace.event` says what the columns mean
     findings.json                      the report, of rank 0 for all once they were gathered; of others findings.rank1.json
 
 `enable(record=...)` writes these metrics, by the numbers that the audit reads anyway; what it did not read is not there:
@@ -82,4 +83,29 @@ RECORDS = pa.schema(
     metadata={"ta": str(VERSION)},
 )
 
-TABLES = {"metrics": METRICS, "records": RECORDS}
+EVENTS = pa.schema(
+    [
+        ("run", _WORD),  # of all rows the same, so that the traces of several runs are one table
+        ("rank", pa.int32()),
+        ("step", pa.int64()),
+        ("phase", _WORD),
+        ("seq", pa.int64()),
+        ("end", pa.int64()),
+        ("parent", pa.int64()),
+        ("kind", _WORD),
+        ("name", _WORD),
+        ("subject", _WORD),
+        ("inputs", _WORD),
+        ("dtype", _WORD),
+        ("shape", _WORD),
+        ("arguments", _WORD),
+        ("digest", pa.int64()),
+        ("value", pa.float64()),
+        ("flags", pa.int32()),
+        ("file", _WORD),
+        ("line", pa.int32()),
+    ],
+    metadata={"ta": str(VERSION)},
+)
+
+TABLES = {"metrics": METRICS, "records": RECORDS, "events": EVENTS}

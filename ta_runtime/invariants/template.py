@@ -1,0 +1,68 @@
+"""What a template is: a module of `ta_runtime.invariants.templates` with these names, found by its file name.
+
+    KINDS: frozenset[str]          the kinds of events that it is about
+    def candidates(events: Events) -> Iterator[Candidate]
+                                   what may hold, with counts, from one pass over the columns of all traces
+    def sentence(terms, where) -> str
+                                   "`torch.optim.AdamW.step` always changes a parameter": what people read
+    class Watcher                  sees one run, and says what of these invariants it breaks
+
+Both look at the same thing: what `candidates` counts as held, a `Watcher` that sees the same events never calls broken.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ta_runtime.invariants.invariant import Invariant
+from ta_runtime.trace.event import Event
+
+
+@dataclass(frozen=True)
+class Group:
+    """How often a candidate held and failed where the attributes had these values, in so many runs."""
+
+    attributes: Mapping[str, str]
+    holds: int
+    fails: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may hold, and its counts by attributes; `inferring` finds the conditions under which it always does."""
+
+    template: str
+    terms: Mapping[str, str | int | float]
+    groups: Sequence[Group]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An invariant that an event, or the lack of one, breaks."""
+
+    invariant: Invariant
+    event: Event
+    """What broke it: its line is where the finding stands."""
+    message: str
+    """Lower case, present tense, without numbers that change from step to step: "`AdamW.step` changes no parameter"."""
+    evidence: Mapping[str, float | int | str]
+    rank: int = 0
+
+
+class Watcher(Protocol):
+    """Sees the events of one run, rank by rank within a step, and keeps a state of constant size for each invariant."""
+
+    def __init__(self, invariants: Sequence[Invariant]) -> None: ...
+
+    @property
+    def wanted(self) -> frozenset[tuple[str, str]]:
+        """The kind and name of events that it needs; the name is empty where it needs all of a kind."""
+
+    def see(self, event: Event, rank: int) -> Iterator[Violation]: ...
+
+    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+        """A rank has ended a step: what is kept of it can go, unless other ranks are still to be compared."""
+
+    def over(self) -> Iterator[Violation]:
+        """The run has ended."""
