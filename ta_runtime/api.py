@@ -35,6 +35,8 @@ def enable(
     lint: bool = False,
     record: str | Path | None = None,
     snapshots: str | None = None,
+    invariants: str | Path | Iterable[str | Path] | None = None,
+    invariants_every_n_steps: int = 10,
 ) -> None:
     """Watch every training step of this process from here on; call it before the model is built.
 
@@ -61,6 +63,9 @@ def enable(
             last 30 seconds are lost, or the last hundredth of its time if that is more.
         snapshots: when to take the digests of all tensors and settings into that folder, for `ta-runtime diff`, such as
             "first 3, every 1000". None: never.
+        invariants: a file of invariants, or several, as `ta-runtime infer` writes them: what breaks one is TA510.
+        invariants_every_n_steps: hold the calls of single functions of torch against them on the first steps and on
+            each n-th; all others are looked at in each step. 0: leave them out.
 
     Raises:
         UsageError: an argument or the project's `[tool.ta]` is wrong, or the report or the run cannot be written there.
@@ -85,6 +90,8 @@ def enable(
         lint=lint,
         record=record,
         snapshots=snapshots,
+        invariants=invariants,
+        invariants_every_n_steps=invariants_every_n_steps,
     )
     audit = Audit(settings)
     audit.lint()

@@ -28,6 +28,7 @@ from ta_runtime.settings import Settings
 from ta_runtime.window import Window
 
 if TYPE_CHECKING:
+    from ta_runtime.invariants.live import Live
     from ta_runtime.linting import Linting
     from ta_runtime.recorder import Recorder
     from ta_runtime.snapshot import Snapshots
@@ -117,6 +118,13 @@ class Audit:
                 schedule=schedule,
                 start_step=settings.start_step,
                 names=self.session.names,
+            )
+        self.invariants: Live | None = None
+        if settings.invariants:
+            from ta_runtime.invariants import live
+
+            self.invariants = live.Live(
+                self.session, settings.invariants, every=settings.invariants_every_n_steps
             )
 
     @property
@@ -209,6 +217,8 @@ class Audit:
         self.session.start()
         if self.snapshots is not None:
             self._attempt(self.snapshots.start, "snapshots cannot be taken")
+        if self.invariants is not None:
+            self._attempt(self.invariants.start, "invariants cannot be looked at")
         if dist.is_available():
             self._before_destruction = Patch(dist, "destroy_process_group", self._gathering)
 
@@ -225,6 +235,8 @@ class Audit:
                 else f"raised `{type(error).__name__}`"
             )
             self._raised = f"anything after step {self.session.window.index}, in which the run {kind}"
+        if self.invariants is not None:
+            self._attempt(self.invariants.stop, "the last step could not be held against invariants")
         self._attempt(self.session.stop, "the last step could not be judged")
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "the last snapshot could not be written")
@@ -242,6 +254,8 @@ class Audit:
         self._attempt(self.session.stop, "the session could not be ended")
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "snapshots could not be ended")
+        if self.invariants is not None:
+            self._attempt(self.invariants.let_go, "invariants could not be let go of")
 
     def gather(self, patience: timedelta = ranks.PATIENCE) -> None:
         """Judge the run so far as a whole; on rank 0 with what the other ranks saw, as far as they can be reached."""
@@ -281,6 +295,8 @@ class Audit:
             group = args[0] if args else kwargs.get("group")
             if self.mine and self.session.started and (group is None or group is dist.group.WORLD):
                 self._attempt(self.session.flush, "the last step could not be judged")
+                if self.invariants is not None:
+                    self._attempt(self.invariants.compare, "the ranks could not be compared")
                 self.gather()
             return original(*args, **kwargs)
 

@@ -64,6 +64,7 @@ class Auditor:
         select_rules: what to look for instead of the default rules and `[tool.ta] select`.
         ignore_rules: what not to look for.
         gradients_every_n_steps, compiled, on_finding, record, snapshots: as for `ta_runtime.enable`.
+        invariants, invariants_every_n_steps: the same.
         auto_finish: report at the end of the `with` block.
 
     Raises:
@@ -89,6 +90,8 @@ class Auditor:
         on_finding: OnFinding | None = None,
         record: str | Path | None = None,
         snapshots: str | None = None,
+        invariants: str | Path | Iterable[str | Path] | None = None,
+        invariants_every_n_steps: int = 10,
         auto_finish: bool = True,
     ) -> None:
         self.model = model
@@ -111,6 +114,8 @@ class Auditor:
             live=False,
             record=record,
             snapshots=snapshots,
+            invariants=invariants,
+            invariants_every_n_steps=invariants_every_n_steps,
             keys=("select_rules", "ignore_rules", "baseline_file"),
         )
         if update_baseline and settings.baseline is None:

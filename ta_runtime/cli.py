@@ -6,7 +6,7 @@ import sys
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError
-from ta_runtime.commands import ERROR, INTERRUPTED, audit, diff, report, run
+from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
 
 _EPILOG = """\
 examples:
@@ -20,6 +20,9 @@ examples:
                                                      keep what was measured, to look at and compare
   ta-runtime report runs/1                           a page of a run: losses, norms, layers, findings
   ta-runtime diff runs/1 runs/2                      the first thing that differs between two runs
+  ta-runtime collect -o traces/1 train.py            trace a healthy run, to learn what always holds
+  ta-runtime infer traces/1 -o invariants.json       learn it
+  ta-runtime check traces/2 -i invariants.json       where another traced run first breaks it
   ta-runtime audit models:Net --phase static         look at a model without training it
   ta-runtime audit train:build --phase init          at an optimizer: build() returns (model, optimizer)
 
@@ -79,6 +82,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ta-runtime {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, audit, diff, report):
+    for command in (run, audit, diff, report, collect, infer, check):
         command.add(commands)
     return parser

@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import torch
@@ -20,10 +21,12 @@ from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 _xxh3: Callable[[Any], bytes] | None
+_xxh3_number: Callable[[Any, int], int] | None
 try:
+    from xxhash import xxh3_64_intdigest as _xxh3_number
     from xxhash import xxh3_128_digest as _xxh3
 except ModuleNotFoundError:
-    _xxh3 = None
+    _xxh3 = _xxh3_number = None
 
 VALUES = 16
 """Elements of a tensor, evenly spread, that are kept beside its `Digest`."""
@@ -41,6 +44,7 @@ _WIDTH = 1 << 10  # elements whose squares are summed in float32; the sums then 
 _TINY = (
     1e-8  # a norm of which float32 may have lost a part, as squares of less than 1e-19 are no normal numbers
 )
+_PLAIN = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 _ODD = (-7046029254386353131, -4658895280553007687)  # of splitmix64 and of its kin, as signed integers
 
 
@@ -195,7 +199,7 @@ class Weights:
         """
         words = _words(flat)
         count = words.numel()
-        length = min(max(-(-count // BLOCKS), _BLOCK // 4), _ROW)
+        length = _row_length(count)
         weights = self._of(min(length, count), flat.device)
         whole, rest = divmod(count, length)
         at_once = _ROW // length
@@ -285,6 +289,10 @@ def _fetched(tensors: Sequence[Tensor]) -> Iterator[Tensor]:
         lengths = [tensors[index].numel() for index in indices]
         found.update(zip(indices, torch.split(together, lengths), strict=True))
     return (found[index] for index in range(len(tensors)))
+
+
+def _row_length(words: int) -> int:
+    return min(max(-(-words // BLOCKS), _BLOCK // 4), _ROW)
 
 
 def _words(flat: Tensor) -> Tensor:
@@ -440,3 +448,94 @@ def _of_memory(flat: Tensor, shape: tuple[int, ...]) -> Digest:
 
 def _number(data: memoryview) -> int:
     return int.from_bytes(_hash(data)[:8], "little")
+
+
+# -- what a trace says of a tensor ----------------------------------------------------------------------------
+
+
+def numbers(tensors: Sequence[Tensor | None], *, wait: bool = True) -> list[int | None]:
+    """One signed 64-bit number for each tensor, equal if all bits, the dtype and the shape are.
+
+    Those on devices come over in one copy from each, which is waited for, or are left out unless `wait`. None: of a tensor
+    without memory to read, and of None. Never raises.
+    """
+    found: list[int | None] = []
+    late: list[tuple[int, int, Tensor]] = []
+    for index, tensor in enumerate(tensors):
+        number = None
+        if tensor is not None:
+            try:
+                plain = type(tensor) in _PLAIN and tensor.layout is torch.strided and tensor.is_contiguous()
+                if (
+                    plain
+                    and tensor.is_cpu
+                    and not (tensor.is_neg() or tensor.is_conj() or tensor.is_quantized)
+                ):
+                    seed, room = _outline(tensor.dtype, tensor.shape)
+                    number = _signed(room.from_address(tensor.data_ptr()) if room else b"", seed)
+                else:
+                    number = _of_pieces(tensor, late, index, wait)
+            except Exception:  # noqa: BLE001 - a subclass may do anything when asked
+                number = None
+        found.append(number)
+    if late:
+        for (index, seed, _), sums in zip(late, _fetched([sums for *_, sums in late]), strict=True):
+            found[index] = _signed(memory(sums), seed)
+    return found
+
+
+def combined(digests: Sequence[int | None]) -> int | None:
+    """The number of several tensors together; None if there are none, or one of them has none."""
+    if len(digests) < 2 or None in digests:
+        return digests[0] if len(digests) == 1 else None
+    return _signed(b"".join((each or 0).to_bytes(8, "little", signed=True) for each in digests), len(digests))
+
+
+def number_of_zeros(tensor: Tensor) -> int:
+    """The number of a tensor like this one that is all zeros: of a float, of zeros without a sign."""
+    return _number_of_zeros(tensor.dtype, tensor.shape, tensor.is_cpu)
+
+
+@torch.no_grad()
+def _of_pieces(tensor: Tensor, late: list[tuple[int, int, Tensor]], index: int, wait: bool) -> int | None:
+    with torch._C.DisableTorchFunctionSubclass():
+        parts = pieces(tensor)
+        shape = _lengths(tensor)
+    seed = _seed(tensor.dtype, tuple(shape or ()))
+    if all(part.device.type == "cpu" for part in parts):
+        return _signed(memory(parts[0]) if len(parts) == 1 else b"".join(map(copied, parts)), seed)
+    if wait:
+        late.append((index, seed, torch.cat([_weights().sums(part)[0].view(-1) for part in parts])))
+    return None
+
+
+@lru_cache(maxsize=1)
+def _weights() -> Weights:
+    return Weights()
+
+
+@lru_cache(maxsize=65536)
+def _outline(dtype: torch.dtype, shape: torch.Size) -> tuple[int, Any]:
+    """What a number begins with, and the type of the memory; None where there is none."""
+    size = shape.numel() * dtype.itemsize
+    return _seed(dtype, tuple(shape)), (ctypes.c_char * size) if size else None
+
+
+def _seed(dtype: torch.dtype, shape: tuple[int, ...]) -> int:
+    return _number(memoryview(f"{dtype} {shape}".encode()))
+
+
+@lru_cache(maxsize=65536)
+def _number_of_zeros(dtype: torch.dtype, shape: torch.Size, on_host: bool) -> int:
+    size = shape.numel() * dtype.itemsize
+    if not on_host:  # of each row of words two sums
+        words = -(-size // 4)
+        size = 16 * max(-(-words // _row_length(words)), 1)
+    return _signed(bytes(size), _seed(dtype, tuple(shape)))
+
+
+def _signed(data: Any, seed: int) -> int:
+    if _xxh3_number is None:
+        return int.from_bytes(_hash(seed.to_bytes(8, "little") + bytes(data))[:8], "little", signed=True)
+    value = _xxh3_number(data, seed)
+    return value - (1 << 64) if value >> 63 else value

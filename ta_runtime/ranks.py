@@ -74,6 +74,14 @@ def looked(topic: str, other: int) -> Any:
         return None
 
 
+def agreed(topic: str, value: str) -> str:
+    """Of what the ranks say of a topic, what was said first; its own where the other ranks cannot be asked."""
+    if (store := _store()) is not None:
+        with contextlib.suppress(RuntimeError):  # whoever held the store has ended
+            return str(store.compare_set(f"ta_runtime/{topic}", "", value).decode())
+    return value
+
+
 def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | None:
     """Hand over what this rank saw; on rank 0 returns what the other ranks did, as far as it came in time.
 

@@ -6,7 +6,6 @@ All of it is what the audit reads anyway: nothing more is asked of a tensor or a
 import math
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 from ta_lint.core.errors import oneline
 from ta_runtime.facts import Gradients, Step
@@ -14,6 +13,7 @@ from ta_runtime.names import Names
 from ta_runtime.registers import Register
 from ta_runtime.reports import ReportFile
 from ta_runtime.runs import RunWriter
+from ta_runtime.storage import Place
 from ta_runtime.window import Window
 
 SAMPLED_EVERY = 10
@@ -27,7 +27,7 @@ class Recorder:
         UsageError: the folder cannot be written to, or holds a run already.
     """
 
-    def __init__(self, folder: Path, names: Names) -> None:
+    def __init__(self, folder: Place, names: Names) -> None:
         self.writer = RunWriter(folder)
         self.report = ReportFile(self.writer.folder / "findings.json")
         self._names = names
@@ -36,7 +36,7 @@ class Recorder:
         self._looked = 0
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Place:
         return self.writer.folder
 
     def flush(self) -> None:

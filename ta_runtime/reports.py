@@ -15,10 +15,11 @@ from ta_lint import __version__
 from ta_lint.core import report
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.errors import UsageError
-from ta_lint.core.files import display, write_atomically
+from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, Unreadable, decode, read
 from ta_runtime import ranks
+from ta_runtime.storage import Place, Remote, located, replace, shown
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
 CATEGORY, LINTED = "ta-runtime/", "ta-lint/"
@@ -30,7 +31,7 @@ _NO_STEP = "No training step was seen: no optimizer stepped in this process."
 _COLORS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Place) -> str:
     """The format that a file name asks for: by `.sarif`, `.json` or else text."""
     return {".sarif": "sarif", ".json": "json"}.get(path.suffix.lower(), "text")
 
@@ -99,13 +100,15 @@ class ReportFile:
         UsageError: the folder does not exist, so that this is known before the run and not after it.
     """
 
-    def __init__(self, path: Path, form: str | None = None) -> None:
+    def __init__(self, path: Place, form: str | None = None) -> None:
         self.named = path.absolute()
         self.form = form or format_of(path)
         self.complaint: str | None = None
         """Why the last attempt to write it failed, if it did."""
-        self.written: Path | None = None
+        self.written: Place | None = None
         self._started = time.time_ns()
+        if isinstance(self.named, Remote):
+            return
         folder = self.named.parent
         if not folder.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {display(folder)}")
@@ -115,7 +118,7 @@ class ReportFile:
             raise UsageError(f"cannot write {path}: no permission to write in {display(folder)}")
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Place:
         """Where this process writes."""
         if rank := ranks.rank():
             part = f"rank{rank}"
@@ -129,7 +132,7 @@ class ReportFile:
         """Replace the file. A disk that is full is told once and does not stop the run."""
         before, path = self.complaint, self.path
         try:
-            write_atomically(path, text)
+            replace(path, text)
             self.complaint = None
         except UsageError as error:
             self.complaint = str(error)
@@ -144,7 +147,8 @@ class ReportFile:
     def of_another(self) -> bool:
         """Whether another process has written the file since this one began to watch, and this one has not."""
         try:
-            return self.written is None and self.path.stat().st_mtime_ns > self._started
+            path = self.path
+            return self.written is None and isinstance(path, Path) and path.stat().st_mtime_ns > self._started
         except OSError:
             return False
 
@@ -153,7 +157,7 @@ def remove(paths: Iterable[str]) -> None:
     """Remove the reports of other ranks, if they can be reached from here."""
     for path in paths:
         with contextlib.suppress(OSError):
-            Path(path).unlink(missing_ok=True)
+            located(path).unlink(missing_ok=True)
 
 
 def is_child() -> bool:
@@ -224,7 +228,7 @@ def summary(
     not_seen: Sequence[str],
     *,
     linted: bool = False,
-    recorded: Path | None = None,
+    recorded: Place | None = None,
 ) -> None:
     """What a run ends with, on standard error: the table, how many findings, what was not seen, where the report is, and
     where the run is recorded, whose own report is not named.
@@ -237,11 +241,11 @@ def summary(
             table(findings, root, stream)
     text, *hidden = _told(findings, not_seen)
     written = [file.written for file in files if file.written is not None]
-    where = [display(path) for path in written if path.parent != recorded]
+    where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
     _print(f"ta-runtime: {text}{report_at}", stream)
     if recorded is not None:
-        folder = display(recorded)
+        folder = shown(recorded)
         _print(f"ta-runtime: the run is in {folder}; `ta-runtime report {folder}` makes a page of it", stream)
     for what in hidden:
         _print(f"ta-runtime: not seen: {what}.", stream)

@@ -90,6 +90,7 @@ class Session:
         self._data_parallel = False
         self._expected: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
         self._armed = 0
+        self._asks_soon = False
         self._audits = 0
         self._pending: deque[Window] = deque()
         self._thread = threading.get_ident()
@@ -263,9 +264,14 @@ class Session:
         }
         if all(key in stepped or reference() is None for key, reference in expected.items()):
             self._close()
-        if self.step_count > 1 and self.step_count & (self.step_count - 1) == 0:
+        if self._asks_soon or (self.step_count > 1 and self.step_count & (self.step_count - 1) == 0):
+            self._asks_soon = False
             self._open(list(self._asked("progress", self._run(over=False))), self.window.index)
         self._fail()
+
+    def ask_soon(self) -> None:
+        """Ask about the run after this step, and not only after the next of the steps 2, 4, 8 and so on."""
+        self._asks_soon = True
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         """A GradScaler found an overflow and left the optimizer alone."""
@@ -456,9 +462,16 @@ class Session:
         self.ask(fact, value)
         self._fail()
 
-    def ask(self, fact: str, value: object) -> None:
-        """Ask the checks of one fact now, in the middle of a step: a finding that is to stop the run does so at its end."""
-        self._open(list(self._asked(fact, value)), self.window.index)
+    def ask(self, fact: str, value: object, step: int | None = None) -> None:
+        """Ask the checks of one fact now, in the middle of a step: a finding that is to stop the run does so at its end.
+
+        `step` is the one that the fact is of, by default that which goes on.
+        """
+        self._open(list(self._asked(fact, value)), self.window.index if step is None else step)
+
+    def fail(self, what: str, subject: str) -> None:
+        """Tell of a part of the tool that was switched off as it failed."""
+        self._open([("TA000", Suspicion(NOWHERE, what, subject=subject))], self.window.index)
 
     def audit_now(self) -> None:
         """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""

@@ -9,6 +9,7 @@ from ta_lint.core.catalogue import catalogue, check_selector
 from ta_lint.core.config import Config, Configs, Options, project_root
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding, Severity
+from ta_runtime.storage import Place, located
 
 OnFinding = Callable[[Finding], object]
 
@@ -39,10 +40,13 @@ class Settings:
     """Whether the linter reads the code that runs, and the run judges what it suspects."""
     configs: Configs
     """The settings of every folder, for the linter."""
-    record: Path | None
+    record: Place | None
     """The folder that the run is recorded in."""
     snapshots: str | None
     """When snapshots are taken into it."""
+    invariants: tuple[Path, ...]
+    """The files of invariants that the run is held against."""
+    invariants_every_n_steps: int
 
 
 def resolve(
@@ -61,6 +65,8 @@ def resolve(
     lint: bool = False,
     record: str | Path | None = None,
     snapshots: str | None = None,
+    invariants: str | Path | Iterable[str | Path] | None = None,
+    invariants_every_n_steps: int = 10,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -78,13 +84,16 @@ def resolve(
     _check_number("every_n_steps", every_n_steps)
     _check_number("gradients_every_n_steps", gradients_every_n_steps)
     _check_number("start_step", start_step)
+    _check_number("invariants_every_n_steps", invariants_every_n_steps)
     if compiled not in ("skip", "eager"):
         raise UsageError(f"compiled: {compiled!r} is neither 'skip' nor 'eager'")
     if on_finding is not None and not callable(on_finding):
         raise UsageError("on_finding: not a function of one finding")
     cwd = Path.cwd()
     output, baseline = _path("output", output), _path(keys[2], baseline)
-    record = _path("record", record, "folder")
+    if record is not None and not isinstance(record, (str, Path)):
+        raise UsageError(f"record: {record!r} is not the path of a folder")
+    folder = located(record) if record is not None else None
     if snapshots is not None and record is None:
         raise UsageError("snapshots: they lie in the folder of the run; give it one with record='runs/1'")
     select = _listed(keys[0], rules) if rules is not None else None
@@ -116,8 +125,10 @@ def resolve(
         live=live,
         lint=lint,
         configs=configs,
-        record=record.absolute() if record is not None else None,
+        record=folder.absolute() if folder is not None else None,
         snapshots=snapshots,
+        invariants=_paths("invariants", invariants),
+        invariants_every_n_steps=invariants_every_n_steps,
     )
 
 
@@ -138,10 +149,15 @@ def _check_number(name: str, value: object) -> None:
         raise UsageError(f"{name}: {value!r} is not a number of steps, 0 or more")
 
 
-def _path(name: str, value: object, what: str = "file") -> Path | None:
+def _path(name: str, value: object) -> Path | None:
     if value is None or isinstance(value, (str, Path)):
         return Path(value) if value is not None else None
-    raise UsageError(f"{name}: {value!r} is not the path of a {what}")
+    raise UsageError(f"{name}: {value!r} is not the path of a file")
+
+
+def _paths(name: str, value: object) -> tuple[Path, ...]:
+    several = value if isinstance(value, Iterable) and not isinstance(value, (str, Path)) else [value]
+    return tuple(path.absolute() for each in several if (path := _path(name, each)) is not None)
 
 
 def _listed(name: str, rules: object) -> list[str]:

@@ -1,12 +1,17 @@
 """Scripts and commands run in processes of their own, which a test never waits for without end."""
 
+import atexit
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -20,7 +25,7 @@ class Ran:
 
 
 def python(
-    folder: Path, *words: str, stdout: str | None = None, timeout: float = 60, **environment: str
+    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
 ) -> Ran:
     """`python WORDS` in a folder; after `timeout` seconds it is killed, with all that it started, and the test fails.
 
@@ -47,8 +52,60 @@ def python(
 
 
 def ta_runtime(folder: Path, *words: str, **options: str) -> Ran:
-    """`ta-runtime WORDS` in a folder."""
-    return python(folder, "-m", "ta_runtime", *words, **options)
+    """`ta-runtime WORDS` in a folder, as `warm` runs it."""
+    return warm(folder, "-m", "ta_runtime", *words, **options)
+
+
+def warm(
+    folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
+) -> Ran:
+    """As `python`, for `-m MODULE` or a script that trains, by the fork of a Python that has loaded torch (`warm.py`)."""
+    if not hasattr(os, "pidfd_open"):  # Linux has it
+        return python(folder, *words, stdout=stdout, timeout=timeout, **environment)
+    given = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    with (
+        socket.socket(socket.AF_UNIX) as end,
+        open(os.devnull) as nothing,  # noqa: PTH123
+        tempfile.TemporaryFile("w+") as err,
+        open(stdout, "w") if stdout is not None else tempfile.TemporaryFile("w+") as out,  # noqa: PTH123
+    ):
+        end.connect(_loaded())
+        request = {"words": words, "folder": str(folder.absolute()), "environment": given}
+        socket.send_fds(end, [json.dumps(request).encode()], [file.fileno() for file in (nothing, out, err)])
+        answers = end.makefile()
+        pid = int(answers.readline())
+        end.settimeout(timeout)
+        try:
+            status = int(answers.readline())
+        except TimeoutError:
+            os.killpg(pid, signal.SIGKILL)
+            status = None
+        err.seek(0)
+        if stdout is None:
+            out.seek(0)
+        told = Ran(status or 0, out.read() if stdout is None else "", err.read())
+    assert status is not None, f"{' '.join(words)}: not over after {timeout} s: {told.stdout}{told.stderr}"
+    return told
+
+
+@cache
+def _loaded() -> str:
+    """Where the Python that has loaded torch is asked for forks."""
+    folder = tempfile.TemporaryDirectory()
+    path = str(Path(folder.name) / "warm")
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).parent / "warm.py"), path],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,  # whose end it sees
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(folder.cleanup)
+    atexit.register(process.wait)
+    atexit.register(process.kill)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return path
 
 
 def at_once(runs: Sequence[Callable[[], Ran]]) -> list[Ran]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(r"^```python(?P<info>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_INVARIANTS = re.compile(r"^```json invariants\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 _MARK = re.compile(
     r"#\s*(?P<observer>static|runtime|confirmed|refuted|unobserved):(?P<rules>(?:\s+TA\d{3})+)"
@@ -24,6 +25,8 @@ class Block:
     words: tuple[str, ...]
     settings: dict[str, str]
     code: str
+    invariants: str = ""
+    """The file of invariants that it is held against: the nearest block `json invariants` above it."""
 
     @property
     def alone(self) -> bool:
@@ -71,5 +74,7 @@ def blocks(page: Path) -> list[Block]:
         settings = dict(word.split("=", 1) for word in info if "=" in word)
         words = tuple(word for word in info if "=" not in word)
         heading = headings[-1] if headings else ""
-        found.append(Block(page.stem, heading, number, words, settings, match["code"]))
+        invariants = [given["text"] for given in _INVARIANTS.finditer(text[: match.start()])]
+        known = invariants[-1] if invariants else ""
+        found.append(Block(page.stem, heading, number, words, settings, match["code"], known))
     return found

@@ -464,3 +464,29 @@ def test_ranks_compare_numbers_of_tensors_and_a_few_of_their_values() -> None:
     [moved] = Digests([values + 1]).read()
     assert moved.bits != one.bits
     assert moved.apart(one) > 0
+
+
+# -- what a trace says ----------------------------------------------------------------------------------------
+
+
+def test_the_number_of_a_tensor_tells_its_bits_its_dtype_and_its_shape() -> None:
+    values = torch.arange(12, dtype=torch.float32)
+    views = [values, values.view(3, 4), values.view(torch.int32), values.flip(0), values + 1e-6]
+    assert len(set(digests.numbers(views))) == len(views)
+    assert digests.numbers([values.view(3, 4).t()]) == digests.numbers(
+        [values.view(3, 4).t().clone().contiguous()]
+    )
+
+
+def test_what_has_no_memory_has_no_number() -> None:
+    assert digests.numbers([None, torch.empty(3, device="meta"), torch.empty(0)])[:2] == [None, None]
+    assert digests.combined([1, None]) is None
+    assert digests.combined([1, 2]) != digests.combined([2, 1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_zeros_have_the_number_of_zeros(dtype: torch.dtype) -> None:
+    zeros = torch.zeros(5, 3, dtype=dtype)
+    assert digests.numbers([zeros]) == [digests.number_of_zeros(zeros)]
+    ones = torch.ones(5, 3, dtype=dtype)
+    assert digests.numbers([ones]) != [digests.number_of_zeros(ones)]

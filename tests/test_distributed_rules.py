@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch.distributed as dist
-from commands import Ran, python
+from commands import Ran, warm
 from marked import Block, blocks
 from two_ranks import Job, Told, run_all
 
@@ -31,7 +31,7 @@ def job(block: Block, folder: Path) -> Job:
     if block in PAGE_BLOCKS:
         rules |= {rule.id for rule in catalogue().values() if rule.default}
     every = int(block.settings.get("every", 1))
-    return Job(block.code, folder, sorted(rules), every_n_steps=every)
+    return Job(block.code, folder, sorted(rules), every_n_steps=every, invariants=block.invariants)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def launched(folder: Path, script: str) -> Ran:
     (folder / ".git").mkdir()
     (folder / "train.py").write_text(script)
     command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", "-m", "ta_runtime", "run"]
-    return python(folder, *command, "--output=ta.json", "train.py", timeout=180)
+    return warm(folder, *command, "--output=ta.json", "train.py", timeout=180)
 
 
 def test_a_collective_that_aborts_is_reported_before_it_does(tmp_path: Path) -> None:

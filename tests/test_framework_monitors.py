@@ -408,6 +408,18 @@ def test_a_forward_pass_without_gradients_inside_a_training_step_is_not_monitore
     assert found[0] == found[1]
 
 
+def test_of_a_compiled_model_a_trainer_has_all_but_what_its_layers_put_out() -> None:
+    callback = under_transformers.MonitorCallback(every_n_steps=1, parameters=("norm",))
+    taking = under_transformers.SnapshotCallback("run", schedule="every 1")
+    trainer = trainer_of(callback, taking, max_steps=2, torch_compile=True, torch_compile_backend="eager")
+    trainer.train()
+    assert recorded()["gradient"] == recorded()["parameter"] == [0, 1]
+    metrics = callback.monitor.get_all_metrics()
+    assert list(metrics) == [0, 1]
+    for values in metrics.values():
+        assert {key.split("/")[0] for key in values} == {"parameter", "gradient"}
+
+
 def test_what_a_trainer_raises_is_its_own_and_the_next_training_begins_anew() -> None:
     def broken(samples: Any) -> Any:
         raise LookupError("no such sample")
@@ -441,12 +453,17 @@ def test_steps_of_a_trainer_go_on_from_a_checkpoint() -> None:
 
 
 def accelerated(
-    follow: Callable[[Any, nn.Module], object] | None = None, *, accumulate: int = 1, validate: bool = False
+    follow: Callable[[Any, nn.Module], object] | None = None,
+    *,
+    accumulate: int = 1,
+    validate: bool = False,
+    scaler: torch.amp.GradScaler | None = None,
 ) -> tuple[Ran, Tracker]:
     torch.manual_seed(0)
     accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
     tracker = Tracker()
     accelerator = accelerate.Accelerator(cpu=True, log_with=tracker, gradient_accumulation_steps=accumulate)
+    accelerator.scaler = scaler  # that of fp16, which Accelerate itself makes for a GPU alone
     accelerator.init_trackers("project")
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 3))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -457,7 +474,8 @@ def accelerated(
     for inputs, labels in loader:
         with accelerator.accumulate(model):
             loss = F.cross_entropy(model(inputs), labels)
-            accelerator.backward(loss)
+            overflow = math.inf if scaler is not None and not losses else 1.0  # in the first step
+            accelerator.backward(loss * overflow)
             if accelerator.sync_gradients:
                 norms.append(float(accelerator.clip_grad_norm_(model.parameters(), 0.05)))
             optimizer.step()
@@ -511,6 +529,24 @@ def test_a_validation_of_an_accelerate_run_is_not_monitored() -> None:
         found.append([values["activation/0/std"] for values in monitor.get_all_metrics().values()][:6])
     assert max(found[1]) < 10
     assert found[0][0] == found[1][0]
+
+
+def test_a_step_that_a_scaler_skips_is_a_step_of_the_monitor_and_the_snapshots() -> None:
+    def follow(accelerator: Any, model: nn.Module) -> None:
+        monitors.append(under_accelerate.monitor(accelerator, model, every_n_steps=1, parameters=("norm",)))
+        under_accelerate.snapshots(accelerator, "run", schedule="every 1")
+
+    monitors: list[ModuleMonitor] = []
+    plain, _ = accelerated(scaler=torch.amp.GradScaler("cpu", init_scale=1024.0))
+    ran, _ = accelerated(follow, scaler=torch.amp.GradScaler("cpu", init_scale=1024.0))
+    assert math.isnan(ran.norms.pop(0))
+    assert math.isnan(plain.norms.pop(0))
+    assert same(ran, plain)
+    metrics = monitors[0].get_all_metrics()
+    assert list(metrics) == recorded()["loss"] == list(range(6))
+    assert 0 < total(metrics[5], "gradient") < math.inf
+    first, second, last = (digest("run", "parameter", "0.weight", step) for step in (0, 1, 5))
+    assert first == second != last
 
 
 def test_a_monitor_of_ones_own_and_steps_that_go_on_under_accelerate() -> None:

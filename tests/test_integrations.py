@@ -7,8 +7,6 @@ import json
 import os
 import pickle
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from commands import warm
 from torch import Tensor, nn
 
 import ta_runtime
@@ -40,7 +39,7 @@ from ta_runtime.integrations.transformers import AuditCallback as TransformersCa
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 ROOT = Path(__file__).parents[1]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'tests'}{os.pathsep}{ROOT}"}
+PATH = f"{ROOT / 'tests'}{os.pathsep}{ROOT}"
 EVERY_STEP = Options(every_n_steps=1)
 
 
@@ -71,9 +70,7 @@ def reported(name: str = "ta-runtime.sarif") -> list[tuple[str, str]]:
 def ran(code: str, *command: str, status: int = 0, name: str = "train.py") -> str:
     """What a script of this text says on standard error."""
     Path(name).write_text(code)
-    done = subprocess.run(
-        [sys.executable, *command, name], capture_output=True, text=True, env=ENVIRONMENT, timeout=300
-    )
+    done = warm(Path(), *command, name, timeout=300, PYTHONPATH=PATH)
     assert done.returncode == status, done.stderr
     return done.stderr
 
@@ -533,11 +530,9 @@ train()
 
 def test_two_processes_under_accelerate_stay_as_they_were_and_write_one_report() -> None:
     Path("train.py").write_text(TWO_PROCESSES)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     for word in ("plain", "watched"):
-        done = subprocess.run(
-            [*command, "train.py", word], capture_output=True, text=True, env=ENVIRONMENT, timeout=300
-        )
+        done = warm(Path(), *command, "train.py", word, timeout=300, PYTHONPATH=PATH)
         assert done.returncode == 0, done.stderr
     weights = {Path(f"{word}.{rank}").read_text() for word in ("plain", "watched") for rank in (0, 1)}
     assert len(weights) == 1

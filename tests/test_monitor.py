@@ -418,6 +418,27 @@ def test_a_container_that_puts_out_what_its_last_layer_did_is_measured_once() ->
     assert len(set(monitor.get_step_metrics().values())) == 1
 
 
+def test_an_identity_beside_other_layers_puts_out_what_is_measured_already() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.shortcut = nn.Linear(3, 3), nn.Identity()
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            found: Tensor = self.layer(inputs)
+            return found + self.shortcut(inputs)
+
+    model = nn.Sequential(nn.Linear(3, 3), Residual())
+    monitor = watching(model)
+    monitor.add_activation_metric("mean")
+    inputs = torch.randn(2, 3)
+    with Counted() as counts:
+        step(monitor, lambda: model(inputs))
+    assert counts.operations["aten.clone.default"] == 3
+    metrics = monitor.get_step_metrics()
+    assert metrics["activation/1.shortcut/mean"] == metrics["activation/0/mean"]
+
+
 def test_what_a_checkpointed_layer_computes_again_does_not_count_twice() -> None:
     layer = nn.Linear(3, 3)
     model = nn.Sequential(layer)

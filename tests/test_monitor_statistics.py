@@ -225,9 +225,49 @@ def test_statistics_of_large_tensors_are_right_to_six_digits(name: str, size: in
     tensor = torch.randn(size).relu()
     exact = statistics.named(name)
     needs = moments.ordered(set(exact.needs))
-    values = (value.item() for value in moments.of_one(tensor, needs, {}))
+    values = (value.item() for value in moments.of_one(tensor, needs))
     part = Part(size, **dict(zip(needs, values, strict=True)))
     assert exact.of([part]) == pytest.approx(exact.direct(tensor.double()).item(), rel=2e-6)
+
+
+LARGE: dict[str, Callable[[], Tensor]] = {
+    "in several blocks": lambda: torch.randn(3, 700, 1024),
+    "far from zero": lambda: torch.randn(2, 512, 1024) * 0.1 + 100,
+    "of another mean in each row": lambda: torch.randn(600, 1024) + 1000 * torch.arange(600).unsqueeze(1),
+    "of another mean in each column": lambda: torch.randn(600, 1024) + 1000 * torch.arange(1024),
+    "channels last": lambda: torch.randn(4, 64, 32, 32).relu().to(memory_format=torch.channels_last),
+    "a part of another": lambda: torch.randn(300, 1100)[:, 50:1074],
+    "of an odd number": lambda: torch.randn(131, 129),
+    "of few columns": lambda: torch.randn(1 << 15, 1),
+    "of half precision": lambda: torch.randn(100, 1024).bfloat16() + 3,
+    "of whole numbers": lambda: torch.arange(1 << 16) % 1000,
+    "of double precision": lambda: torch.randn(100, 1024).double() * 1e-3 + 1e5,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_mean_and_standard_deviation_of_a_large_tensor_are_those_in_double_precision(kind: str) -> None:
+    torch.manual_seed(0)
+    tensor = LARGE[kind]()
+    for parts in ([tensor], [tensor, torch.randn(5) * 100, tensor]):
+        for name in ("mean", "std"):
+            exact = NUMPY[name](union(parts))
+            assert monitored(parts, name)[name] == pytest.approx(exact, rel=5e-6, abs=1e-6), name
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_value_that_is_not_finite_is_seen_in_a_large_tensor(value: float) -> None:
+    tensor = torch.randn(1200, 1024)
+    tensor[1100, 7] = value
+    assert monitored([tensor], "mean")["mean"] == pytest.approx(value, nan_ok=True)
+    assert math.isnan(monitored([tensor], "std")["std"])
+
+
+def test_a_large_tensor_of_one_value_does_not_spread() -> None:
+    """What is left is the error of the sums."""
+    third = torch.full((1 << 22,), 1 / 3)
+    assert monitored([third], "mean")["mean"] == pytest.approx(1 / 3, rel=5e-6)
+    assert monitored([third], "std")["std"] < 1e-5 / 3
 
 
 @pytest.mark.parametrize("order", [2.0, 1.0, 0.0])

@@ -42,9 +42,13 @@ def hook_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Where pre-commit keeps the environment that it builds, once for all tests."""
-    return str(tmp_path_factory.mktemp("pre-commit-home"))
+def home(tmp_path_factory: pytest.TempPathFactory, hook_repository: Path) -> str:
+    """Where pre-commit keeps the environment of the hook, which it builds once for all tests."""
+    home = str(tmp_path_factory.mktemp("pre-commit-home"))
+    folder = with_hook(tmp_path_factory.mktemp("first"), hook_repository, train=BUGGY)
+    built = pre_commit(folder, "install-hooks", PRE_COMMIT_HOME=home)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return home
 
 
 def repository(folder: Path, **files: str) -> Path:
@@ -55,18 +59,17 @@ def repository(folder: Path, **files: str) -> Path:
     return folder
 
 
-def try_repo(folder: Path, hook_repository: Path, home: str) -> subprocess.CompletedProcess[str]:
-    command = (
-        sys.executable,
-        "-m",
-        "pre_commit",
-        "try-repo",
-        str(hook_repository),
-        "ta-lint",
-        "--all-files",
-        "--verbose",
+def with_hook(folder: Path, hook_repository: Path, **files: str) -> Path:
+    """A repository whose configuration names the hook."""
+    revision = run(hook_repository, "git", "rev-parse", "HEAD").stdout.strip()
+    (folder / ".pre-commit-config.yaml").write_text(
+        f"repos:\n  - repo: {hook_repository}\n    rev: {revision}\n    hooks:\n      - id: ta-lint\n"
     )
-    return run(folder, *command, PRE_COMMIT_HOME=home)
+    return repository(folder, **files)
+
+
+def pre_commit(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run(folder, sys.executable, "-m", "pre_commit", *words, **environment)
 
 
 def test_try_repo_fails_on_a_buggy_file_and_shows_the_finding(
@@ -75,7 +78,8 @@ def test_try_repo_fails_on_a_buggy_file_and_shows_the_finding(
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": BUGGY}
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     (tmp_path / "demo.ipynb").write_text(json.dumps(notebook))
-    ran = try_repo(repository(tmp_path, train=BUGGY, fine=HEALTHY), hook_repository, home)
+    words = ("try-repo", str(hook_repository), "ta-lint", "--all-files", "--verbose")
+    ran = pre_commit(repository(tmp_path, train=BUGGY, fine=HEALTHY), *words, PRE_COMMIT_HOME=home)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "TA401" in ran.stdout
     assert "train.py:4:13" in ran.stdout
@@ -83,21 +87,17 @@ def test_try_repo_fails_on_a_buggy_file_and_shows_the_finding(
     assert "fine.py" not in ran.stdout
 
 
-def test_try_repo_passes_on_a_clean_repository(tmp_path: Path, hook_repository: Path, home: str) -> None:
-    ran = try_repo(repository(tmp_path, fine=HEALTHY), hook_repository, home)
+def test_a_clean_repository_passes(tmp_path: Path, hook_repository: Path, home: str) -> None:
+    folder = with_hook(tmp_path, hook_repository, fine=HEALTHY)
+    ran = pre_commit(folder, "run", "--all-files", PRE_COMMIT_HOME=home)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_a_commit_is_blocked_until_the_bug_is_mended(
     tmp_path: Path, hook_repository: Path, home: str
 ) -> None:
-    folder = repository(tmp_path, train=BUGGY)
-    revision = run(hook_repository, "git", "rev-parse", "HEAD").stdout.strip()
-    (folder / ".pre-commit-config.yaml").write_text(
-        f"repos:\n  - repo: {hook_repository}\n    rev: {revision}\n    hooks:\n      - id: ta-lint\n"
-    )
-    run(folder, "git", "add", "--all")
-    assert run(folder, sys.executable, "-m", "pre_commit", "install", PRE_COMMIT_HOME=home).returncode == 0
+    folder = with_hook(tmp_path, hook_repository, train=BUGGY)
+    assert pre_commit(folder, "install", PRE_COMMIT_HOME=home).returncode == 0
     blocked = run(folder, "git", "commit", "--message=buggy", PRE_COMMIT_HOME=home)
     assert blocked.returncode == 1
     assert "TA401" in blocked.stdout + blocked.stderr
@@ -107,8 +107,7 @@ def test_a_commit_is_blocked_until_the_bug_is_mended(
     assert run(folder, "git", "commit", "--message=mended", PRE_COMMIT_HOME=home).returncode == 0
 
 
-def test_the_hook_environment_has_no_torch(tmp_path: Path, hook_repository: Path, home: str) -> None:
-    try_repo(repository(tmp_path, fine=HEALTHY), hook_repository, home)
+def test_the_hook_environment_has_no_torch(home: str) -> None:
     installed = {path.name for path in Path(home).rglob("site-packages/*")}
     assert "libcst" in installed
     assert "torch" not in installed

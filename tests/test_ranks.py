@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commands import Ran, python
+from commands import Ran, warm
 
 TRAIN = """\
 import os, sys
@@ -71,7 +71,7 @@ print(time.time())
 def launched(folder: Path, script: str, *words: str) -> Ran:
     (folder / ".git").mkdir()
     (folder / "train.py").write_text(script)
-    return python(folder, *words, timeout=90)
+    return warm(folder, *words, timeout=90)
 
 
 def reports(folder: Path) -> dict[str, list[tuple[str, object]]]:
@@ -116,7 +116,7 @@ def by_hand(folder: Path, ending: str) -> tuple[Ran, Ran, float]:
 
     def run(rank: int) -> tuple[Ran, float]:
         place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-        return python(folder, "train.py", **place), time.time()
+        return warm(folder, "train.py", **place), time.time()
 
     with ThreadPoolExecutor(2) as pool:
         (zero, over), (one, _) = pool.map(run, range(2))

@@ -576,7 +576,7 @@ def test_children_and_workers_of_loaders_write_nothing(tmp_path: Path) -> None:
         "    child = multiprocessing.get_context('fork').Process(target=lambda: once(torch.zeros(2, 4)))\n"
         "    child.start(); child.join(); assert child.exitcode == 0\n"
     )
-    ran = commands.python(tmp_path, "train.py", RANK="0", WORLD_SIZE="1")
+    ran = commands.warm(tmp_path, "train.py", RANK="0", WORLD_SIZE="1")
     assert (ran.returncode, ran.stderr) == (0, "")
     run = Run(tmp_path / "run")
     assert list(run.about) == [0]
@@ -628,7 +628,7 @@ for folder in ("torchrun", "start"):
 def test_each_rank_records_itself_and_rank_0_has_the_findings_of_all(tmp_path: Path) -> None:
     """Started by torchrun, ranks are known at once; else when they join their group, after `enable`."""
     (tmp_path / "train.py").write_text(RANKS)
-    ran = commands.python(tmp_path, "train.py")
+    ran = commands.warm(tmp_path, "train.py")
     assert (ran.returncode, ran.stderr) == (0, "")
     for folder in (tmp_path / "torchrun", tmp_path / "start"):
         run = Run(folder)

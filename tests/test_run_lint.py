@@ -80,7 +80,7 @@ def judged_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(judged_project: Path) -> commands.Ran:
     """The project's script, linted and run."""
     words = ("run", "--lint", "--output", "both.sarif", "train.py")
-    return commands.python(judged_project, "-m", "ta_runtime", *words)
+    return commands.ta_runtime(judged_project, *words)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_the_log_is_valid_and_takes_the_place_of_the_linters(log: str, tmp_path:
 def test_a_module_is_run_with_its_package(project: Path) -> None:
     (project / "package" / "train.py").write_text(SCRIPT)
     words = ("-m", "ta_runtime", "run", "--lint", "--format", "json", "-m", "package.train")
-    found = verdicts(commands.python(project, *words).stdout)
+    found = verdicts(commands.warm(project, *words).stdout)
     assert found["TA700", "package/train.py", 11] == "confirmed"
     assert found["TA700", "helpers.py", 9] == "refuted"
 
@@ -141,7 +141,7 @@ def test_enable_lints_as_well(project: Path) -> None:
     (project / "train.py").write_text(
         "import ta_runtime\nta_runtime.enable(lint=True, output='both.json')\n" + SCRIPT
     )
-    ran = commands.python(project, "train.py")
+    ran = commands.warm(project, "train.py")
     assert ran.returncode == 0, ran.stderr
     moved = {(rule, path, line + 2 * (path == "train.py")): v for (rule, path, line), v in EXPECTED.items()}
     assert verdicts((project / "both.json").read_text()) == moved
@@ -152,14 +152,14 @@ def test_what_is_imported_by_a_name_made_in_the_run_is_linted_at_its_end(project
         "import torch\n\n\ndef late():\n    torch.load('x.pt', weights_only=False)\n"
     )
     (project / "train.py").write_text("import importlib\n\nimportlib.import_module('hid' + 'den')\n" + SCRIPT)
-    ran = commands.python(project, "-m", "ta_runtime", "run", "--lint", "--format", "json", "train.py")
+    ran = commands.ta_runtime(project, "run", "--lint", "--format", "json", "train.py")
     assert verdicts(ran.stdout)["TA700", "hidden.py", 5] == "unobserved"
 
 
 def test_merging_the_logs_of_a_lint_and_of_a_run_gives_the_same_verdicts(project: Path) -> None:
     files = ("train.py", "helpers.py", "package/inner.py")
     commands.python(project, "-m", "ta_lint", "check", *files, "--output", "s.sarif", "--format", "sarif")
-    commands.python(project, "-m", "ta_runtime", "run", "-q", "--output", "r.sarif", "train.py")
+    commands.ta_runtime(project, "run", "-q", "--output", "r.sarif", "train.py")
     merged = commands.python(project, "-m", "ta_lint", "merge", "s.sarif", "r.sarif", "--format", "json")
     assert verdicts(merged.stdout) == EXPECTED
 
@@ -168,7 +168,7 @@ def test_a_script_that_raises_is_judged_up_to_there(project: Path) -> None:
     (project / "train.py").write_text(
         SCRIPT.replace("for _ in range(4):", "raise ValueError\nfor _ in range(4):")
     )
-    ran = commands.python(project, "-m", "ta_runtime", "run", "--lint", "--format", "json", "train.py")
+    ran = commands.ta_runtime(project, "run", "--lint", "--format", "json", "train.py")
     assert ran.returncode == 1
     found = verdicts(ran.stdout)
     assert found["TA700", "train.py", 11] == "confirmed"
@@ -177,5 +177,5 @@ def test_a_script_that_raises_is_judged_up_to_there(project: Path) -> None:
 
 def test_without_lint_no_linter_is_loaded(project: Path) -> None:
     (project / "train.py").write_text(SCRIPT + "import sys\nassert 'libcst' not in sys.modules\n")
-    ran = commands.python(project, "-m", "ta_runtime", "run", "train.py")
+    ran = commands.ta_runtime(project, "run", "train.py")
     assert ran.returncode == 0, ran.stderr

@@ -102,6 +102,7 @@ def test_each_rank_says_who_wrote_its_files(folder: Path) -> None:
         "world_size",
         "python",
         "torch",
+        "run",
     }
 
 
@@ -323,7 +324,7 @@ def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
 def test_what_is_no_run_is_said_with_what_makes_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
-    makes_one = "; `ta-runtime run --record FOLDER SCRIPT` records one"
+    makes_one = "; `ta-runtime run --record FOLDER SCRIPT` records one, `ta-runtime collect SCRIPT -o FOLDER` traces one"
     for name, what in {"file": "is a file", "empty": "holds no run", "missing": "no such folder"}.items():
         with pytest.raises(UsageError) as raised:
             Run(tmp_path / name)

@@ -350,13 +350,14 @@ def test_a_run_without_a_step_says_so(project: Path, ta_runtime: Callable[..., R
     assert last == "ta-runtime: No training step was seen: no optimizer stepped in this process."
 
 
-def test_a_script_finds_itself_and_its_neighbours(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+def test_a_script_finds_itself_and_its_neighbours(project: Path) -> None:
     (project / "sub").mkdir()
     (project / "sub" / "sibling.py").write_text("name = 'sibling'\n")
     (project / "sub" / "läuft gut.py").write_text(
         ADAM + "import os, sibling\nprint(os.path.exists(__file__), sibling.name, sys.argv)\n"
     )
-    ran = ta_runtime("run", "sub/läuft gut.py", "--format", "json", PYTHONIOENCODING="utf-8")
+    words = ("-m", "ta_runtime", "run", "sub/läuft gut.py", "--format", "json")
+    ran = commands.python(project, *words, PYTHONIOENCODING="utf-8")
     assert (ran.returncode, ran.stdout) == (0, "True sibling ['sub/läuft gut.py', '--format', 'json']\n")
     assert "step 0: sub/läuft gut.py:5: TA401" in ran.stderr
 

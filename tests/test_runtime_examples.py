@@ -1,14 +1,16 @@
 """The demos of the run end as they would without it, and give exactly the findings they mark; cured, none."""
 
 import json
-import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import commands
 import pytest
+from commands import warm
 
 pytest.importorskip("torch")
 
@@ -32,20 +34,13 @@ class Ran:
     foreign: frozenset[str]
 
 
-def ran(code: str, name: str, folder: Path, *command: str) -> Ran:
+def ran(code: str, name: str, folder: Path, *command: str, start: Callable[..., commands.Ran] = warm) -> Ran:
     """Run a script of this text in a project of its own, `folder`, as `python script` or by another command."""
     script = folder / "examples" / "runtime" / name
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(code)
     relative = script.relative_to(folder).as_posix()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*(command or (sys.executable,)), relative],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = start(folder, *command, relative, timeout=300)
     report = folder / "ta-runtime.sarif"
     results = json.loads(report.read_text())["runs"][0]["results"] if report.exists() else []
     places = [(result["locations"][0]["physicalLocation"], result["ruleId"]) for result in results]
@@ -102,7 +97,7 @@ def test_a_cured_demo_gives_no_finding(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["plain_loop.py", "lightning_run.py"])
 def test_the_command_finds_the_same_in_the_script_as_it_was(name: str, tmp_path: Path) -> None:
     code = (ROOT / "examples" / "runtime" / name).read_text()
-    command = [sys.executable, "-m", "ta_runtime", "run", "--every=20", "--output=ta-runtime.sarif"]
+    command = ["-m", "ta_runtime", "run", "--every=20", "--output=ta-runtime.sarif"]
     audited = ran(without(code), name, tmp_path, *command)
     assert audited.status == 0, audited.complaints
     assert audited.findings == marked(code)
@@ -116,7 +111,13 @@ def test_the_readme_shows_what_a_demo_prints(tmp_path: Path) -> None:
     )
     assert shown is not None
     code = (ROOT / "examples" / "runtime" / shown[1]).read_text()
-    audited = ran(code, shown[1], tmp_path, "/bin/sh", "-c", f'exec {sys.executable} -u "$0" 2>&1')
+
+    def terminal(folder: Path, name: str, timeout: float) -> commands.Ran:
+        command = ["/bin/sh", "-c", f'exec {sys.executable} -u "$0" 2>&1', name]
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=timeout)
+        return commands.Ran(done.returncode, done.stdout, "")
+
+    audited = ran(code, shown[1], tmp_path, start=terminal)
 
     def told(text: str) -> list[str]:
         return [re.sub(r"\d\.\d{3,}", "#", line).rstrip() for line in text.splitlines()]
@@ -138,7 +139,7 @@ def test_the_auditor_of_the_readme_works_as_it_is_written(tmp_path: Path) -> Non
         "print(*(f'{finding.rule}:{finding.site.line}' for finding in auditor.findings))\n"
     )
     (tmp_path / "train.py").write_text(code)
-    ran = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    ran = warm(tmp_path, "train.py")
     assert ran.returncode == 0, ran.stderr
     loss_line = code.splitlines().index("        loss = criterion(auditor.forward(inputs), targets)") + 1
     assert f"TA316:{loss_line}" in ran.stdout

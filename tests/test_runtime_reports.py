@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import Ran, python
+from commands import Ran, warm
 
 TRAIN = """\
 import os, signal, sys
@@ -34,7 +34,7 @@ for step in range(3):
 def test_the_report_is_there(ending: str, status: int, told: str, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "train.py").write_text(TRAIN + ending + "\n")
-    ran = python(tmp_path, "train.py")
+    ran = warm(tmp_path, "train.py")
     assert ran.returncode == status
     assert told in ran.stderr
     assert [item["rule"] for item in json.loads((tmp_path / "ta.json").read_text())] == ["TA401"]
@@ -45,7 +45,7 @@ def test_a_full_disk_is_told_once_and_does_not_stop_the_run(tmp_path: Path) -> N
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))\nmodel ="
     code = TRAIN.replace("model =", full, 1).replace("ta.json", "ta.sarif").replace("0.1)", "0.1, lr=1e30)")
     (tmp_path / "train.py").write_text(code + "print('done')\n")
-    ran = python(tmp_path, "train.py")
+    ran = warm(tmp_path, "train.py")
     assert (ran.returncode, ran.stdout) == (0, "done\n")
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
     assert ran.stderr.count("TA") > 2  # there were several findings to write
@@ -115,7 +115,7 @@ def lives(ran: Ran) -> list[str]:
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_workers_of_a_loader_neither_write_nor_print(start: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(LOADER)
-    ran = python(tmp_path, "train.py", start)
+    ran = warm(tmp_path, "train.py", start)
     assert ran.returncode == 0, ran.stderr
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["ta.json"]
     live, last = lives(ran)
@@ -128,7 +128,7 @@ def test_a_spawned_worker_that_runs_the_script_again_leaves_the_reporting_to_its
 ) -> None:
     """Without `if __name__ == "__main__"`: Python forbids it, and says so."""
     (tmp_path / "train.py").write_text(LOADER.replace('if __name__ == "__main__":', "if True:"))
-    ran = python(tmp_path, "train.py", "spawn")
+    ran = warm(tmp_path, "train.py", "spawn")
     assert ran.returncode == 1
     assert "freeze_support()" in ran.stderr
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["ta.json"]
@@ -138,7 +138,7 @@ def test_a_spawned_worker_that_runs_the_script_again_leaves_the_reporting_to_its
 
 def test_a_forked_child_leaves_the_reporting_to_its_parent(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(FORK)
-    ran = python(tmp_path, "train.py")
+    ran = warm(tmp_path, "train.py")
     assert (ran.returncode, ran.stdout) == (0, "5\n")
     assert len(lives(ran)) == 2
     assert rules_of(tmp_path / "ta.json") == ["TA401"]
@@ -171,7 +171,7 @@ def check(loss):
 {bad}
 """
     (tmp_path / "train.py").write_text(code)
-    ran = python(tmp_path, "train.py")
+    ran = warm(tmp_path, "train.py")
     assert ran.returncode == 1
     found = json.loads((tmp_path / "ta.json").read_text())
     assert [(item["rule"], item["evidence"]["step"]) for item in found] == [(rule, 1)], ran.stderr

@@ -38,6 +38,9 @@ def found_by_run(block: Block, folder: Path, **options: object) -> set[tuple[int
     torch.seed() if "unseeded" in block.words else torch.manual_seed(0)
     path = block.settings.get("path", "example.py")
     every = int(block.settings.get("every", 1))
+    if block.invariants:
+        (folder / "invariants.json").write_text(block.invariants)
+        options["invariants"] = folder / "invariants.json"
     findings = observed(block.code, folder, path=path, every_n_steps=every, **options)
     return {(finding.site.line, finding.rule) for finding in findings if finding.counts}
 

@@ -210,7 +210,7 @@ def stopped(process: "subprocess.Popen[str]", by: signal.Signals) -> int:
 def test_what_a_killed_writer_wrote_is_readable(tmp_path: Path) -> None:
     count = stopped(script(WRITES, tmp_path), signal.SIGKILL)
     for read in (in_csv(tmp_path / "metrics.csv"), in_hdf5(tmp_path / "metrics.h5")):
-        assert len(read) in (count, count + 1)  # it may have been killed before it said so
+        assert len(read) >= count  # it may have been killed before it said so
         assert read == written(len(read))
     read = in_parquet(tmp_path / "run")
     assert len(read) > 40

@@ -475,6 +475,90 @@ def test_what_a_loader_hands_out_is_part_of_the_batch(recorded: Callable[..., li
     ]
 
 
+def test_a_batch_of_a_validation_is_part_of_no_step(recorded: Callable[..., list[Row]]) -> None:
+    model, optimizer = made()
+    loaders = [DataLoader(TensorDataset(torch.randn(8, 4) + shift), batch_size=4) for shift in (0, 9)]
+
+    def loop(stop_early: bool) -> None:
+        training, validation = loaders
+        for _ in range(2):
+            model.eval()
+            with torch.no_grad():
+                for (inputs,) in validation:
+                    model(inputs)
+                    if stop_early:
+                        break
+            model.train()
+            for (inputs,) in training:
+                model(inputs).sum().backward()
+                optimizer.step()
+
+    for stop_early in (False, True):
+        found = recorded(loop, stop_early)
+        assert max(row["step"] for row in found) == 3
+        for step in range(4):
+            assert [name for name in names(found, "batch", step) if "loaded" in name] == [
+                "loaded.(structure)",
+                "loaded.0",
+            ]
+        assert digests(found, "batch", "loaded.0") == digests(found, "batch", "0")
+
+
+def test_a_batch_that_a_teacher_sees_first_or_that_is_drawn_ahead_is_one_of_the_training(
+    recorded: Callable[..., list[Row]],
+) -> None:
+    (model, optimizer), (teacher, _) = made(), made()
+
+    def loader() -> Iterator[list[Tensor]]:
+        return iter(DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=4))
+
+    def with_a_teacher() -> None:
+        labelled, unlabelled = loader(), loader()
+        for (inputs,) in unlabelled:
+            with torch.no_grad():
+                wanted = teacher(inputs)
+            (others,) = next(labelled)
+            (model(torch.cat((inputs, others)))[:4] - wanted).sum().backward()
+            optimizer.step()
+
+    def ahead() -> None:
+        batches = loader()
+        (following,) = next(batches)
+        for _ in range(2):
+            (inputs,), following = (following,), next(batches, None)
+            model(inputs[0] if isinstance(inputs, list) else inputs).sum().backward()
+            optimizer.step()
+
+    assert names(recorded(with_a_teacher), "batch").count("loaded.0") == 4
+    assert names(recorded(ahead), "batch", 0).count("loaded.0") == 2
+
+
+def test_a_step_of_which_nothing_ran_is_not_recorded(recorded: Callable[..., list[Row]]) -> None:
+    """A loop asks its loader once more when the last step is over, or leaves with a batch in its hands."""
+    model, optimizer = made()
+    data = TensorDataset(torch.randn(12, 4))
+
+    def loop(steps: int) -> None:
+        for step, (inputs,) in enumerate(DataLoader(data, batch_size=4)):
+            if step == steps:
+                break
+            model(inputs).sum().backward()
+            optimizer.step()
+
+    for steps in (2, 3):
+        assert {row["step"] for row in recorded(loop, steps)} - {-1} == set(range(steps))
+
+
+def test_a_step_whose_batch_cannot_be_drawn_is_recorded_as_far_as_it_came(tmp_path: Path) -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError("out of luck")
+
+    loader = DataLoader([1], collate_fn=fails)
+    with pytest.raises(RuntimeError, match="luck"), Snapshots(tmp_path / "run", of=OF_STEPS):
+        next(iter(loader))
+    assert names(rows(tmp_path / "run"), "rng", 0)
+
+
 def test_the_targets_of_a_criterion_are_part_of_the_batch(recorded: Callable[..., list[Row]]) -> None:
     model, optimizer = made()
     target = torch.tensor([0, 1, 1, 0])
@@ -647,12 +731,46 @@ def test_what_is_computed_again_in_the_backward_pass_is_recorded_once(
     assert names(found, "activation") == ["first", "last", "Checkpointed"]
 
 
-def test_an_optimizer_that_runs_a_closure_has_the_gradients_of_its_last_call(
+def test_an_optimizer_that_runs_a_closure_has_the_gradients_of_each_call(
     recorded: Callable[..., list[Row]],
 ) -> None:
-    found = recorded(test_bitwise.lbfgs)
-    assert names(found, "gradient", 0)
-    assert all(row["digest"] for row in found if row["kind"] == "gradient")
+    """The first are those at the parameters that are recorded, whatever the optimizer does with them afterwards."""
+    model = nn.Linear(2, 1, bias=False)
+    inputs = torch.randn(8, 2)
+    expected = []
+
+    class Spent(torch.optim.LBFGS):
+        def step(self, closure: Any) -> Any:
+            loss = super().step(closure)
+            self.zero_grad()
+            return loss
+
+    optimizer = Spent(model.parameters(), lr=0.1, max_iter=3)
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = (model(inputs) - 1).square().mean()
+        loss.backward()
+        model.weight.grad.mul_(0.5)  # as clipping does
+        expected.append(digest_of(model.weight.grad.clone()))
+        return loss
+
+    found = recorded(lambda: optimizer.step(closure))
+    assert len(expected) > 1
+    assert digests(found, "gradient", "weight") == expected
+    assert len(names(found, "loss")) == len(expected)
+
+
+def test_an_optimizer_may_be_given_its_closure_by_name(recorded: Callable[..., list[Row]]) -> None:
+    model = nn.Linear(2, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters())
+
+    def closure() -> float:
+        model(torch.ones(1, 2)).sum().backward()
+        return 0.5
+
+    found = recorded(lambda: [optimizer.step(closure=closure) for _ in range(2)])
+    assert names(found, "gradient", 0) == names(found, "gradient", 1) == ["weight"]
 
 
 def test_only_the_model_and_the_optimizer_that_are_given_are_recorded(tmp_path: Path) -> None:

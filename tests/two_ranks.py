@@ -29,6 +29,8 @@ class Job:
     rules: Sequence[str]
     path: str = "example.py"
     every_n_steps: int = 1
+    invariants: str = ""
+    """The file of invariants that the run is held against."""
 
 
 @dataclass
@@ -50,6 +52,7 @@ def run_all(jobs: Sequence[Job], folder: Path) -> list[Told]:
             "rules": list(job.rules),
             "path": job.path,
             "every": job.every_n_steps,
+            "invariants": job.invariants,
         }
         for job in jobs
     ]
@@ -149,7 +152,10 @@ def _watched(job: dict[str, object]) -> dict[str, object]:
 
     folder, path, code = Path(job["folder"]), job["path"], job["code"]
     rules = job["rules"]
-    audit = watched(code, folder, path=path, every_n_steps=job["every"], rules=rules)
+    held = folder / f"invariants{os.environ['RANK']}.json" if job["invariants"] else None
+    if held is not None:
+        held.write_text(job["invariants"])
+    audit = watched(code, folder, path=path, every_n_steps=job["every"], rules=rules, invariants=held)
     raised = getattr(audit, "raised", None)
     findings = audit.findings
     config = Configs(Options(select=list(rules), isolated=True), folder).root_config

@@ -20,7 +20,7 @@ OBSERVERS: tuple[Observer, ...] = get_args(Observer)
 FOLDER = Path(__file__).parent / "scripts"
 ANY = "any"
 
-_KEYS = {"rule", "source", "what", "ranks", "raises", "device"}
+_KEYS = {"rule", "source", "trigger", "what", "ranks", "raises", "device"}
 _MARK = re.compile(
     r"#\s*(?P<word>bug|suspected):\s+(?P<rules>(?:TA\d{3}(?:\s+or\s+TA\d{3})*|any))(?:\s+\((?P<observer>static|runtime)\))?\s*$"
 )
@@ -46,6 +46,8 @@ class Case:
     """Empty if no rule of the catalogue is about it."""
     source: str = ""
     """The error of the TrainCheck paper that it reproduces, if any."""
+    trigger: int = 0
+    """Of such an error: how many optimizer steps are over when it first does harm."""
     ranks: int = 1
     raises: bool = False
     """Whether the buggy script ends with an exception."""

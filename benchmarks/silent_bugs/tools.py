@@ -63,7 +63,7 @@ def lint(case: Case, kind: Kind) -> Outcome:
     """`ta-lint check`, with the rule of the case where that is opt-in."""
     with _alone(case, kind) as folder:
         words = ["-m", "ta_lint", "check", "--isolated", "--format=json", "--output=found.json"]
-        status, said = _finished([*words, *_opted_in(case), "train.py"], folder)
+        status, said = finished([*words, *_opted_in(case), "train.py"], folder)
         return _ours(folder, said) if status in (0, 1) else Outcome((), said)
 
 
@@ -105,13 +105,13 @@ TOOLS: dict[str, Tool] = {
 def _watched(case: Case, kind: Kind, options: list[str]) -> Outcome:
     with _alone(case, kind) as folder:
         options = ["--format=json", "--output=found.json", *options, *_opted_in(case)]
-        _, said = _finished([*_launcher(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
+        _, said = finished([*launcher(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
         return _ours(folder, said)
 
 
 def _launched(case: Case, kind: Kind, launcher: str) -> Outcome:
     with _alone(case, kind) as folder:
-        _, said = _finished([*_launcher(case), str(HERE / launcher), "train.py"], folder)
+        _, said = finished([*launcher(case), str(HERE / launcher), "train.py"], folder)
         reports = sorted(folder.glob("found.*.json"))
         if not reports:
             return Outcome((), said or "no report")
@@ -128,7 +128,7 @@ def _alone(case: Case, kind: Kind) -> Iterator[Path]:
         yield folder
 
 
-def _launcher(case: Case) -> list[str]:
+def launcher(case: Case) -> list[str]:
     """What starts the ranks of a case, if it has several."""
     if case.ranks == 1:
         return []
@@ -140,7 +140,7 @@ def _opted_in(case: Case) -> list[str]:
     return [f"--extend-select={rule.id}"] if rule is not None and not rule.default else []
 
 
-def _finished(words: list[str], folder: Path) -> tuple[int, str]:
+def finished(words: list[str], folder: Path) -> tuple[int, str]:
     """`python WORDS`: the exit status and the last line of standard error; all that it started ends with it."""
     if "torch.distributed.run" in words:
         status, said = _separate(words, folder)

@@ -11,7 +11,9 @@ from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.tree import argument, is_name, spreads
 
-_WITH_BIAS = rf"\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))"
+_PLAIN = r"[^()\[\]{}#'\"]*?"
+_SPREAD = rf"(?:{_PLAIN}(?:\({_PLAIN}\){_PLAIN})*?,)?\s*\*"  # of what is spread `bias=False` may be a part
+_WITH_BIAS = rf"\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))(?!{_SPREAD})"
 NEEDS = (
     r"Norm1d\(|Norm2d\(|Norm3d\(|SyncBatchNorm\(",
     r"\b(?:Lazy)?(?:BatchNorm[123]d|SyncBatchNorm|InstanceNorm[123]d)\(",

@@ -7,6 +7,7 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_gradients(Gradients)`: at every optimizer step that is looked at;
 - `check_step(Step)`: at every audited step;
 - `check_collective(Mismatch)` and `check_replicas(Divergence)`: as soon as ranks are seen to disagree;
+- `check_violation(Violation)`: as soon as an invariant is seen not to hold;
 - `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
 
@@ -29,7 +30,7 @@ from typing import Any
 
 from ta_runtime.facts import Refutation, Suspicion
 
-FACTS = ("model", "optimizer", "gradients", "step", "collective", "replicas", "progress", "run")
+FACTS = ("model", "optimizer", "gradients", "step", "collective", "replicas", "violation", "progress", "run")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a run, or its URL")
     parser.add_argument("--ranks", action="store_true", help="compare the ranks of one run")
     counted = parser.add_argument_group("what counts")
     counted.add_argument("--ignore", action="append", default=[], metavar="PATTERN",

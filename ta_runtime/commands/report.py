@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
-from ta_lint.core.files import display, write_atomically
 from ta_runtime.commands import CLEAN, Commands
+from ta_runtime.storage import replace, shown
 
 if TYPE_CHECKING:
     from ta_runtime.runs import Run
@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser)
-    parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument("folder", metavar="RUN", help="the folder of a run, or its URL")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="where to write the page (default: RUN/report.html)"
     )
@@ -60,15 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_runtime.runs import Run
 
     recorded = Run(arguments.folder)
-    output = arguments.output or arguments.folder / "report.html"
+    output = arguments.output or recorded.folder / "report.html"
     if output.is_dir():
-        raise UsageError(f"cannot write {display(output)}: it is a folder")
+        raise UsageError(f"cannot write {shown(output)}: it is a folder")
     try:
         page = _drawn(recorded)
     finally:
         _progress("")
-    write_atomically(output, page)
-    print(f"ta-runtime: wrote {display(output)}, {len(page.encode()) / 1e6:.1f} MB", file=sys.stderr)
+    replace(output, page)
+    print(f"ta-runtime: wrote {shown(output)}, {len(page.encode()) / 1e6:.1f} MB", file=sys.stderr)
     return CLEAN
 
 
@@ -78,10 +78,10 @@ def _drawn(recorded: "Run") -> str:
     Raises:
         UsageError: the folder says of a run that it began, and nothing else, or a file of it is damaged.
     """
-    _progress(f"reading {display(recorded.folder)} ...")
+    _progress(f"reading {shown(recorded.folder)} ...")
     if not recorded.metrics.num_rows and not recorded.records.num_rows and recorded.findings is None:
         raise UsageError(
-            f"{display(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
+            f"{shown(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
             "and each half minute from then on"
         )
     _progress(f"drawing {recorded.metrics.num_rows:,} numbers ...")

@@ -61,12 +61,18 @@ def add(commands: Commands) -> None:
                        help="look at gradients and loss of each N-th step; 0: never (default: 1)")  # fmt: skip
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
                        help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
+    held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
+    held.add_argument("--invariants", type=Path, action="append", metavar="FILE",
+                      help="report what breaks one of these, as TA510; repeatable")  # fmt: skip
+    held.add_argument("--invariants-every", type=_steps, default=10, metavar="N",
+                      help="look at single functions of torch on each N-th step; 0: never (default: 10)")  # fmt: skip
     record = parser.add_argument_group(
         "record",
         "For `ta-runtime report DIR` and `ta-runtime diff DIR OTHER`; needs pip install 'ta-lint[record]'.",
     )
-    record.add_argument("--record", type=Path, metavar="DIR",
-                        help="write the numbers of each step and the findings into a folder, which holds no run yet")  # fmt: skip
+    record.add_argument("--record", metavar="DIR",
+                        help="write the numbers of each step and the findings into a folder, or to a URL that fsspec knows,"
+                        " which holds no run yet")  # fmt: skip
     record.add_argument("--snapshots", metavar="WHEN",
                         help='with digests of all tensors and settings, such as "first 3, every 1000" (default: none)')  # fmt: skip
     auditing.add_options(parser, script=True)
@@ -97,6 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         lint=arguments.lint,
         record=arguments.record,
         snapshots=arguments.snapshots,
+        invariants=arguments.invariants,
+        invariants_every_n_steps=arguments.invariants_every,
         live=not arguments.quiet and auditing.form(arguments) in ("text", *auditing.DOCUMENTS),
     )
     with auditing.own_stdout(arguments, sys.stderr) as stream:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ta_lint.core.files import display
 from ta_runtime.diff.comparison import Comparison, Divergence, Record, Repeated
 from ta_runtime.diff.coverage import listed
 from ta_runtime.diff.sizes import Size
 from ta_runtime.runs import Run
+from ta_runtime.storage import shown
 
 NOUNS = {
     "environment": ("variable", "variables"),
@@ -56,7 +56,7 @@ def about(run: Run, between: str = "  ") -> str:
     one = next(iter(run.about.values()))
     program, *arguments = one["command"] or [""]
     ranks = f"{one['world_size']} ranks" if one["world_size"] > 1 else ""
-    parts = (display(run.folder), ranks, " ".join([Path(program).name, *arguments]), one["started"])
+    parts = (shown(run.folder), ranks, " ".join([Path(program).name, *arguments]), one["started"])
     return between.join(part for part in parts if part)
 
 

@@ -49,6 +49,7 @@ from ta_runtime.facts.step import (
 )
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
+from ta_runtime.facts.violation import Violation
 
 __all__ = [
     "IDLE",
@@ -117,6 +118,7 @@ __all__ = [
     "Told",
     "Update",
     "Value",
+    "Violation",
     "Way",
     "Wrapper",
 ]

@@ -66,7 +66,7 @@ def monitor(
         TypeError: there is no such option.
         UsageError: an option is wrong, or has to do with what a monitor that is given does by itself.
     """
-    from ta_runtime.snapshot.steps import Steps
+    from ta_runtime.steps import Steps
 
     given = model if isinstance(model, ModuleMonitor) else None
     module = given.module if given is not None else model

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 ATTRIBUTES = ("phase", "rank", "class", "autocast", "requires_grad")
 """What a precondition may be about: the phase; `first` or `other` rank; the name of a module event, or of the module that
@@ -26,8 +27,10 @@ class Invariant:
     suppressed: bool = False
     note: str = ""
     """For people: why it was suppressed, say."""
+    covered_by: str = ""
+    """A rule of the run that sees the same, to which it is left where that is on: of those that are shipped."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Of what it says and where, so that it stays the same when it is learned again: `contain-3f9a2c51`."""
         said = json.dumps([self.template, dict(self.terms), dict(self.where)], sort_keys=True)

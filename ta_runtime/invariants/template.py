@@ -10,9 +10,9 @@
 Both look at the same thing: what `candidates` counts as held, a `Watcher` that sees the same events never calls broken.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.trace.event import Event
@@ -59,6 +59,10 @@ class Watcher(Protocol):
     def wanted(self) -> frozenset[tuple[str, str]]:
         """The kind and name of events that it needs; the name is empty where it needs all of a kind."""
 
+    @property
+    def seen(self) -> Collection[str]:
+        """The ids of the invariants that were put to the test: what they are about did happen."""
+
     def see(self, event: Event, rank: int) -> Iterator[Violation]: ...
 
     def step_over(self, step: int, rank: int) -> Iterator[Violation]:
@@ -66,3 +70,18 @@ class Watcher(Protocol):
 
     def over(self) -> Iterator[Violation]:
         """The run has ended."""
+
+
+Telling = dict[tuple[str, str], tuple[object, Event]]
+"""What one rank tells of a step: by id of an invariant and what is compared, a plain value and the event that gave it."""
+
+
+@runtime_checkable
+class Comparer(Protocol):
+    """What a `Watcher` has as well if its invariants are about several ranks, which may be seen by different processes."""
+
+    def told(self, rank: int) -> Telling:
+        """What the others need of the step that this rank has just ended; asked once, right after `step_over`."""
+
+    def compare(self, invariant: Invariant, key: str, own: object, other: object) -> str | None:
+        """The message of a violation, if what two ranks tell under one key breaks the invariant."""

@@ -13,6 +13,7 @@ from ta_runtime.observers.compilers import traced, transformed
 
 Heard = Callable[[str, Any], None]
 
+_is_compiling = torch.compiler.is_compiling
 # not public: without it, what checkpointed layers compute again in a backward pass counts twice
 _graph_task = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
@@ -42,7 +43,7 @@ class Hook:
         self._function = method.__func__
 
     def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
-        if torch.compiler.is_compiling():  # first and alone: the compiler can see through this
+        if _is_compiling():  # first and alone: the compiler can see through this
             return
         owner = self._owner()
         if owner is not None and not transformed():

@@ -120,7 +120,9 @@ class ModuleMonitor:
         self._paused = 0
         self._called = False  # whether any module was, in this step
         self._usual: dict[str, Wanted] = {}  # of modules that are compared with nothing
-        self._last: tuple[weakref.ref[Tensor], int, Owners] | None = None  # the output before, if it lives
+        self._met: dict[
+            int, tuple[weakref.ref[Tensor], int, Owners]
+        ] = {}  # outputs of this step, if they live
         self._warned: set[str] = set()
         self._tally = self._new_tally()
         self._pending: list[
@@ -312,7 +314,7 @@ class ModuleMonitor:
         """The step is over: its numbers are sent off, and those that have arrived go to the storage."""
         self._detach()
         self.after_micro_batch()
-        self._last = None
+        self._met.clear()
         if self.is_monitoring() and self._hooks and not self._called and self._compilers.used:
             self._warn_of_compilation()  # in a function around it
         if self.current_step is not None and (self.current_step_monitored or self._tally):
@@ -439,10 +441,10 @@ class ModuleMonitor:
                 self._compare(wanted, label, tensor, self._reference)
 
     def _take(self, wanted: Wanted, output: Tensor, tensor: Tensor) -> None:
-        """A container often puts out the very tensor that its last layer did: it is measured once."""
-        last, target = self._last, wanted.target
-        if last is not None and last[0]() is output and target is not None:
-            _, version, owners = last
+        """A container often puts out the very tensor that its last layer did, an identity the one it got: it is measured once."""
+        met, target = self._met.get(id(output)), wanted.target
+        if met is not None and met[0]() is output and target is not None:
+            _, version, owners = met
             if version == output._version and owners[0].needs == target.needs:
                 self._tally.take_again(target, owners)
                 self._tally.call(wanted, tensor)
@@ -452,7 +454,7 @@ class ModuleMonitor:
         else:
             measured = self._tally.measure(target, tensor)
         if measured is not None and not output.is_inference():
-            self._last = weakref.ref(output), output._version, measured
+            self._met[id(output)] = weakref.ref(output), output._version, measured
 
     def _compare(self, wanted: Wanted, label: str, tensor: Tensor, reference: Reference) -> None:
         other = reference.next(label)

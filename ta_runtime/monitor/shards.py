@@ -48,7 +48,7 @@ def exchanged(tensors: Sequence[DTensor], needs: Sequence[Needs]) -> Tensor:
         part = tensor.to_local()
         counts.append(part.numel() if moments.countable(part, fields) else 0)
         if counts[-1]:
-            quantities += moments.of_one(part, fields, {})
+            quantities += moments.of_one(part, fields)
         else:
             quantities += [torch.zeros((), device=part.device)] * len(fields)
     row = torch.stack([value.to(torch.float64) for value in quantities])

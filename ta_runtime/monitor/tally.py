@@ -19,13 +19,15 @@ from ta_runtime.monitor.moments import Needs
 from ta_runtime.monitor.statistics import Part
 from ta_runtime.readings import LAYOUT, SMALL, Deliver, Readings, alike, local
 
-_HELD_TENSORS = 256
-_HELD_BYTES = 64 << 20
+_HELD = 256  # small tensors, which take 64 MiB at most
 _PLAIN = {Tensor, nn.Parameter, nn.Buffer}
 _STRIDED = {torch.strided}
 
 Column = list[float]
 """Values of one quantity, tensor after tensor; they come when they have arrived."""
+
+_Block = tuple[tuple[Tensor, Tensor], tuple[Column, ...]]
+"""What was measured of the columns of a block, and where its values go."""
 
 Owners = list[Target]
 """For whom a tensor is measured: for several, if it is met under several names."""
@@ -73,10 +75,9 @@ class Tally:
         self._means: dict[str, Target] = {}
         self._kept: dict[str, _Kept] = {}
         self._held: list[tuple[Tensor, Owners]] = []
-        self._held_bytes = 0
         self._vectors: list[tuple[Tensor, Deliver]] = []
         self._scalars: list[tuple[Tensor, Column]] = []
-        self._scratch: moments.Scratch = {}
+        self._blocks: dict[tuple[torch.dtype, torch.Size], list[_Block]] = {}
         self._readings = Readings()
 
     def __bool__(self) -> bool:
@@ -204,11 +205,10 @@ class Tally:
         self._owners[target] = None
         owners = [target]
         if tensor.numel() > SMALL:
-            self._read_each([tensor], [owners], target.needs)
+            self._read_large(tensor, owners, target.needs)
         else:
             self._held.append((tensor.clone(), owners))
-            self._held_bytes += tensor.nbytes
-            if len(self._held) >= _HELD_TENSORS or self._held_bytes >= _HELD_BYTES:
+            if len(self._held) >= _HELD:
                 self._flush()
         return owners
 
@@ -231,7 +231,6 @@ class Tally:
             self._bring_together()
             self._flush()
             self._send()
-        self._scratch = {}
 
     @property
     def arrived(self) -> bool:
@@ -268,7 +267,7 @@ class Tally:
                 kept.tensors = []
 
     def _flush(self) -> None:
-        held, self._held, self._held_bytes = self._held, [], 0
+        held, self._held = self._held, []
         owners = [entry[1] for entry in held]
         self._read([entry[0] for entry in held], owners, [entry[0].needs for entry in owners])
 
@@ -290,11 +289,22 @@ class Tally:
     def _read_each(self, tensors: Sequence[Tensor], owners: Sequence[Owners], needs: Needs) -> None:
         """What cannot be stacked; what cannot be measured either has NaN for its values."""
         measurable = [moments.countable(tensor, needs) for tensor in tensors]
-        found = iter(moments.of_each([*compress(tensors, measurable)], needs, self._scratch))
+        found = iter(moments.of_each([*compress(tensors, measurable)], needs))
         for tensor, owned, known in zip(tensors, owners, measurable, strict=True):
             columns = self._add([owned], tensor.numel(), needs if known else ())
             if known:
                 self._scalars += zip(next(found), columns, strict=True)
+
+    def _read_large(self, tensor: Tensor, owners: Owners, needs: Needs) -> None:
+        """Where it can be cut into blocks, each is measured as a tensor of its own."""
+        blocks = (
+            moments.blocks(tensor) if needs == moments.SPREAD and moments.countable(tensor, needs) else ()
+        )
+        for block in blocks:
+            found = moments.of_columns(block), tuple(self._add([owners], block.numel(), needs))
+            self._blocks.setdefault((block.dtype, block.shape), []).append(found)
+        if not blocks:
+            self._read_each([tensor], [owners], needs)
 
     def _exchange(self, entries: Sequence[tuple[DTensor, Target]]) -> None:
         tensors = [tensor for tensor, _ in entries]
@@ -320,6 +330,12 @@ class Tally:
         return columns.values()
 
     def _send(self) -> None:
+        for (_, (rows, _)), blocks in self._blocks.items():
+            vectors = moments.of_blocks(rows, [found for found, _ in blocks])
+            for vector, columns in zip(
+                vectors, zip(*(columns for _, columns in blocks), strict=True), strict=True
+            ):
+                self._vectors.append((vector, partial(_into, columns)))
         kinds: dict[tuple[torch.dtype, torch.device], list[tuple[Tensor, Column]]] = {}
         for entry in self._scalars:
             kinds.setdefault((entry[0].dtype, entry[0].device), []).append(entry)
@@ -336,7 +352,7 @@ class Tally:
 
         if receivers:
             self._readings.vectors([vector for vector, _ in self._vectors], hand_out)
-        self._vectors, self._scalars = [], []
+        self._vectors, self._scalars, self._blocks = [], [], {}
 
     @contextmanager
     def _guarded(self, key: str) -> Iterator[None]:

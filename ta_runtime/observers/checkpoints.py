@@ -135,6 +135,8 @@ class Checkpoints(Observer):
         known = next(
             (one for one in self._facts.saved if one.place == place and one.path == saved.path), None
         )
+        if (saved.changed or saved.lost) and not (known is not None and (known.changed or known.lost)):
+            self.session.ask_soon()
         if known is None and len(self._facts.saved) < _MOST:
             self._facts.saved.append(saved)
         elif known is not None and (saved.changed or saved.lost):

@@ -1,9 +1,9 @@
 """Sees the collectives that the training code calls, and whether the ranks of a group agree on their arguments.
 
-Each rank counts the calls of each group. What it calls for the first time, or with other sizes than before, it writes
-into the store of the process group before the call goes through, and looks at what the others wrote: of two ranks that
-disagree the later one sees it, before the call aborts, hangs or hands out memory that nobody wrote. Nobody waits for
-anybody.
+Each rank counts the calls of each group. The first ones, and later what it calls for the first time or with other sizes than
+before, it writes into the store of the process group before the call goes through, and looks at what the others wrote: of
+two ranks that disagree the later one sees it, before the call aborts, hangs or hands out memory that nobody wrote. Nobody
+waits for anybody.
 """
 
 from collections import deque
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST = 64
 """Calls that are told to the others: of the first and of those with new sizes, the last."""
+_EARLIEST = 64  # calls of a group that are told, also if their sizes are known
 _REMEMBERED = 256  # calls of a rank, to compare with what the others tell
 _TELLINGS = 256  # of a run, in which sizes may be new each time: of more, the first
 _PEERS = 8  # ranks that one looks at: of more, those after it
@@ -130,8 +131,8 @@ class Collectives(Observer):
         place = self._known.get(known, NOWHERE)
         number = self._numbers.get(group.group_name, 0)
         self._numbers[group.group_name] = number + 1
-        is_new = place is NOWHERE and self._told < _TELLINGS
-        if is_new:
+        is_told = (place is NOWHERE or number < _EARLIEST) and self._told < _TELLINGS
+        if is_told:
             place = self._known[known] = here()
             self._told += 1
         call = Collective(
@@ -146,7 +147,7 @@ class Collectives(Observer):
             group.group_name in self._early,
         )
         self._calls.append(call)
-        if is_new:
+        if is_told:
             self._news.append(call)
             ranks.post("collectives", list(self._news))
             self._compare()

@@ -71,7 +71,7 @@ class Forwards:
         after = self._session.guarded(self._after)
         self._undo = [
             register_module_forward_pre_hook(self._hook(self._session.guarded(self._before))).remove,
-            _removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)),
+            removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)),
             self._losses.detach,
         ]
         self._losses.attach()
@@ -367,7 +367,7 @@ def measure_value(window: "Window", value: Value, tensor: Tensor, *, moments: bo
     window.readings.scalars([total, norm], deliver_moments)
 
 
-def _removal(hook: RemovableHandle) -> Callable[[], None]:
+def removal(hook: RemovableHandle) -> Callable[[], None]:
     """Takes a hook off that gets keyword arguments: torch 2.13 leaves a part of it behind, by which compiled models warn."""
 
     def remove() -> None:

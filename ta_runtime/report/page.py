@@ -256,4 +256,5 @@ def _headed(chart: Chart) -> str:
 def _roots(run: Run) -> list[Path]:
     """Where the project that ran may lie: here or above, or above the folder of the run."""
     here, there = Path.cwd(), run.folder.resolve()
-    return list(dict.fromkeys([here, *here.parents, *there.parents]))
+    above = there.parents if isinstance(there, Path) else ()
+    return list(dict.fromkeys([here, *here.parents, *above]))

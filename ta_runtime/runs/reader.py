@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,27 +13,33 @@ import pyarrow.fs
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.runs import schema
+from ta_runtime.storage import Place, Remote, located
 
 _PART = re.compile(r"rank(\d+)-(\d+)\.parquet")
 _ABOUT = re.compile(r"rank(\d+)\.json")
 _FINDINGS = re.compile(r"findings(?:\.rank(\d+))?\.json")
+_ROWS = 1 << 13
 _DELETE = "delete it to read the rest of the run"
+_MAKES_ONE = (
+    "`ta-runtime run --record FOLDER SCRIPT` records one, `ta-runtime collect SCRIPT -o FOLDER` traces one"
+)
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 
 
 class Run:
-    """What lies in the folder of a run.
+    """What lies in the folder of a run, which is named by a path or a URL that fsspec knows.
 
     Raises:
         UsageError: it is not the folder of a run, or of one that a newer version wrote; later, that a file is damaged.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Place) -> None:
+        self.folder = folder = located(folder)
         self.about: dict[int, dict[str, Any]] = {}
-        """Of each rank, who wrote its files: `command`, `started`, `world_size`, `torch`, `python`, `tool`."""
+        """Of each rank, who wrote its files: `command`, `started`, `world_size`, `torch`, `python`, `tool`; of a trace also
+        `run` and `trace`, what was traced."""
         for path in _files(folder, _ABOUT):
             about = _json(path)
             if not isinstance(about, dict) or not isinstance(about.get("rank"), int):
@@ -43,7 +48,7 @@ class Run:
             self.about[about["rank"]] = about
         if not self.about:
             what = "holds no run" if folder.is_dir() else "is a file" if folder.exists() else "no such folder"
-            raise UsageError(f"{folder}: {what}; `ta-runtime run --record FOLDER SCRIPT` records one")
+            raise UsageError(f"{folder}: {what}; {_MAKES_ONE}")
 
     @cached_property
     def metrics(self) -> pa.Table:
@@ -71,9 +76,10 @@ class Run:
     def read(
         self, table: str, columns: Sequence[str] | None = None, where: pc.Expression | None = None
     ) -> pa.Table:
-        """Rows of `metrics` or `records` as they were written, rank by rank; nothing else of the files is kept in memory.
+        """Rows of a table as they were written, rank by rank; nothing else of the files is kept in memory.
 
         Args:
+            table: a key of `schema.TABLES`.
             columns: names of `schema.TABLES[table]`, in the order wanted; None: all.
             where: which rows, such as `pc.field("step") == 3`; None: all.
 
@@ -86,31 +92,82 @@ class Run:
         parts = [_part(path, whole, names, where) for path in _files(self.folder / table, _PART)]
         return pa.concat_tables(parts).unify_dictionaries().cast(wanted) if parts else wanted.empty_table()
 
+    def parts(self, table: str) -> list[str]:
+        """The Parquet files of a table, rank by rank and in order, for an engine that reads them itself; each is looked at.
 
-def _files(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+        Raises:
+            UsageError: one is damaged, not of a run, or written by a newer version.
+        """
+        paths = _files(self.folder / table, _PART)
+        for path in paths:
+            _opened(path, schema.TABLES[table])
+        return [str(path) for path in paths]
+
+    def batches(
+        self, table: str, rank: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one rank as they were written, some thousands at a time: so much is in memory, whatever there is.
+
+        Raises:
+            UsageError: a file is damaged.
+        """
+        whole = schema.TABLES[table]
+        names = whole.names if columns is None else list(columns)
+        for path in _files(self.folder / table, _PART):
+            if (part := _PART.fullmatch(path.name)) is None or int(part[1]) != rank:
+                continue
+            fragment = _opened(path, whole)
+            try:
+                yield from fragment.to_batches(schema=whole, columns=names, batch_size=_ROWS)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise _damaged(path, error) from error
+
+
+def _files(folder: Place, pattern: re.Pattern[str]) -> list[Place]:
     """Those whose names are of a pattern, by the numbers in them."""
-    if not folder.is_dir():
-        return []
-    named = [(match, path) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))]
+    try:
+        paths: list[Place] = list(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read: {oneline(error)}") from error
+    named = [(match, path) for path in paths if (match := pattern.fullmatch(path.name))]
     return [
         path
         for _, path in sorted(named, key=lambda entry: [int(number or 0) for number in entry[0].groups()])
     ]
 
 
-def _part(path: Path, whole: pa.Schema, columns: list[str], where: pc.Expression | None) -> pa.Table:
+def _part(path: Place, whole: pa.Schema, columns: list[str], where: pc.Expression | None) -> pa.Table:
+    fragment = _opened(path, whole)
     try:
-        fragment = _FORMAT.make_fragment(str(path), pa.fs.LocalFileSystem())
-        found = fragment.physical_schema
-        _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
-        if lacking := set(whole.names) - set(found.names):  # a scan would fill it with nulls
-            raise KeyError(min(lacking))
         return fragment.to_table(schema=whole, columns=columns, filter=where)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise UsageError(f"{path}: damaged, or no part of a run: {oneline(error)}; {_DELETE}") from error
+        raise _damaged(path, error) from error
 
 
-def _check_version(path: Path, version: object) -> None:
+def _opened(path: Place, whole: pa.Schema) -> ds.ParquetFileFragment:
+    """One part, of which nothing but the columns' names is read yet."""
+    try:
+        fragment = _FORMAT.make_fragment(*_in_arrow(path))
+        found = fragment.physical_schema
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
+    if lacking := set(whole.names) - set(found.names):  # a scan would fill it with nulls
+        raise _damaged(path, KeyError(min(lacking)))
+    return fragment
+
+
+def _in_arrow(path: Place) -> tuple[str, pa.fs.FileSystem]:
+    if isinstance(path, Remote):
+        return path.path, pa.fs.PyFileSystem(pa.fs.FSSpecHandler(path.filesystem))
+    return str(path), pa.fs.LocalFileSystem()
+
+
+def _damaged(path: Place, error: Exception) -> UsageError:
+    return UsageError(f"{path}: damaged, or no part of a run: {oneline(error)}; {_DELETE}")
+
+
+def _check_version(path: Place, version: object) -> None:
     """Raises:
     UsageError: the file is not of `schema.VERSION`.
     """
@@ -124,7 +181,7 @@ def _check_version(path: Path, version: object) -> None:
     raise UsageError(f"{path}: not written by ta-runtime; {_DELETE}")
 
 
-def _json(path: Path) -> object:
+def _json(path: Place) -> object:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as error:

@@ -9,8 +9,8 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +19,9 @@ import torch
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError, oneline
-from ta_lint.core.files import display
-from ta_runtime import ranks, reports
+from ta_runtime import ranks, reports, storage
 from ta_runtime.runs import schema
+from ta_runtime.storage import Place, located, shown
 
 ROWS = 1 << 16
 """Rows that are kept in memory before they are written."""
@@ -31,39 +31,47 @@ SHARE = 0.01
 """The same as a share of the time since the start, once that is more: a run of ten days has hundreds of parts, not tens
 of thousands."""
 
+_ENCODED: dict[str, dict[str, Any]] = {
+    "events": {
+        "use_dictionary": [field.name for field in schema.EVENTS if pa.types.is_dictionary(field.type)],
+        "column_encoding": dict.fromkeys(
+            ("step", "seq", "end", "parent", "flags", "line"), "DELTA_BINARY_PACKED"
+        ),
+    }
+}
+"""How a table is written where the numbers of a row are close to those of the row before: an eighth of the bytes."""
+
 
 class RunWriter:
-    """The files of one rank in the folder of a run, which is made if need be.
+    """The files of one rank in the folder of a run, which is made if need be: a path, or a URL that fsspec knows.
 
     `rank` and `world_size` are, unless they are given, those that the process has when it first writes: it may join its
-    process group only then. A process that is forked off writes nothing.
+    process group only then. A process that is forked off writes nothing. `about` is what `Run.about` says of it besides.
 
     Raises:
         UsageError: the folder cannot be written to, or holds a run already.
     """
 
-    def __init__(self, folder: Path, *, rank: int | None = None, world_size: int | None = None) -> None:
-        self.folder = folder = _of_this_attempt(folder.absolute())
+    def __init__(
+        self,
+        folder: str | Place,
+        *,
+        rank: int | None = None,
+        world_size: int | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.folder = folder = _of_this_attempt(located(folder).absolute())
         self.complaint: str | None = None
         """Why nothing is recorded any more, if so."""
+        self.id = f"{folder.name}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+        """Of this run and no other; of all its ranks the same once they have written, if they are connected by then."""
         self.metrics = TableWriter(self, "metrics")
         self.records = TableWriter(self, "records")
-        self._rank, self._world_size = rank, world_size
+        self._rank, self._world_size, self._more = rank, world_size, about or {}
         self._process = os.getpid()
         self.begun = False
         """Whether the folder says who writes here, so that the rank is settled."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except FileExistsError as error:
-            raise UsageError(f"{display(folder)}: is a file; name a folder for the run") from error
-        except OSError as error:
-            raise UsageError(
-                f"{display(folder)}: {error.strerror}; name another folder for the run"
-            ) from error
-        if not os.access(self.folder, os.W_OK | os.X_OK):
-            raise UsageError(
-                f"{display(folder)}: no permission to write in it; name another folder for the run"
-            )
+        storage.prepare(folder)
         is_of_loader = self._rank is None and reports.is_child()  # as far as is known: it may never train
         if not is_of_loader and self._about.exists():
             raise UsageError(_taken(folder))
@@ -82,11 +90,10 @@ class RunWriter:
         if self.begun or not self.open:
             return self.open
         self.begun, self._rank = True, self.rank
+        self.id = ranks.agreed(f"run {self.folder}", self.id)
+        described = _description(self.rank, self._world_size or ranks.world_size())
         try:
-            with self._about.open("x", encoding="utf-8") as stream:
-                stream.write(
-                    json.dumps(_description(self.rank, self._world_size or ranks.world_size()), indent=2)
-                )
+            storage.create(self._about, json.dumps({**described, "run": self.id, **self._more}, indent=2))
         except FileExistsError:  # another process came first
             self.give_up(_taken(self.folder))
         except OSError as error:
@@ -101,25 +108,42 @@ class RunWriter:
     def give_up(self, why: str) -> None:
         """Let go of what is waiting and record no more."""
         if self.complaint is None:
-            self.complaint = f"cannot record the run in {display(self.folder)}: {why}"
+            self.complaint = f"cannot record the run in {shown(self.folder)}: {why}"
             reports.error_line(f"{self.complaint}; the training goes on, and no more of it is recorded")
             self.metrics.drop()
             self.records.drop()
 
     @property
-    def _about(self) -> Path:
+    def _about(self) -> Place:
         return self.folder / f"rank{self.rank}.json"
 
 
-class TableWriter:
-    """One table of a run, as this rank sees it. Rows are dictionaries by column; what is left out is null."""
+@dataclass(frozen=True)
+class Part:
+    """A file of a table: its place, its rows, the step of the last of them, and its size in bytes."""
 
-    def __init__(self, run: RunWriter, name: str) -> None:
+    path: Place
+    rows: int
+    step: int
+    size: int
+
+
+class TableWriter:
+    """One table of a run, as this rank sees it, in parts that are each whole or not there at all.
+
+    Rows are dictionaries by column, and what is left out is null; or all columns of many rows are given at once.
+    """
+
+    def __init__(self, run: RunWriter, name: str, *, share: float = SHARE, trained_from: int = 0) -> None:
+        """`share` takes the place of `SHARE`. A row of the step `trained_from` or a later one shows that this process trains:
+        of a child process nobody knows before whether it will, and its rank may not be settled."""
         self._run = run
-        self._folder = run.folder / name
+        self._name = name
         self._schema = schema.TABLES[name]
+        self._share = share
+        self._trained_from = trained_from
         self._columns: dict[str, list[Any]] = {
-            column: [] for column in self._schema.names if column != "rank"
+            column: [] for column in self._schema.names if column not in ("run", "rank")
         }
         self._steps = self._columns["step"]
         self._parts = 0
@@ -132,22 +156,54 @@ class TableWriter:
         self._align()
         for column, values in self._columns.items():
             values.extend([row.get(column) for row in rows])
-        if len(self._steps) >= ROWS or self._is_late:
+        if self.due:
             self.flush()
 
-    def flush(self) -> None:
-        """Write what is waiting, as one more part."""
+    def extend(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Add rows that are given by column, all but `run` and `rank`; they wait for `flush`."""
         if not self._run.open:
             return
+        self._align()
+        for column, values in self._columns.items():
+            values.extend(columns[column])
+
+    @property
+    def due(self) -> bool:
+        """Whether so much waits, or for so long, that it should be written."""
+        now = time.monotonic()
+        late = now - self._written >= max(SECONDS, self._share * (now - self._started))
+        return late or len(self._steps) >= ROWS
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """Those of the rows that wait."""
+        return self._steps
+
+    def flush(self, rows: int | None = None) -> Part | None:
+        """Write what is waiting, or the first so many rows of it, as one more part, and return it."""
+        if not self._run.open:
+            return None
         self._written = time.monotonic()
-        if not self._steps or (self._steps[-1] < 0 and not self._run.begun and reports.is_child()):
-            return  # a child process of which nobody knows its rank yet, or whether it will train at all
+        self._align()
+        if not self._steps:
+            return None
+        if self._steps[-1] < self._trained_from and not self._run.begun and reports.is_child():
+            if len(self._steps) >= ROWS:
+                self.drop()
+            return None
+        part = None
         if self._run.begin():
             try:
-                self._write()
+                part = self._write(rows)
             except (OSError, pa.ArrowException) as error:
                 self._run.give_up(oneline(error))
-        self.drop()
+        self.drop(rows)
+        return part
+
+    def drop(self, rows: int | None = None) -> None:
+        """Forget what is waiting, or the first so many rows of it."""
+        for values in self._columns.values():
+            del values[:rows]
 
     def _align(self) -> None:
         """Forget rows that Ctrl-C left unfinished: the columns are filled in order."""
@@ -156,36 +212,35 @@ class TableWriter:
             for values in self._columns.values():
                 del values[len(last) :]
 
-    def drop(self) -> None:
-        """Forget what is waiting."""
-        for values in self._columns.values():
-            values.clear()
-
-    @property
-    def _is_late(self) -> bool:
-        now = time.monotonic()
-        return now - self._written >= max(SECONDS, SHARE * (now - self._started))
-
-    def _write(self) -> None:
-        self._align()
+    def _write(self, rows: int | None) -> Part:
+        columns: dict[str, Any] = dict(self._columns)
+        if rows is not None:
+            columns = {column: values[:rows] for column, values in columns.items()}
+        count = len(columns["step"])
         rank = self._run.rank
-        table = pa.table({**self._columns, "rank": [rank] * len(self._steps)}, schema=self._schema)
-        self._folder.mkdir(exist_ok=True)
-        part = self._folder / f"rank{rank}-{self._parts:05}.parquet"
-        unfinished = part.with_suffix(".part")
-        pq.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
-        unfinished.replace(part)
+        columns["rank"] = pa.repeat(pa.scalar(rank, pa.int32()), count)
+        if "run" in self._schema.names:
+            columns["run"] = pa.repeat(self._run.id, count).dictionary_encode()
+        with pa.BufferOutputStream() as stream:
+            table = pa.table(columns, schema=self._schema)
+            pq.write_table(
+                table, stream, compression="zstd", write_page_checksum=True, **_ENCODED.get(self._name, {})
+            )
+            data = stream.getvalue().to_pybytes()
+        path = self._run.folder / self._name / f"rank{rank}-{self._parts:05}.parquet"
+        storage.write_whole(path, data)
         self._parts += 1
+        return Part(path, count, columns["step"][-1], len(data))
 
 
-def _of_this_attempt(folder: Path) -> Path:
+def _of_this_attempt(folder: Place) -> Place:
     """torchrun starts a job that failed anew, by the same command: each attempt then has a folder of its own."""
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     return folder if attempt == "0" else folder.with_name(f"{folder.name}.restart{attempt}")
 
 
-def _taken(folder: Path) -> str:
-    return f"{display(folder)}: holds a run already; name another folder, or delete it"
+def _taken(folder: Place) -> str:
+    return f"{shown(folder)}: holds a run already; name another folder, or delete it"
 
 
 def _description(rank: int, world_size: int) -> dict[str, Any]:

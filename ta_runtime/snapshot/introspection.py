@@ -86,7 +86,7 @@ def to_yaml(run_folder: str | Path, out: str | Path) -> Path:
     """
     from ta_runtime.runs import Run
 
-    rows = Run(Path(run_folder)).records.to_pylist()
+    rows = Run(run_folder).records.to_pylist()
     by_step: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         by_step.setdefault((row["rank"], row["step"]), []).append(row)

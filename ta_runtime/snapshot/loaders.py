@@ -6,23 +6,31 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from ta_runtime.guarding import Guard
 from ta_runtime.observers.patching import Patch
 from ta_runtime.registers import Register
 from ta_runtime.snapshot import environment
-from ta_runtime.snapshot.guarding import Guard
 
 Settings = tuple[tuple[str, str], ...]
 
 
 class Loaders:
-    """Calls `ask` before a batch is drawn and `note` with each batch, and with the settings of its loader.
+    """Calls `ask` before a batch is drawn, `note` with its iterator, the batch and the settings of its loader.
+
+    `ended` is called with an iterator that has no more.
 
     Batches are looked at between `watch` and `let_go` alone. The settings are noted where a pass over a loader begins, at
     any step: a loop may hold the iterator alone, and the loader is gone.
     """
 
-    def __init__(self, ask: Callable[[], None], note: Callable[[Any, Settings], None], guard: Guard) -> None:
-        self._ask, self._note, self._guard = ask, note, guard
+    def __init__(
+        self,
+        ask: Callable[[], None],
+        note: Callable[[Any, Any, Settings], None],
+        ended: Callable[[Any], None],
+        guard: Guard,
+    ) -> None:
+        self._ask, self._note, self._ended, self._guard = ask, note, ended, guard
         self._settings: Register[Settings] = Register()  # by iterator
         self._undo: list[Callable[[], None]] = []
         self._watching: list[Callable[[], None]] = []
@@ -57,17 +65,21 @@ class Loaders:
         self._settings.add(iterator, tuple(environment.loader(loader)))
 
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        ask, came = self._guard(self._ask), self._guard(self._came)
+        ask, came, ended = self._guard(self._ask), self._guard(self._came), self._guard(self._ended)
 
         def __next__(iterator: Any) -> Any:
             if not self._watching:
                 return original(iterator)
             ask()
-            batch = original(iterator)
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                ended(iterator)
+                raise
             came(iterator, batch)
             return batch
 
         return __next__
 
     def _came(self, iterator: Any, batch: Any) -> None:
-        self._note(batch, self._settings.get(iterator) or ())
+        self._note(iterator, batch, self._settings.get(iterator) or ())

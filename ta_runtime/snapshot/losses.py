@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ta_runtime.guarding import Guard
 from ta_runtime.observers.patching import Patch
-from ta_runtime.snapshot.guarding import Guard
 
 # not public: without it, what a backward pass runs once more is taken for a forward pass
 _backward_runs = getattr(torch._C, "_current_graph_task_id", lambda: -1)

@@ -72,6 +72,20 @@ class Records:
         for path, leaf in leaves(value):
             self.tensor(kind, separator.join(filter(None, (prefix, path))) or "0", leaf)
 
+    def apart(self) -> "Records":
+        """Further records of the step, of which it is not known yet whether they `join` these."""
+        records = Records(self.step, self._of, self._columns)
+        records._contents = self._contents
+        return records
+
+    def join(self, other: "Records") -> None:
+        """Add those that were kept apart."""
+        for row in other._rows:
+            row["order"] = self._orders[row["kind"]]
+            self._orders[row["kind"]] += 1
+        self._rows += other._rows
+        self._measured += other._measured
+
     def rows(self) -> list[dict[str, Any]]:
         """All rows, a cause before what it may cause; waits for the devices."""
         self._contents.deliver()

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ta_runtime.names import Names, unwrapped
 from ta_runtime.snapshot import environment
+from ta_runtime.snapshot.batches import Batches
 from ta_runtime.snapshot.records import Records
 
 Optimizer = torch.optim.Optimizer
@@ -23,6 +24,19 @@ class Snapshot:
         self._paths: dict[int, str] = {}  # of modules, by id
         self._taken: dict[int, list[str]] = {}  # names of parameters and buffers that are recorded, by id
         self._prepared = False
+        self.batches = Batches(records)
+        self.began = False
+        """Whether anything of the step ran: a forward or backward pass, or an optimizer."""
+
+    def trains(self) -> None:
+        """A forward or backward pass of the training begins."""
+        self.began = True
+        self.batches.trained()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All records, now that the step is over."""
+        self.batches.over()
+        return self.records.rows()
 
     def settings(self, changed: Callable[[], Iterator[tuple[str, str]]]) -> None:
         """The random states and flags with which the step begins, once; `changed` gives variables that are others now."""
@@ -63,6 +77,7 @@ class Snapshot:
 
     def optimizer(self, optimizer: Optimizer, *, gradients: bool = True, state: bool = True) -> None:
         """What an optimizer is about to use: hyperparameters, parameters that no model showed, gradients, its state."""
+        self.began = True
         kind = type(optimizer).__name__
         self.records.text("configuration", "optimizer", kind)
         self.records.text("optimizer", "(class)", kind)

@@ -5,8 +5,8 @@ calls two functions for each step of an optimizer, which count it.
 """
 
 import atexit
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -16,27 +16,24 @@ from torch import Tensor, nn
 
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks, reports
+from ta_runtime.guarding import Guarding
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
 from ta_runtime.observers.patching import Patch
 from ta_runtime.registers import Register
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.schema import KINDS
-from ta_runtime.snapshot import environment
-from ta_runtime.snapshot.guarding import Guarding
+from ta_runtime.snapshot import environment, sinks
 from ta_runtime.snapshot.loaders import Loaders
 from ta_runtime.snapshot.losses import Losses, in_backward
 from ta_runtime.snapshot.records import Records, outline
 from ta_runtime.snapshot.schedule import Schedule, resolve
 from ta_runtime.snapshot.snapshot import Snapshot
 from ta_runtime.snapshot.statistics import columns
-from ta_runtime.snapshot.steps import Steps
+from ta_runtime.steps import Steps
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-_OFTEN, _SECONDS = 64, 10.0
-"""So many snapshots are written as soon as they are taken, those after them that many seconds later at most."""
 
 
 class Snapshots:
@@ -62,7 +59,7 @@ class Snapshots:
         """What is taken, and when.
 
         Args:
-            folder: that of the run, or what writes into it.
+            folder: that of the run, or its URL for fsspec, or what writes into it.
             model: the model that trains; None: every model whose forward pass begins with gradients.
             optimizer: what trains it, one or several; None: every optimizer of this process.
             schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`.
@@ -82,7 +79,7 @@ class Snapshots:
         self._of = _kinds(of)
         self._columns = columns(statistics)
         self._mask = (mask,) if isinstance(mask, str) else tuple(mask)
-        self._sink = _sink(folder, form)
+        self._sink = sinks.made(folder, form)
         self._model = model
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         self._names = names or Names()
@@ -90,14 +87,14 @@ class Snapshots:
         self._steps = Steps(
             None if optimizers is None else list(optimizers),
             self._before_step,
-            self._after_step,
+            _nothing,
             self._over,
             self._guard,
         )
         self._steps.index = self._start = start_step
         self._compilers = Compilers(self._compiles)
         self._losses = Losses(self._note_loss, self._guard)
-        self._loaders = Loaders(self._ask, self._note_batch, self._guard)
+        self._loaders = Loaders(self._ask, self._note_batch, self._note_end, self._guard)
         self._placed = (
             False  # whether it is known which rank this is, and written what is before the first step
         )
@@ -129,11 +126,14 @@ class Snapshots:
             self._guard(self._place)()
         self._begin()
 
-    def stop(self) -> None:
-        """Let go of torch and write what is there, also of a step that is not over."""
+    def stop(self, *, raises: bool = False) -> None:
+        """Let go of torch and write what is there, also of a step that is not over.
+
+        One of which nothing ran is not written, unless the run ends because something `raises`.
+        """
         if not self._guard.on or self._guard.is_child:
             return
-        self._guard(self._end)()
+        self._guard(self._end)(only_if_it_began=not raises)
         self._guard.on = False
         atexit.unregister(self.stop)
         self._let_go()
@@ -148,7 +148,7 @@ class Snapshots:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
     ) -> None:
-        self.stop()
+        self.stop(raises=error is not None)
 
     @property
     def paused(self) -> bool:
@@ -214,10 +214,10 @@ class Snapshots:
         if self._snapshot is None and not self._sink.waits:
             self._steps.doze(self.schedule.following(self.step, self._start))
 
-    def _end(self) -> None:
+    def _end(self, only_if_it_began: bool = False) -> None:
         snapshot, self._snapshot = self._snapshot, None
-        if snapshot is not None:
-            self._sink.add(snapshot.records.rows())
+        if snapshot is not None and (snapshot.began or not only_if_it_began):
+            self._sink.add(snapshot.rows())
 
     def _new(self) -> Snapshot:
         return Snapshot(Records(self.step, self._of, self._columns), self._names)
@@ -227,15 +227,17 @@ class Snapshots:
             self._watching.pop()()
         self._snapshot = self._root = self._calls = None
 
-    def _before_step(self, optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+    def _before_step(
+        self, optimizer: torch.optim.Optimizer, has_closure: bool
+    ) -> Callable[[], object] | None:
         self._place()
-        if (snapshot := self._snapshot) is not None:
-            snapshot.settings(self._changed)
-            snapshot.optimizer(optimizer, gradients=not has_closure)
-
-    def _after_step(self, optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
-        if self._snapshot is not None and has_closure:  # forward and backward ran inside the step
-            self._snapshot.gradients(optimizer)
+        snapshot = self._snapshot
+        if snapshot is None:
+            return None
+        snapshot.settings(self._changed)
+        snapshot.optimizer(optimizer, gradients=not has_closure)
+        # forward and backward pass run inside the step
+        return partial(self._guard(snapshot.gradients), optimizer) if has_closure else None
 
     def _take(self, reason: str) -> None:
         running = self._snapshot
@@ -311,18 +313,22 @@ class Snapshots:
         """The outermost module of a forward pass is called."""
         self._root, self._looks = module, False
         snapshot = self._snapshot
-        if snapshot is None or not torch.is_grad_enabled() or in_backward():
+        if snapshot is None or in_backward():
+            return
+        if not torch.is_grad_enabled():
+            snapshot.batches.evaluated()
             return
         model = self._model_of(module)
         if model is None:
             return
         self._place()
         snapshot.settings(self._changed)
+        snapshot.trains()
         given = kwargs if not args else (*args, kwargs) if kwargs else args
         prefix = ""
         if not _has_tensors(module):  # a criterion: what it is given of the model is an activation
             given, prefix = _targets(args, kwargs), type(module).__name__
-        self._batch(snapshot, given, prefix)
+        _batch(snapshot.records, given, prefix)
         if not prefix:
             self._looks = True
             snapshot.model(model, describe=self._is_new(model))
@@ -346,12 +352,6 @@ class Snapshots:
         if self._looks and self._snapshot is not None:
             self._snapshot.output(module, result)
 
-    def _batch(self, snapshot: Snapshot, value: Any, prefix: str) -> None:
-        records = snapshot.records
-        if records.wants("batch"):
-            records.text("batch", f"{prefix}.(structure)".lstrip("."), outline(value))
-            records.values("batch", value, prefix)
-
     def _skip_layers(self) -> None:
         """Look at the calls of compiled models alone: what is wrapped further inside would be compiled into them."""
         if (compiled := compiled_modules()) is not None:
@@ -370,55 +370,25 @@ class Snapshots:
     # -- losses and batches -----------------------------------------------------------------------------------
 
     def _note_loss(self, loss: Tensor) -> None:
-        if self._snapshot is not None:
-            self._snapshot.records.tensor("loss", "loss", loss)
+        if (snapshot := self._snapshot) is not None:
+            snapshot.trains()
+            snapshot.records.tensor("loss", "loss", loss)
 
     def _ask(self) -> None:
         """A batch is about to be drawn."""
         if self._snapshot is not None:
             self._snapshot.settings(self._changed)
 
-    def _note_batch(self, batch: Any, settings: Iterable[tuple[str, str]]) -> None:
+    def _note_batch(self, iterator: Any, batch: Any, settings: Iterable[tuple[str, str]]) -> None:
         if (snapshot := self._snapshot) is not None:
-            self._batch(snapshot, batch, "loaded")
-            snapshot.records.texts("configuration", lambda: settings, "DataLoader.")
+            records = snapshot.records.apart()
+            _batch(records, batch, "loaded")
+            records.texts("configuration", lambda: settings, "DataLoader.")
+            snapshot.batches.drawn(iterator, records)
 
-
-class _Columns:
-    """Puts rows into the tables of a run."""
-
-    def __init__(self, writer: RunWriter) -> None:
-        self._writer = writer
-        self._added = 0
-        self._flushed = time.monotonic()
-        self.waits = False
-
-    def begin(self) -> None:
-        """It is known which rank this is: write what waits."""
-        self._writer.begin()
-        self.flush()
-
-    def add(self, rows: list[dict[str, Any]]) -> None:
-        self._writer.records.add(rows)
-        self._added += 1
-        self.waits = True
-
-    def catch_up(self) -> None:
-        """Write what waits, if it may: before the first step it is not known yet which rank this is."""
-        if self.waits and (self._added <= _OFTEN or time.monotonic() - self._flushed > _SECONDS):
-            self.flush()
-
-    def flush(self) -> None:
-        self._writer.flush()
-        self._flushed, self.waits = time.monotonic(), False
-
-
-def _sink(folder: "str | Path | RunWriter", form: str) -> Any:
-    if form == "yaml":
-        from ta_runtime.snapshot.introspection import Files
-
-        return Files(folder.folder if isinstance(folder, RunWriter) else Path(folder))
-    return _Columns(folder if isinstance(folder, RunWriter) else RunWriter(Path(folder)))
+    def _note_end(self, iterator: Any) -> None:
+        if (snapshot := self._snapshot) is not None:
+            snapshot.batches.ended(iterator)
 
 
 def _kinds(of: Iterable[str]) -> frozenset[str]:
@@ -426,6 +396,16 @@ def _kinds(of: Iterable[str]) -> frozenset[str]:
     if strange := kinds - set(KINDS):
         raise UsageError(f"of: {min(strange)!r} is none of {', '.join(KINDS)}")
     return kinds
+
+
+def _batch(records: Records, value: Any, prefix: str) -> None:
+    if records.wants("batch"):
+        records.text("batch", f"{prefix}.(structure)".lstrip("."), outline(value))
+        records.values("batch", value, prefix)
+
+
+def _nothing(optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+    pass
 
 
 def _has_tensors(module: nn.Module) -> bool:

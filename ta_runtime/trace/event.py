@@ -72,7 +72,7 @@ class Event(NamedTuple):
     digest: int | None
     """Of the content of the results, or of a state: equal if all bits, the dtype and the shape are. Null: not taken."""
     value: float | None
-    """A result that is a Python number."""
+    """A result that is a Python number; of the step of an optimizer its largest learning rate."""
     flags: int
     file: str
     """The user's line behind it, empty where there is none."""

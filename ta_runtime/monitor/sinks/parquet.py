@@ -12,7 +12,7 @@ class Parquet:
     """The metrics of a run's folder, in parts: a killed job loses at most those of its last half minute.
 
     Args:
-        run: the folder, which is made, or the writer of one that is in use, such as a recorder's.
+        run: the folder, which is made, or its URL for fsspec, or the writer of one that is in use, such as a recorder's.
 
     Raises:
         UsageError: the folder cannot be written to, or holds a run already; pyarrow is missing.
@@ -22,7 +22,7 @@ class Parquet:
         if isinstance(run, str | Path):
             from ta_runtime.runs import RunWriter
 
-            run = RunWriter(Path(run))
+            run = RunWriter(run)
         self.run = run
 
     def write(self, step: int, values: Mapping[str, float]) -> None:

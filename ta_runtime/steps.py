@@ -2,31 +2,35 @@
 
 import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ta_runtime.guarding import Guard
 from ta_runtime.observers import construction
 from ta_runtime.observers.optimizers import calls_itself
 from ta_runtime.observers.patching import Patch
-from ta_runtime.snapshot.guarding import Guard
 
 Optimizer = torch.optim.Optimizer
-Hook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+"""The arguments of a step, the first of which is the optimizer."""
+Before = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], Given | None]
+After = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]
 
 
 class Steps:
     """A step is over when every optimizer that is in use has stepped.
 
     `before` and `after` are called around each `optimizer.step()`, with the optimizer and whether it was given a
-    closure; `over` when a step is over. `guard` wraps what torch calls. After `doze` steps are but counted for a while.
+    closure; what `before` gives is called after each call of that closure; `over` when a step is over. `guard` wraps what torch calls. After `doze` steps are but counted for a while.
     """
 
     def __init__(
         self,
         optimizers: list[Optimizer] | None,
-        before: Callable[[Optimizer, bool], None],
+        before: Callable[[Optimizer, bool], Callable[[], object] | None],
         after: Callable[[Optimizer, bool], None],
         over: Callable[[], None],
         guard: Guard,
@@ -38,6 +42,9 @@ class Steps:
         self._guard = guard
         self.counted = 0
         """How often an optimizer has stepped."""
+        self._called: Callable[[], object] | None = (
+            None  # after each call of the closure of the step that begins
+        )
         self._running: set[int] = set()
         self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
         self._stepped: dict[int, weakref.ref[Optimizer]] = {}
@@ -71,17 +78,19 @@ class Steps:
         while self._undo:
             self._undo.pop()()
 
-    def _hooks(self) -> tuple[Hook, Hook]:
+    def _hooks(self) -> tuple[Before, After]:
         """What torch calls around each step: of one that is but counted, as little as can be."""
         # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
         disable: Callable[..., Callable[..., Any]] = torch.compiler.disable
         begins, ends = disable(self._guard(self._begins)), disable(self._guard(self._ends))
 
-        def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given | None:
             if self._running or self._alone() is not optimizer:
                 begins(optimizer, args, kwargs)
-            else:
-                self._running.add(id(optimizer))
+                called, self._called = self._called, None
+                return None if called is None else _followed(args, kwargs, called)
+            self._running.add(id(optimizer))
+            return None
 
         def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             index = self.index + 1
@@ -122,7 +131,7 @@ class Steps:
         self._running.add(key)
         if key in self._stepped:
             self._close()
-        self._before(optimizer, _closure(args, kwargs))
+        self._called = self._before(optimizer, _closure(args, kwargs))
 
     def _ends(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         key = id(optimizer)
@@ -167,6 +176,20 @@ class Steps:
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(callable, (kwargs.get("closure"), *args[1:2])))  # the first is the optimizer
+
+
+def _followed(args: tuple[Any, ...], kwargs: dict[str, Any], called: Callable[[], object]) -> Given:
+    """The arguments of a step, with a closure after each call of which another function is called."""
+    is_named = "closure" in kwargs
+    original = kwargs["closure"] if is_named else args[1]
+
+    @wraps(original)
+    def closure(*given: Any, **options: Any) -> Any:
+        result = original(*given, **options)
+        called()
+        return result
+
+    return (args, {**kwargs, "closure": closure}) if is_named else ((args[0], closure, *args[2:]), kwargs)
 
 
 def _nothing() -> None:

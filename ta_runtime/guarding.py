@@ -1,4 +1,4 @@
-"""Keeps what goes wrong in a snapshot away from the run, and snapshots away from what is no training."""
+"""Keeps what goes wrong in a snapshot or a trace away from the run, and both away from what is no training."""
 
 import os
 import threading
@@ -25,8 +25,16 @@ class Guarding:
     forked off, where a compiler traces, and where a CUDA graph is captured.
     """
 
-    def __init__(self, give_up: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        give_up: Callable[[], object],
+        *,
+        failed: str = "a snapshot is not complete",
+        ended: str = "no more snapshots are taken",
+    ) -> None:
+        """`failed` and `ended` are what is said of what was raised, and when that was once too often."""
         self.on = self.paused = False
+        self._said, self._last = failed, ended
         self._give_up = give_up
         self._thread: int | None = None
         self._process = os.getpid()
@@ -44,11 +52,11 @@ class Guarding:
     def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> None:
-            if self.on and not (self.paused or self.elsewhere or traced() or _captured()):
+            if self.on and not (self.paused or self.elsewhere or traced() or captured()):
                 try:
                     method(*args, **kwargs)
                 except Exception as error:  # noqa: BLE001 - the run goes on
-                    self._failed(method, error)
+                    self.failed(getattr(method, "__qualname__", ""), error)
 
         return run
 
@@ -64,17 +72,21 @@ class Guarding:
 
         return run
 
-    def _failed(self, method: Callable[..., Any], error: Exception) -> None:
+    def stay(self) -> None:
+        """Nothing is looked at in other threads than this one."""
+        self._thread = threading.get_ident()
+
+    def failed(self, name: str, error: Exception) -> None:
+        """Say that something of ours raised; the third time it is the last."""
         self._failures += 1
-        name = getattr(method, "__qualname__", "")
-        reports.error_line(f"a snapshot is not complete: {name}: {type(error).__name__}: {oneline(error)}")
+        reports.error_line(f"{self._said}: {name}: {type(error).__name__}: {oneline(error)}")
         if self._failures == _PATIENCE:
-            reports.error_line("no more snapshots are taken")
+            reports.error_line(self._last)
             with suppress(Exception):
                 self._give_up()
 
 
-def _captured() -> bool:
+def captured() -> bool:
     """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
     in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return in_use and torch.cuda.is_current_stream_capturing()

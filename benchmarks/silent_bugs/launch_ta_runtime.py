@@ -1,0 +1,59 @@
+"""Runs a script under `ta_runtime`, every step audited, and writes what it found into `told.RANK.json`, as soon as it did.
+
+Of each finding with how many optimizer steps were over when it was told: `python launch_ta_runtime.py RULES SCRIPT [INVARIANTS]`.
+"""
+
+import json
+import os
+import runpy
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+import ta_runtime
+from ta_lint.core.finding import Finding
+
+
+@dataclass
+class Told:
+    rule: str
+    line: int
+    severity: str
+    message: str
+    over: int
+    """Optimizer steps that were over."""
+
+
+def main(rules: str, script: str, *invariants: str) -> None:
+    """Run the script to its end."""
+    rank = os.environ.get("RANK", "0")
+    found: list[Told] = []
+    over = 0
+
+    def count(*_: object) -> None:
+        nonlocal over
+        over += 1
+
+    def note(finding: Finding) -> None:
+        place = finding.site
+        found.append(Told(finding.rule, place.line, finding.severity.value, finding.message, over))
+        Path(f"told.{rank}.json").write_text(json.dumps([asdict(each) for each in found]), "utf-8")
+
+    torch.set_num_threads(1)
+    register_optimizer_step_post_hook(
+        count
+    )  # before those of the session, so that its step is over when it tells
+    options = {"invariants": list(invariants)} if invariants else {}
+    ta_runtime.enable(
+        every_n_steps=1, rules=rules.split(","), output=None, live=False, on_finding=note, **options
+    )
+    sys.argv = [script]
+    runpy.run_path(script, run_name="__main__")
+    ta_runtime.disable()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

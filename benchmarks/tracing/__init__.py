@@ -1,0 +1,1 @@
+"""What `benchmarks/invariants.py` traces, learns from and measures beside."""

@@ -1,0 +1,127 @@
+"""`ta-runtime check`: a trace, held against invariants."""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
+
+if TYPE_CHECKING:
+    from ta_runtime.invariants.checking import Checker
+    from ta_runtime.invariants.invariant import Invariant
+    from ta_runtime.runs import Run
+    from ta_runtime.session import Session
+
+_DESCRIPTION = """\
+Says where a run does what healthy runs never did: holds its trace against
+invariants that `ta-runtime infer` learned, and against those that hold for every
+training loop. What breaks one is a finding, TA510, on the line of the source
+that did it, with the step in which it first happened.
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime collect train.py -o healthy             a run that is known to be good
+  ta-runtime infer healthy -o invariants.json        what always held in it
+  ta-runtime collect train.py -o suspect             another run
+  ta-runtime check suspect -i invariants.json        where it first broke what held
+  ta-runtime check suspect                           against what holds for every loop alone
+  ta-runtime check suspect -i invariants.json --output ta.sarif
+
+`ta-runtime run --invariants invariants.json train.py` checks while it trains.
+
+exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, a
+damaged file, or a report that could not be written
+"""
+
+_RULES = {"TA000", "TA510"}
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "check",
+        help="say where a traced run breaks what healthy runs always did",
+        usage="ta-runtime check [options] TRACE",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument("trace", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows")
+    held = parser.add_argument_group("invariants")
+    held.add_argument("-i", "--invariants", type=Path, action="append", default=[], metavar="FILE",
+                      help="what `ta-runtime infer` wrote; repeatable (default: what holds for every loop alone)")  # fmt: skip
+    held.add_argument("--no-shipped", action="store_true",
+                      help="leave out what holds for every loop, which comes with ta-runtime")  # fmt: skip
+    auditing.add_options(parser, script=False).add_argument(
+        "--exit-zero", action="store_true", help="exit 0 even with findings"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the trace; returns the exit status."""
+    auditing.need_torch()
+    from ta_runtime.runs import Run  # isort: skip - it says how to get pyarrow, which the others need
+
+    from ta_runtime.invariants.checking import Checker
+
+    trace = Run(arguments.trace)
+    settings = auditing.settings(arguments, live=False)
+    settings = dataclasses.replace(settings, rules=settings.rules & _RULES)
+    with auditing.own_stdout(arguments, sys.stdout) as stream:
+        audit = auditing.made(arguments, settings, _script(trace), optimizers=[])  # nothing is to step
+        audit.start()
+        try:
+            session = audit.session
+            checker = Checker(_chosen(arguments), lambda text: session.fail(text, text))
+            _check(trace, checker, session)
+        finally:
+            _progress("")
+            audit.stop()
+        report = auditing.report(arguments, audit, stream)
+    if (
+        report == CLEAN
+        and not arguments.exit_zero
+        and not arguments.update_baseline
+        and auditing.failing(arguments, audit)
+    ):
+        return FINDINGS
+    return report
+
+
+def _check(trace: "Run", checker: "Checker", session: "Session") -> None:
+    """Ask about what the trace breaks, and note what it does not show."""
+    from ta_runtime.invariants import replay
+    from ta_runtime.invariants.breaches import by_step, unseen
+
+    found = replay.violations(trace, checker, lambda step: _progress(f"checking step {step} ..."))
+    for breach in by_step(found):
+        session.ask("violation", breach, breach.step)
+    for text in [replay.unequal(trace), *unseen(checker.not_seen)]:
+        if text is not None:
+            session.not_seen[text] = 1
+
+
+def _chosen(arguments: argparse.Namespace) -> "Iterable[Invariant]":
+    from ta_runtime.invariants import file, shipped
+
+    return file.merged([*([] if arguments.no_shipped else [shipped.FILE]), *arguments.invariants])
+
+
+def _script(trace: "Run") -> str:
+    """The program that was traced, for what has no line of its own."""
+    command = next(iter(trace.about.values())).get("command")
+    words = command if isinstance(command, list) else str(command or "").split()
+    return next((word for word in words if word.endswith(".py")), "")
+
+
+def _progress(text: str) -> None:
+    """A line that the next one takes the place of, for those who wait at a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()

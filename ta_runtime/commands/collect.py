@@ -1,0 +1,139 @@
+"""`ta-runtime collect`: a script, traced."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.commands import CLEAN, ERROR, Commands, auditing
+from ta_runtime.program import Module, Script, finished
+
+if TYPE_CHECKING:
+    from ta_runtime.trace.trace import TraceWriter
+
+LEVELS = ("modules", "digests", "ops")
+
+_DESCRIPTION = """\
+Runs a script as Python would, and writes down what its training does, event by
+event, into a folder: what `ta-runtime infer` learns from, and `ta-runtime check`
+holds against what was learned. Neither the source nor the numbers are changed,
+and the script's own output is left alone. Options stand before the script's
+name, and what follows it is the script's own.
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime collect -o traces/1 train.py --lr 3e-4
+  ta-runtime collect -o traces/1 --level ops --every 10 -m mypackage.train
+  ta-runtime collect -o traces/1 --last 1000 train.py
+                                           of a long run, what came before it broke
+  ta-runtime collect -o s3://bucket/traces/1 train.py
+                                           any URL that fsspec knows
+  torchrun --nproc-per-node 2 -m ta_runtime collect -o traces/1 train.py
+                                           every rank writes its own files
+
+Of a script that fails or is interrupted, what was traced until then is there; of
+one that is killed, all but the last 30 seconds, or the last hundredth of its time
+if that is more and --last is not given.
+
+exit status: the script's own; 2 wrong usage, or a trace that could not be
+written; 130 interrupted
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "collect",
+        help="run a script and trace what its training does",
+        usage="ta-runtime collect -o TRACE [options] SCRIPT [ARGS ...]\n"
+        "       ta-runtime collect -o TRACE [options] -m MODULE [ARGS ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # what looks like one may be the script's
+    )
+    parser.set_defaults(run=run, parser=parser)
+    parser.add_argument(
+        "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS ...]", help="the script and its arguments"
+    )
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE [ARGS ...]",
+                     help="run a module instead, as `python -m` does")  # fmt: skip
+    parser.add_argument("-o", "--output", metavar="TRACE",
+                        help="a folder, or a URL that fsspec knows, which holds no run yet; may also follow the script's name")  # fmt: skip
+    closely = parser.add_argument_group("how closely")
+    closely.add_argument("--level", choices=LEVELS, default="digests",
+                         help="modules: the loop, and the calls of modules; digests: the content of parameters, gradients and"
+                         " outputs as well; ops: every call of a function of torch as well (default: digests)")  # fmt: skip
+    closely.add_argument("--every", type=_steps, default=1, metavar="N",
+                         help="trace each N-th step so closely, and of those between the loop alone (default: 1)")  # fmt: skip
+    closely.add_argument("--warm-up", type=_steps_or_none, default=0, metavar="N",
+                         help="so many steps before the first that is traced so closely (default: 0)")  # fmt: skip
+    closely.add_argument("--last", type=_steps, metavar="N",
+                         help="keep the last N steps, or a few more, and remove what is older (default: keep all)")  # fmt: skip
+
+
+def _steps_or_none(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 0 or more")
+    return int(text)
+
+
+def _steps(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 1 or more")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program to its end, traced; returns its exit status, or what became of the trace."""
+    words = arguments.module if arguments.module is not None else arguments.script
+    folder = arguments.output or _output_after_name(words)
+    if not words:
+        raise UsageError("name what to run: `ta-runtime collect -o TRACE SCRIPT`, or `... -m MODULE`")
+    if not folder:
+        raise UsageError(f"name a folder for the trace: `ta-runtime collect -o TRACE {words[0]}`")
+    program = Module(words) if arguments.module is not None else Script(words)
+    auditing.need_torch()
+    from ta_runtime.trace import collecting  # and torch, for seconds: not before it is known what to run
+
+    with collecting(
+        folder,
+        level=arguments.level,
+        every=arguments.every,
+        warm_up=arguments.warm_up,
+        last=arguments.last,
+    ) as trace:
+        status, _ = finished(program)
+    _tell(trace, arguments.level)
+    return status if status != CLEAN or trace.run.complaint is None else ERROR
+
+
+def _output_after_name(words: list[str]) -> str | None:
+    """The folder in `SCRIPT -o TRACE`, which is taken out; without one before the name it cannot be the script's."""
+    if len(words) > 2 and words[1] in ("-o", "--output"):
+        folder = words[2]
+        del words[1:3]
+        return folder
+    return None
+
+
+def _tell(trace: "TraceWriter", level: str) -> None:
+    """What is there now, and what can be done with it; rank 0 speaks for all."""
+    from ta_runtime import ranks
+    from ta_runtime.reports import error_line
+    from ta_runtime.storage import shown
+
+    if ranks.rank() != 0 or trace.run.complaint is not None:
+        return
+    folder = shown(trace.run.folder)
+    rank = f" by rank 0 of {size}" if (size := ranks.world_size()) > 1 else ""
+    steps = "1 step" if trace.steps == 1 else f"{trace.steps:,} steps"
+    what = f"{trace.count:,} events of {steps} at the level {level}{rank}, {_size(trace.size)}"
+    if trace.steps == 0:
+        error_line(f"no training step was seen: no optimizer stepped in this process; {folder} has {what}")
+        return
+    error_line(f"the trace is in {folder}: {what}; `ta-runtime infer {folder}` learns what always holds")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"

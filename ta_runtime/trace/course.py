@@ -1,0 +1,232 @@
+"""The course of a run: which events are open now, and the telling of those that are over."""
+
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NamedTuple
+
+import torch
+
+from ta_runtime.trace.event import Event, Flag
+from ta_runtime.trace.lines import Lines
+from ta_runtime.trace.signatures import NO_RESULT, Result, Signatures
+
+LOUD, LAYERS_QUIET, QUIET = range(3)
+"""What is told inside an event: everything; all but calls of modules and functions; nothing."""
+
+GRAD, TRAINING, AUTOCAST, REQUIRES_GRAD = map(
+    int, (Flag.GRAD, Flag.TRAINING, Flag.AUTOCAST, Flag.REQUIRES_GRAD)
+)
+RAISED, COMPILED, WHOLE = map(int, (Flag.RAISED, Flag.COMPILED, Flag.WHOLE))
+
+records = torch.is_grad_enabled
+
+
+def _autocasts() -> bool:
+    return torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu")
+
+
+# not public: without it, autocast is asked for the two kinds of devices that are likely
+autocasts: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", _autocasts)
+"""Whether autocast is on, for any kind of device."""
+
+_get_ident = threading.get_ident
+_new = tuple.__new__
+
+
+class Open(NamedTuple):
+    """An event that has begun. A tuple, as an object with attributes takes three times as long to make."""
+
+    seq: int
+    parent: int
+    step: int
+    phase: str
+    kind: str
+    name: str
+    subject: str
+    flags: int
+    file: str
+    line: int
+    told: bool
+    quiet: int
+    """As it is outside of the event; and so is the next."""
+    training: int
+    of: object
+    """A module that is called, or an optimizer that steps: by it the end finds its beginning."""
+    error: BaseException | None
+    """What was being handled when it began."""
+
+
+class Course:
+    """Tells a sink of the events of one thread, each when it is over.
+
+    `turn` is called when a step is over and no event is open any more: all events of that step are told by then. `hush` is
+    called where it begins that calls of functions are not told, and where it ends.
+    """
+
+    __slots__ = (
+        "_turn", "_waits", "hush", "is_on", "lines", "open", "quiet", "seq", "signatures", "sink", "state", "step", "thread",
+        "training", "whole",
+    )  # fmt: skip
+
+    def __init__(self, sink: Callable[[Event], object], turn: Callable[[], None]) -> None:
+        self.sink, self._turn = sink, turn
+        self.hush: Callable[[bool], object] | None = None
+        self.lines, self.signatures = Lines(), Signatures()
+        self.is_on = False
+        self.thread = 0
+        self.step = 0
+        self.whole = 0
+        """`WHOLE` in a step that is traced at the level asked for, else 0."""
+        self.seq = 0
+        self.open: list[Open] = []
+        self.quiet = LOUD
+        self.training = 0
+        """`TRAINING` while a module runs that is in training mode."""
+        self.state = "setup"
+        """The phase of what happens outside of all events, as far as modes say it."""
+        self._waits = False  # a step is over, and events of it are open
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return not self.is_on or _get_ident() != self.thread
+
+    def phase(self, kind: str) -> str:
+        """Of what begins where nothing is open: a loop that steps and clips, without gradients itself, trains."""
+        trains = records() or kind in ("loop", "backward")
+        return "eval" if self.state == "train" and not trains else self.state
+
+    def begin(
+        self,
+        kind: str,
+        name: str,
+        subject: str,
+        quiet: int,
+        frame: FrameType,
+        *,
+        told: bool = True,
+        of: object = None,
+        error: BaseException | None = None,
+        training: int | None = None,
+        phase: str = "",
+    ) -> Open:
+        """An event begins, and is open until its `end`.
+
+        One that is not `told` only keeps what is inside it quiet; what is inside counts as inside of what is around it.
+        """
+        stack = self.open
+        parent = -1
+        if stack:
+            around = stack[-1]
+            parent = around.seq
+            phase = phase or around.phase
+        seq = parent
+        if told:
+            seq = self.seq
+            self.seq = seq + 1
+        outside = self.training
+        if training is not None:
+            self.training = training
+        flags = self.whole | self.training
+        if records():
+            flags |= GRAD
+        if autocasts():
+            flags |= AUTOCAST
+        file, line = self.lines.behind(frame)
+        event = _new(
+            Open,
+            (
+                seq, parent, self.step, phase or self.phase(kind), kind, name, subject, flags, file, line, told,
+                self.quiet, outside, of, error,
+            ),
+        )  # fmt: skip
+        stack.append(event)
+        if quiet > self.quiet:
+            if not self.quiet and self.hush is not None:
+                self.hush(True)
+            self.quiet = quiet
+        return event
+
+    def end(
+        self,
+        event: Open,
+        inputs: str = "",
+        arguments: str = "",
+        result: Result = NO_RESULT,
+        digest: int | None = None,
+        value: float | None = None,
+        flags: int = 0,
+    ) -> None:
+        """An event is over, and so is all that is open inside it, whose ends were not seen."""
+        if self.close(event):
+            self.tell(event, inputs, arguments, result, digest, value, flags)
+            if self._waits and not self.open:
+                self._waits = False
+                self._turn()
+
+    def close(self, event: Open) -> bool:
+        """Take it off what is open without telling of it; False if it was not open."""
+        stack = self.open
+        if not stack or stack[-1] is not event:
+            if not any(each is event for each in stack):
+                return False
+            while stack[-1] is not event:
+                self.end(stack[-1], flags=RAISED)
+        stack.pop()
+        self.training = event.training
+        if self.quiet != event.quiet:
+            self.quiet = event.quiet
+            if not event.quiet and self.hush is not None:
+                self.hush(False)
+        return True
+
+    def tell(
+        self,
+        event: Open,
+        inputs: str,
+        arguments: str,
+        result: Result,
+        digest: int | None,
+        value: float | None,
+        more_flags: int,
+    ) -> None:
+        seq, parent, step, phase, kind, name, subject, flags, file, line, told, *_ = event
+        if told:
+            end = self.seq
+            self.seq = end + 1
+            self.sink(
+                _new(
+                    Event,
+                    (
+                        step, phase, seq, end, parent, kind, name, subject, inputs, result[0], result[1], arguments,
+                        digest, value, flags | more_flags, file, line,
+                    ),
+                )
+            )  # fmt: skip
+
+    def abandon(self, optimizer: object = None) -> None:
+        """Of steps that raised no end was seen. In a step without a closure no batch is drawn, and none of the same optimizer
+        begins in it but its own parts, so whoever begins either ends what such a step has left open.
+        """
+        stack = self.open
+        while stack and self.quiet == LAYERS_QUIET and stack[-1].kind == "loop" and stack[-1].of is not None:
+            if optimizer is not None and stack[-1].of is not optimizer:
+                return
+            self.end(stack[-1], flags=RAISED)
+
+    def over(self) -> None:
+        """A step is over."""
+        if self.open:
+            self._waits = True
+        else:
+            self._turn()
+
+    def clear(self) -> None:
+        """Forget what is open."""
+        self.open.clear()
+        self.quiet, self.training, self._waits = LOUD, 0, False
+
+
+def number(value: Any) -> float | None:
+    """A result that is a Python number."""
+    return float(value) if type(value) in (int, float, bool) else None

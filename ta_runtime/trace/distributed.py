@@ -1,0 +1,97 @@
+"""Tells of the collectives of `torch.distributed`, and of what is sent and received, with all that ranks must agree on."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import distributed_c10d
+
+from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.trace.signatures import canonical
+from ta_runtime.trace.wrapping import Args, Given, Kwargs, Wrapping
+
+NAMES = (
+    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
+    "broadcast_object_list", "gather", "gather_object", "monitored_barrier", "recv", "recv_object_list", "reduce",
+    "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+    "send_object_list",
+)  # fmt: skip
+_PAIRWISE = ("isend", "irecv")  # a `P2POp` compares them with what it is given, so they stay what they are
+_SAID = ("src", "dst", "group_src", "group_dst", "async_op", "tag", "output_split_sizes", "input_split_sizes")
+
+
+class Distributed:
+    """Watches them between `attach` and `detach`; those that torch calls from C++ for a gradient are not seen."""
+
+    def __init__(self, wrapping: Wrapping) -> None:
+        self._wrapping = wrapping
+        self._undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        if not dist.is_available():
+            return
+        telling = self._wrapping.telling
+        patches: list[Patch | Recoded] = []
+        for name in NAMES:
+            if (function := getattr(distributed_c10d, name, None)) is not None:
+                wrapper = telling(_begin(name, function), given=self._given(function))
+                patches.append(Patch(distributed_c10d, name, wrapper))
+                if hasattr(dist, name):
+                    patches.append(Patch(dist, name, wrapper))
+        for name in _PAIRWISE:
+            function = getattr(distributed_c10d, name)
+            patches.append(Recoded(function, telling(_begin(name, function), given=self._given(function))))
+        self._undo = [patch.undo for patch in patches]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _given(self, function: Callable[..., Any]) -> Given:
+        signature, signatures = inspect.signature(function), self._wrapping.course.signatures
+
+        def given(args: Args, kwargs: Kwargs) -> tuple[str, str]:
+            bound = signature.bind(*args, **kwargs).arguments
+            values = [value for name, value in bound.items() if name not in ("group", "op")]
+            inputs, _ = signatures.given((), tuple(map(_tensors, values)), None)
+            return inputs, _arguments(bound)
+
+        return given
+
+
+def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], tuple[str, str, str]]:
+    parameters = list(inspect.signature(function).parameters)
+    place = parameters.index("group") if "group" in parameters else len(parameters)
+
+    def begin(args: Args, kwargs: Kwargs) -> tuple[str, str, str]:
+        group = args[place] if len(args) > place else kwargs.get("group")
+        return "collective", f"torch.distributed.{name}", _group(group)
+
+    return begin
+
+
+def _tensors(value: Any) -> Any:
+    return value if isinstance(value, (Tensor, list, tuple)) else None
+
+
+def _arguments(given: Mapping[str, Any]) -> str:
+    said = {name: value for name in _SAID if (value := given.get(name)) is not None}
+    said = {
+        name: list(map(int, value)) if isinstance(value, (list, tuple)) else value
+        for name, value in said.items()
+    }
+    if (operation := given.get("op")) is not None:
+        said["op"] = str(operation).rpartition(".")[2]
+    return canonical(said) if said else ""
+
+
+def _group(group: Any) -> str:
+    """The ranks of a group, which all of them call it by; `all` for that of all ranks."""
+    if group is None or group is dist.GroupMember.WORLD:
+        return "all"
+    if group is dist.GroupMember.NON_GROUP_MEMBER:
+        return "none"
+    return ",".join(map(str, dist.get_process_group_ranks(group)))

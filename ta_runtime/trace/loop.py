@@ -1,0 +1,182 @@
+"""Tells of the calls of a training loop: backward passes, clearing, clipping, scalers, schedulers, modes; and its steps."""
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils import clip_grad
+from torch.optim import lr_scheduler
+
+from ta_runtime.observers import construction
+from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.trace import titles
+from ta_runtime.trace.course import LAYERS_QUIET, LOUD, Open
+from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.states import States
+from ta_runtime.trace.wrapping import Args, Kwargs, Wrapping
+
+Optimizer = torch.optim.Optimizer
+Said = tuple[str, str, str]
+
+_BACKWARD = "torch.Tensor.backward"
+
+
+class Loop:
+    """Watches a training loop between `attach` and `detach`. Of its optimizers' steps it is told by `steps.Steps`."""
+
+    def __init__(self, wrapping: Wrapping, layers: Layers, states: States) -> None:
+        self._wrapping, self._layers, self._states = wrapping, layers, states
+        self._course = wrapping.course
+        self._undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        telling, named = self._wrapping.telling, self._wrapping.named
+        scaler = torch.amp.GradScaler
+        schedulers = [
+            kind for kind in vars(lr_scheduler).values() if isinstance(kind, type) and "step" in vars(kind)
+        ]
+        clips = [inspect.unwrap(clip_grad.clip_grad_norm_), inspect.unwrap(clip_grad.clip_grad_value_)]
+        patches: list[Patch | Recoded] = [
+            Patch(
+                torch.autograd,
+                "backward",
+                telling(self._backward, quiet=LAYERS_QUIET, given=named(torch.autograd.backward)),
+            ),
+            Patch(
+                Optimizer,
+                "zero_grad",
+                telling(
+                    self._of_optimizer("zero_grad"), given=named(Optimizer.zero_grad), after=self._cleared
+                ),
+            ),
+            Patch(
+                nn.Module,
+                "zero_grad",
+                telling(
+                    self._of_module("zero_grad"), given=named(nn.Module.zero_grad), after=self._cleared_module
+                ),
+            ),
+            Patch(nn.Module, "train", telling(self._mode("train"), given=named(nn.Module.train))),
+            Patch(nn.Module, "eval", telling(self._mode("eval"))),
+            *(
+                Patch(kind, "step", telling(self._scheduler, given=named(kind.step)))  # type: ignore[attr-defined]
+                for kind in schedulers
+            ),
+            *(
+                Patch(scaler, name, telling(self._scaler(name), quiet=LAYERS_QUIET))
+                for name in ("scale", "unscale_", "step", "update")
+            ),
+            *(Recoded(clip, telling(_clip(clip.__name__), given=named(clip))) for clip in clips),
+        ]
+        self._undo = [patch.undo for patch in patches]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def before_step(self, optimizer: Optimizer, has_closure: bool) -> Callable[[], None] | None:
+        """Where a closure computes the gradients, what is returned is to be called after it."""
+        course = self._course
+        course.abandon(optimizer)
+        name = f"{titles.of_class(type(optimizer))}.step"
+        event = course.begin(
+            "loop",
+            name,
+            self._layers.of_optimizer(optimizer),
+            LOUD if has_closure else LAYERS_QUIET,
+            sys._getframe(1),
+            told=self._wrapping.wanted("loop", name),
+            of=optimizer,
+        )
+        look = partial(self._states.before_step, event, optimizer)
+        if has_closure:
+            return look
+        look()
+        return None
+
+    def after_step(self, optimizer: Optimizer, has_closure: bool) -> None:
+        event = next((each for each in reversed(self._course.open) if each.of is optimizer), None)
+        if event is not None:
+            self._states.after_step(event, optimizer)
+            self._course.end(event, value=_rate(optimizer))
+
+    # -- what is wrapped --------------------------------------------------------------------------------------
+
+    def _backward(self, args: Args, kwargs: Kwargs) -> Said | None:
+        if any(event.kind == "backward" for event in self._course.open):
+            return None
+        return "backward", _BACKWARD, ""
+
+    def _of_optimizer(self, method: str) -> Callable[[Args, Kwargs], Said]:
+        def begin(args: Args, kwargs: Kwargs) -> Said:
+            return (
+                "loop",
+                f"{titles.of_class(type(args[0]))}.{method}",
+                self._layers.of_optimizer(args[0]),
+            )
+
+        return begin
+
+    def _of_module(self, method: str) -> Callable[[Args, Kwargs], Said]:
+        def begin(args: Args, kwargs: Kwargs) -> Said:
+            return "loop", f"torch.nn.Module.{method}", self._layers.of(args[0]).subject
+
+        return begin
+
+    def _mode(self, method: str) -> Callable[[Args, Kwargs], Said]:
+        def begin(args: Args, kwargs: Kwargs) -> Said:
+            module = args[0]
+            mode = method == "train" and (args[1] if len(args) > 1 else kwargs.get("mode", True))
+            if self._course.state != "setup" and self._layers.is_model(module):
+                self._course.state = "train" if mode else "eval"
+            return "loop", f"torch.nn.Module.{method}", self._layers.of(module).subject
+
+        return begin
+
+    def _scheduler(self, args: Args, kwargs: Kwargs) -> Said | None:
+        if getattr(args[0], "_is_initial", False):  # its constructor calls it
+            return None
+        return "loop", f"{titles.of_class(type(args[0]))}.step", self._layers.of_optimizer(_steered(args[0]))
+
+    def _scaler(self, method: str) -> Callable[[Args, Kwargs], Said | None]:
+        def begin(args: Args, kwargs: Kwargs) -> Said | None:
+            if not args[0].is_enabled():
+                return None
+            optimizer = args[1] if method in ("step", "unscale_") and len(args) > 1 else None
+            subject = self._layers.of_optimizer(optimizer) if optimizer is not None else ""
+            return "loop", f"torch.amp.GradScaler.{method}", subject
+
+        return begin
+
+    def _cleared(self, event: Open, args: Args) -> None:
+        self._states.cleared(event, construction.held(args[0]).values())
+
+    def _cleared_module(self, event: Open, args: Args) -> None:
+        self._states.cleared(event, args[0].parameters())
+
+
+def _clip(name: str) -> Callable[[Args, Kwargs], Said]:
+    said = ("loop", f"torch.nn.utils.{name}", "")
+    return lambda args, kwargs: said
+
+
+def _rate(optimizer: Optimizer) -> float | None:
+    """The largest learning rate of its groups, where they are plain numbers."""
+    largest = None
+    for group in optimizer.param_groups:
+        rate = group.get("lr")
+        if type(rate) not in (int, float):
+            return None
+        largest = rate if largest is None or rate > largest else largest
+    return largest
+
+
+def _steered(scheduler: Any) -> Optimizer | None:
+    optimizer = getattr(scheduler, "optimizer", None)
+    return optimizer if isinstance(optimizer, Optimizer) else None

@@ -1,0 +1,150 @@
+"""Tells of the calls of modules, by torch's global hooks: a model has nothing of ours in it and needs no preparation."""
+
+import sys
+from collections.abc import Callable, Collection
+from sys import _getframe
+from threading import get_ident
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+from ta_runtime.digests import combined, numbers
+from ta_runtime.observers.compilers import compiled_modules, traced
+from ta_runtime.observers.forwards import removal
+from ta_runtime.observers.patching import Patch
+from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
+from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.signatures import parts
+
+Failed = Callable[[str, Exception], None]
+
+
+class Modules:
+    """Watches forward passes between `attach` and `detach`; `names` are the classes that are wanted, None: all."""
+
+    def __init__(
+        self, course: Course, layers: Layers, failed: Failed, *, names: Collection[str] | None, digests: bool
+    ) -> None:
+        self._course, self._layers, self._failed = course, layers, failed
+        self._names, self._digests = names, digests
+        self._known = layers.known
+        self._flags = 0
+        self._undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        if not self._undo:
+            self._flags = 0
+            self._undo = [
+                register_module_forward_pre_hook(self._enter).remove,
+                removal(register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)),
+            ]
+
+    def attach_compiled(self) -> None:
+        """Watch calls of compiled models alone: what is hooked further inside would be compiled into them."""
+        if not self._undo and (kind := compiled_modules()) is not None:
+            self._flags = COMPILED
+            self._undo = [Patch(kind, "__call__", self._calling).undo]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        course = self._course
+        if course.quiet or not course.is_on or get_ident() != course.thread:
+            return
+        try:
+            layer = self._known.get(id(module))
+            if layer is None or layer[0]() is not module:
+                layer = self._layers.of(module)
+            _, name, subject = layer
+            told = self._names is None or name in self._names
+            training = TRAINING if module.training else 0
+            phase = ""
+            stack = course.open
+            if not stack or stack[-1].kind != "module":  # the outermost
+                if traced():
+                    return
+                phase = self._phase(module)
+            elif not told:
+                return
+            course.begin(
+                "module",
+                name,
+                subject,
+                LOUD,
+                _getframe(1),
+                told=told,
+                of=module,
+                error=sys.exception(),
+                training=training,
+                phase=phase,
+            )
+        except Exception as error:  # noqa: BLE001 - the run goes on
+            self._failed("a call of a module", error)
+
+    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __call__(compiled: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            module = compiled._modules.get("_orig_mod")
+            if not self._undo or module is None:
+                return original(compiled, *args, **kwargs)
+            self._enter(module, args)
+            try:
+                result = original(compiled, *args, **kwargs)
+            except BaseException:
+                self._leave(module, args, None)
+                raise
+            self._leave(module, args, kwargs, result)
+            return result
+
+        return __call__
+
+    def _phase(self, module: nn.Module) -> str:
+        """Of the call of an outermost module. If it learns, its mode says the phase of what follows too."""
+        course, grows = self._course, records()
+        mode = "train" if module.training else "eval"
+        if course.state == "setup":
+            course.state = mode
+        elif course.state != mode and grows:
+            with torch._C.DisableTorchFunction():
+                if any(parameter.requires_grad for parameter in module.parameters()):
+                    course.state = mode
+        return mode if grows else "eval"
+
+    def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+        course = self._course
+        stack = course.open
+        if not stack or not course.is_on or get_ident() != course.thread:
+            return
+        try:
+            event = stack[-1] if stack[-1].of is module else _of(stack, module)
+            if event is None:
+                return
+            if not event.told:
+                course.end(event)
+                return
+            kwargs, result = rest if len(rest) == 2 else (None, None)  # torch 2.13 gives none if it raised
+            flags = self._flags
+            if result is None and sys.exception() is not event.error:
+                flags |= RAISED
+            with torch._C.DisableTorchFunction():
+                signatures = course.signatures
+                names = signatures.names(type(module).forward, method=True)
+                inputs, arguments = signatures.given(names, args, kwargs)
+                found = parts(result)
+                digest = None
+                if found:
+                    if found[0].requires_grad:
+                        flags |= REQUIRES_GRAD
+                    if self._digests:
+                        digest = combined(numbers(found, wait=False))
+                course.end(event, inputs, arguments, signatures.results(found), digest, None, flags)
+        except Exception as error:  # noqa: BLE001 - the run goes on
+            self._failed("a call of a module", error)
+
+
+def _of(stack: list[Open], module: nn.Module) -> Open | None:
+    """The innermost open call of a module."""
+    return next((event for event in reversed(stack) if event.of is module), None)

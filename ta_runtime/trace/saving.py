@@ -1,0 +1,53 @@
+"""Tells of what a run saves and loads: `torch.save` and `torch.load`, `state_dict` and `load_state_dict`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.trace import titles
+from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.wrapping import Args, Kwargs, Wrapping
+
+Said = tuple[str, str, str]
+
+
+class Saving:
+    """Watches them between `attach` and `detach`: the outermost calls."""
+
+    def __init__(self, wrapping: Wrapping, layers: Layers) -> None:
+        self._wrapping, self._layers = wrapping, layers
+        self._undo: list[Callable[[], None]] = []
+
+    def attach(self) -> None:
+        telling = self._wrapping.telling
+        patches: list[Patch | Recoded] = [
+            Recoded(torch.serialization.save, telling(_of_files("save"))),
+            Recoded(torch.serialization.load, telling(_of_files("load"))),
+        ]
+        for kind, subject in (
+            (nn.Module, self._layers.subject),
+            (torch.optim.Optimizer, self._layers.of_optimizer),
+        ):
+            for method in ("state_dict", "load_state_dict"):
+                patches.append(Patch(kind, method, telling(_of_states(kind, method, subject))))
+        self._undo = [patch.undo for patch in patches]
+
+    def detach(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+
+def _of_files(name: str) -> Callable[[Args, Kwargs], Said]:
+    said = ("checkpoint", f"torch.{name}", "")
+    return lambda args, kwargs: said
+
+
+def _of_states(kind: type, method: str, subject: Callable[[Any], str]) -> Callable[[Args, Kwargs], Said]:
+    def begin(args: Args, kwargs: Kwargs) -> Said:
+        owner = kind if kind is nn.Module else type(args[0])
+        return "checkpoint", f"{titles.of_class(owner)}.{method}", subject(args[0])
+
+    return begin

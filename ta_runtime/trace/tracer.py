@@ -1,0 +1,235 @@
+"""Traces a training: tells a sink, event by event, what the loop, the model and torch do."""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Collection
+from functools import wraps
+from types import TracebackType
+from typing import Any, Self
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.guarding import Guarding
+from ta_runtime.names import Names
+from ta_runtime.observers.compilers import Compilers
+from ta_runtime.steps import Steps
+from ta_runtime.trace.choice import Choice
+from ta_runtime.trace.course import WHOLE, Course
+from ta_runtime.trace.distributed import Distributed
+from ta_runtime.trace.event import LEVELS, Event
+from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.loading import Loading
+from ta_runtime.trace.loop import Loop
+from ta_runtime.trace.modules import Modules
+from ta_runtime.trace.ops import Ops
+from ta_runtime.trace.saving import Saving
+from ta_runtime.trace.states import States
+from ta_runtime.trace.wrapping import Wrapping
+
+_FIRST_OPS = 3
+
+
+class Tracer:
+    """Watches every optimizer, model and loader of this process, in the thread that starts it, until `stop`.
+
+    Use it as a context manager around the training, or call `start` and `stop`.
+    """
+
+    def __init__(
+        self,
+        sink: Callable[[Event], object],
+        *,
+        level: str = "digests",
+        every: int = 1,
+        warm_up: int = 0,
+        ops_every: int = 1,
+        names: Names | None = None,
+        wanted: Collection[tuple[str, str]] | None = None,
+        on_step_over: Callable[[int], object] | None = None,
+    ) -> None:
+        """What is told, and of which steps.
+
+        Args:
+            sink: called with each event when it is over; what it raises is said, and does not reach the run.
+            level: of `event.LEVELS`.
+            every: of the steps after the first `warm_up`, each so-manieth is WHOLE: traced at the level. Of the others the
+                loop alone is told.
+            warm_up: so many steps at the beginning are not WHOLE.
+            ops_every: of the steps that are WHOLE, calls of single functions are told of the first few, and of those whose
+                number this divides: `has_ops` says whether it is one. 0: of none.
+            names: what layers and parameters are called, if somebody else names those of this run as well.
+            wanted: kinds and names of the events to tell, an empty name for all of a kind; None: all of the level.
+            on_step_over: called with the number of each step when all its events are told.
+
+        Raises:
+            UsageError: there is no such level, or a number is too small.
+        """
+        if level not in LEVELS:
+            raise UsageError(f"level: {level!r} is none of {', '.join(LEVELS)}")
+        for name, value, least in (("every", every, 1), ("warm_up", warm_up, 0), ("ops_every", ops_every, 0)):
+            if value < least:
+                raise UsageError(f"{name}: {value} must be at least {least}")
+        self._every, self._warm_up, self._ops_every = every, warm_up, ops_every
+        self.has_ops = False
+        """Whether calls of single functions are told in the step that runs."""
+        self._started = self._is_turning = False
+        self._looks = (False, False)  # into the step that runs, and into its functions
+        self._on_step_over = on_step_over or _nothing
+        self._guard = Guarding(
+            self.fall_silent, failed="the trace is not complete", ended="the run is not traced any more"
+        )
+        choice = Choice(level, wanted)
+        self._course = course = Course(sink, self._turn)
+        failed = self._guard.failed
+        layers = Layers(names or Names())
+        wrapping = Wrapping(course, failed, choice)
+        self._states = States(course, layers, choice)
+        loop = Loop(wrapping, layers, self._states)
+        self._modules = Modules(course, layers, failed, names=choice.names("module"), digests=choice.digests)
+        self._ops = Ops(course, failed, choice.names("op"))
+        self._tells_ops = choice.of("op")
+        self._steps = Steps(None, loop.before_step, loop.after_step, course.over, self._guarded)
+        self._compilers = Compilers(self._compiles)
+        self._parts = (
+            self._steps,
+            loop,
+            Loading(course, failed, choice),
+            Distributed(wrapping),
+            Saving(wrapping, layers),
+            self._compilers,
+        )
+
+    def start(self) -> None:
+        """Watch from here on; nothing happens if it is on."""
+        if self._started:
+            return
+        _take_off()
+        self._started = True
+        self._course.thread = threading.get_ident()
+        self._course.is_on = self._guard.on = True
+        self._guard.stay()
+        _live.add(self)
+        for part in self._parts:
+            part.attach()
+        self._begin()
+
+    def stop(self) -> None:
+        """Let go of torch. Of what is open then nothing is told."""
+        if not self._started or self._guard.is_child:
+            return
+        self._started = False
+        self.fall_silent()
+        _live.discard(self)
+        self._look(False, False)
+        _late.extend(part.detach for part in reversed(self._parts))
+        if not self._is_turning:
+            _take_off()
+        self._course.clear()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def step(self) -> int:
+        """The step that runs, or is to begin."""
+        return self._course.step
+
+    def forget(self) -> None:
+        """In a process that was forked off: be silent."""
+        self.fall_silent()
+        self._ops.detach()
+
+    def fall_silent(self) -> None:
+        """Tell of nothing any more; `stop` lets go of torch."""
+        self._course.is_on = self._guard.on = False
+
+    def _guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """As `Guarding`, at less cost for each step: of the rest of what that asks, `States` does for itself."""
+        course, failed = self._course, self._guard.failed
+
+        @wraps(method)
+        def run(*args: Any) -> None:
+            if course.is_on and threading.get_ident() == course.thread:
+                try:
+                    method(*args)
+                except Exception as error:  # noqa: BLE001 - the run goes on
+                    failed("a step", error)
+
+        return run
+
+    def _begin(self) -> None:
+        """A step begins: only one that is WHOLE is looked into."""
+        since, rest = divmod(self._course.step - self._warm_up, self._every)
+        whole = since >= 0 and rest == 0
+        ops = whole and self._tells_ops and self._is_due(since)
+        if (whole, ops) != self._looks:
+            self._look(whole, ops)
+
+    def _look(self, whole: bool, ops: bool) -> None:
+        self._looks = whole, ops
+        self._course.whole = WHOLE if whole else 0
+        compiled = self._compilers.used
+        if not whole:
+            self._modules.detach()
+        elif compiled:
+            self._modules.attach_compiled()
+        else:  # also if none are told: they say which models there are, and in which phase
+            self._modules.attach()
+        self.has_ops = ops and not compiled
+        if self.has_ops:
+            self._ops.attach()
+        else:
+            self._ops.detach()
+
+    def _is_due(self, step: int) -> bool:
+        return self._ops_every > 0 and (step < _FIRST_OPS or step % self._ops_every == 0)
+
+    def _turn(self) -> None:
+        """A step is over, and the next begins."""
+        course = self._course
+        over, course.step = course.step, self._steps.index
+        self._states.turn()
+        self._is_turning = True
+        try:
+            self._on_step_over(over)
+        finally:
+            self._is_turning = False
+        if course.is_on:
+            self._begin()
+
+    def _compiles(self) -> None:
+        """Hooks that are there when a model is compiled would become part of it."""
+        import torch._dynamo.eval_frame  # noqa: F401 - as `torch.compile` does next
+
+        self._modules.detach()
+        self._look(*self._looks)
+
+
+_late: list[Callable[[], None]] = []
+"""What takes hooks off torch. It waits while a step ends, as torch walks over its table of hooks then."""
+
+
+def _take_off() -> None:
+    while _late:
+        _late.pop(0)()
+
+
+_live: "weakref.WeakSet[Tracer]" = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for tracer in list(_live):
+        tracer.forget()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _nothing(step: int) -> None:
+    pass

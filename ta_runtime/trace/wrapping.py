@@ -1,0 +1,90 @@
+"""Functions of torch that have no hook, wrapped so that their calls are events."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ta_runtime.trace.choice import Choice
+from ta_runtime.trace.course import QUIET, RAISED, Course, Open
+
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+Failed = Callable[[str, Exception], None]
+Given = Callable[[Args, Kwargs], tuple[str, str]]
+
+
+class Wrapping:
+    """Makes the wrappers for `Patch` and `Recoded`, all of one course; `choice` says which events are told."""
+
+    def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
+        self.course, self.failed, self.wanted = course, failed, choice.tells
+
+    def telling(
+        self,
+        begin: Callable[[Args, Kwargs], tuple[str, str, str] | None],
+        *,
+        quiet: int = QUIET,
+        given: Given | None = None,
+        after: Callable[[Open, Args], object] | None = None,
+    ) -> Wrapper:
+        """A wrapper that tells of each call.
+
+        Args:
+            begin: kind, name and subject of a call with these arguments, None: it is not told.
+            quiet: what is told of what happens inside, as `course` has it.
+            given: `inputs` and `arguments` of a call, if they are told.
+            after: called when it has not raised, before the event is over.
+        """
+        course, wanted = self.course, self.wanted
+
+        def start(args: Args, kwargs: Kwargs) -> tuple[Open, str, str] | None:
+            try:
+                found = begin(args, kwargs)
+                if found is None:
+                    return None
+                kind, name, subject = found
+                event = course.begin(kind, name, subject, quiet, sys._getframe(2), told=wanted(kind, name))
+                if given is None or not event.told:
+                    return event, "", ""
+                with torch._C.DisableTorchFunction():
+                    inputs, arguments = given(args, kwargs)
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self.failed("the beginning of a call", error)
+                return None
+            return event, inputs, arguments
+
+        def finish(started: tuple[Open, str, str], args: Args, *, raised: bool) -> None:
+            event, inputs, arguments = started
+            try:
+                if after is not None and event.told and not raised:
+                    after(event, args)
+                course.end(event, inputs, arguments, flags=RAISED if raised else 0)
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self.failed("the end of a call", error)
+
+        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                if course.quiet == QUIET or course.is_elsewhere or torch.compiler.is_compiling():
+                    return original(*args, **kwargs)
+                started = start(args, kwargs)
+                if started is None:
+                    return original(*args, **kwargs)
+                try:
+                    value = original(*args, **kwargs)
+                except BaseException:
+                    finish(started, args, raised=True)
+                    raise
+                finish(started, args, raised=False)
+                return value
+
+            return run
+
+        return wrapper
+
+    def named(self, function: Callable[..., Any]) -> Given:
+        """What a call was given, by the names of the parameters of this function."""
+        signatures = self.course.signatures
+        return lambda args, kwargs: signatures.given(signatures.names(function), args, kwargs)

@@ -1,0 +1,91 @@
+"""The errors of the TrainCheck paper: each is detected within a step of its trigger, and no healthy twin alarms.
+
+`benchmarks/silent_bugs/errors.py` asks of each means and each script; what it recorded is held here, and the quick part of it is
+asked again.
+"""
+
+from pathlib import Path
+
+import errors
+import pytest
+from observed import observed
+from pairs import Case, cases
+from sections import section
+from traced import Job, done
+
+from ta_lint.core.catalogue import catalogue
+from ta_runtime.invariants import shipped
+from ta_runtime.invariants.inferring import infer
+from ta_runtime.runs import Run
+
+CASES = [case for case in cases() if case.source]
+ALONE = [case for case in CASES if case.ranks == 1]
+OF_RANKS = [case for case in CASES if case.name in ("TA801_lossy_reduction", "TA806_raw_module_called")]
+RECORDED = errors.recorded()
+
+by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.source)
+
+
+@by_case
+def test_an_error_is_detected_within_a_step_and_its_healthy_twin_never_alarms(case: Case) -> None:
+    answer = RECORDED[case.name]
+    assert answer.in_time
+    assert not any(answer.healthy.values())
+
+
+def test_the_page_has_what_was_recorded() -> None:
+    table = "\n".join(errors.rendered(CASES, RECORDED))
+    assert section(errors.DOCUMENT, "benchmarks/silent_bugs/errors.py").strip() == table.strip()
+
+
+def traced(case: Case, folder: Path) -> list[Path]:
+    """Traces of the healthy script with two other seeds, and with its own, and of the buggy one."""
+    healthy = case.text("healthy")
+    codes = {
+        "first": errors.reseeded(healthy, 1),
+        "second": errors.reseeded(healthy, 2),
+        "healthy": healthy,
+        "buggy": case.text("buggy"),
+    }
+    jobs = []
+    for name, code in codes.items():
+        (folder / name).mkdir()
+        (folder / name / "train.py").write_text(code, encoding="utf-8")
+        jobs.append(Job(str(folder / name / "train.py"), folder=str(folder / name / "trace"), level="ops"))
+    done(jobs, ranks=case.ranks, told=folder / "told")
+    return [folder / name / "trace" for name in codes]
+
+
+def seen(case: Case, folder: Path) -> dict[str, int]:
+    """The invariants that see the error, learned or shipped, with the steps after its trigger."""
+    first, second, healthy, buggy = traced(case, folder)
+    found = {}
+    learned = infer([Run(str(first)), Run(str(second))])
+    for means, held in (("learned invariant", learned), ("shipped invariant", shipped.shipped())):
+        assert list(errors.breaches(healthy, held)) == []
+        for step, _ in errors.breaches(buggy, held):
+            found.setdefault(means, max(0, step - case.trigger))
+    return found
+
+
+def recorded(case: Case) -> dict[str, int]:
+    kept = RECORDED[case.name].buggy
+    return {means: kept[means].delay for means in ("learned invariant", "shipped invariant") if means in kept}
+
+
+@pytest.mark.parametrize("case", ALONE, ids=lambda case: case.source)
+def test_invariants_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
+    assert seen(case, tmp_path) == recorded(case)
+
+
+@pytest.mark.parametrize("case", OF_RANKS, ids=lambda case: case.source)
+def test_invariants_see_what_the_page_says_of_two_ranks(case: Case, tmp_path: Path) -> None:
+    assert seen(case, tmp_path) == recorded(case)
+
+
+@pytest.mark.parametrize("case", ALONE, ids=lambda case: case.source)
+def test_rules_of_the_run_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
+    marked = {rule for mark in case.bugs() for rule in mark.rules if "runtime" in mark.observers}
+    rules = [rule.id for rule in catalogue().values() if rule.default or rule.id == case.rule]
+    found = {each.rule for each in observed(case.text("buggy"), tmp_path, path="train.py", rules=rules)}
+    assert bool(found & marked) == ("rule of the run" in RECORDED[case.name].buggy)

@@ -1,0 +1,117 @@
+"""A Python that has loaded torch, and becomes a command by a fork: to load torch takes seconds, to fork some milliseconds.
+
+What runs is a process of its own, with an environment, a folder, a session and an end of its own, and none of our
+modules in it. Only torch is there before the command asks for it.
+"""
+
+import contextlib
+import gc
+import json
+import multiprocessing.process
+import os
+import runpy
+import selectors
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+NEEDS = ("torch", "torch._dynamo", "torch.distributed.tensor")  # what a training with an optimizer loads
+
+
+def forked(listening: socket.socket) -> list[str]:
+    """In each child the words of its command. The parent forks one for whoever connects, and tells how each ended."""
+    waiting = selectors.DefaultSelector()
+    waiting.register(listening, selectors.EVENT_READ)
+    waiting.register(0, selectors.EVENT_READ)
+    while True:
+        for key, _ in waiting.select():
+            if key.fileobj == 0:  # who started this is gone
+                os._exit(0)
+            elif key.fileobj is listening:
+                end, _ = listening.accept()
+                message, descriptors, _, _ = socket.recv_fds(end, 1 << 20, 3)
+                request = json.loads(message)
+                pid = os.fork()
+                if pid == 0:
+                    _close(waiting, end)
+                    _become(request, descriptors)
+                    return request["words"]
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                end.sendall(f"{pid}\n".encode())
+                waiting.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, end))
+            else:
+                pid, end = key.data
+                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                with contextlib.suppress(OSError):  # it has given up waiting
+                    end.sendall(f"{status}\n".encode())
+                end.close()
+                waiting.unregister(key.fileobj)
+                os.close(key.fd)
+
+
+def _close(waiting: selectors.BaseSelector, end: socket.socket) -> None:
+    """Leave nothing open in a child that is its parent's."""
+    end.close()
+    for key in list(waiting.get_map().values()):
+        if isinstance(key.fileobj, socket.socket):
+            key.fileobj.close()
+        elif key.fd != 0:
+            os.close(key.fd)
+            key.data[1].close()
+    waiting.close()
+
+
+def _become(request: dict[str, Any], descriptors: list[int]) -> None:
+    os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(request["folder"])
+    multiprocessing.process.ORIGINAL_DIR = request["folder"]
+    inherited, given = (_path(environment) for environment in (os.environ, request["environment"]))
+    sys.path[1 : 1 + len(inherited)] = given
+    os.environ.clear()
+    os.environ.update(request["environment"])
+
+
+def _path(environment: Mapping[str, str]) -> list[str]:
+    return [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
+def run(words: list[str]) -> None:
+    """What `python WORDS` does: `-m MODULE ARGUMENTS`, or `SCRIPT ARGUMENTS`."""
+    sys.orig_argv[1:] = words
+    if words[0] == "-m":
+        sys.path[0] = str(Path.cwd())
+        sys.argv[:] = ["-m", *words[2:]]
+        runpy._run_module_as_main(words[1])
+        return
+    script = Path(words[0]).absolute()
+    sys.path[0] = str(script.resolve().parent)
+    sys.argv[:] = words
+    main = ModuleType("__main__")
+    vars(main).update(__file__=str(script), __builtins__=__builtins__, __cached__=None)
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(script.read_bytes(), str(script), "exec", dont_inherit=True), vars(main))  # noqa: S102 - as Python
+    except Exception as error:  # noqa: BLE001 - it is the script's
+        trace = error.__traceback__.tb_next if error.__traceback__ is not None else None  # from the script on
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    for name in NEEDS:
+        __import__(name)
+    gc.collect()
+    gc.freeze()
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(sys.argv[1])
+    server.listen()
+    print("ready", flush=True)
+    run(forked(server))
