@@ -118,6 +118,21 @@ def test_what_cannot_be_said_is_listed_as_not_seen(learned: Path, tmp_path: Path
     assert f"whether the result of `LSTM` is always float32 ({never.id})" in audit.not_seen
 
 
+def test_with_no_invariant_of_its_own_a_run_is_held_against_those_that_come_with_the_tool(
+    tmp_path: Path,
+) -> None:
+    file.save(tmp_path / "none.json", [])
+    bad = program().replace(CLEARS, "        model.double() if epoch == 2 else None\n" + CLEARS)
+    bad = bad.replace("model(data), target)", "model(data.to(model.head.weight.dtype)), target)").replace(
+        "AdamW", "SGD"
+    )
+    [finding] = run_of(bad, tmp_path, tmp_path / "none.json").findings
+    assert finding.message == "a parameter has another dtype than before"
+    assert finding.evidence["step"] == 16
+    assert findings(program(), tmp_path, tmp_path / "none.json") == []
+    assert findings(bad, tmp_path, ()) == [], "without `invariants` nothing is looked at"  # type: ignore[arg-type]
+
+
 def test_a_comment_accepts_it(learned: Path, tmp_path: Path) -> None:
     bad = program().replace("self.head(torch.relu(self.hidden(x)))", "self.head(self.hidden(x))")
     bad = bad.replace("mse_loss(model(data), target)", "mse_loss(model(data), target)  # noqa: TA510")

@@ -17,6 +17,7 @@ from ta_runtime.trace.event import Event, Flag
 STEPS = 20
 VALUES = (
     "consistent",
+    "constant_argument",
     "constant_output",
     "distinct_arguments",
     "equal_arguments",
@@ -116,6 +117,64 @@ def test_ops_of_a_run_with_one_dtype_say_nothing(play: Callable[..., Run]) -> No
 
     assert not learned(play(story("float32", "float32")))
     assert "the result of `op0` is always float32" in learned(play(story("float32", "bfloat16")))
+
+
+# -- constant argument ----------------------------------------------------------------------------------------
+
+ATTENTION, DROPOUT = (f"torch.nn.functional.{name}" for name in ("scaled_dot_product_attention", "dropout"))
+
+
+def switching(name: str, **arguments: str) -> Story:
+    """A function that is called in each of these phases, with these arguments."""
+
+    def story(time: Timeline, step: int) -> Iterator[Event]:
+        for phase, given in arguments.items():
+            yield time("op", name, step=step, phase=phase, arguments=given)
+
+    return story
+
+
+def test_attention_that_drops_while_it_evaluates_is_told(play: Callable[..., Run]) -> None:
+    known = learned(play(switching(ATTENTION, train='{"dropout_p":0.1}', eval='{"dropout_p":0.0}')))
+    assert set(known) == {
+        "`scaled_dot_product_attention` always has dropout_p 0.1, while it trains",
+        "`scaled_dot_product_attention` always has dropout_p 0.0, while it evaluates",
+    }
+    dropping = switching(ATTENTION, train='{"dropout_p":0.1}', eval='{"dropout_p":0.1}')
+    assert broken(play(dropping), list(known.values())) == {
+        "`scaled_dot_product_attention` has dropout_p 0.1"
+    }
+    assert not broken(play(switching(ATTENTION, eval="")), list(known.values())), (
+        "nothing given drops nothing"
+    )
+
+
+def test_of_a_phase_that_never_came_no_switch_is_learned(play: Callable[..., Run]) -> None:
+    known = learned(play(switching(DROPOUT, train='{"p":0.5,"training":true}')))
+    assert set(known) == {
+        "`dropout` always has p 0.5, while it trains",
+        "`dropout` always has training True, while it trains",
+    }
+    evaluating = play(switching(DROPOUT, eval='{"p":0.5,"training":false}'))
+    assert not broken(evaluating, list(known.values()))
+
+
+def test_a_switch_that_is_the_same_in_all_phases_needs_no_condition(play: Callable[..., Run]) -> None:
+    story = switching(DROPOUT, train='{"p":0.5,"training":true}', eval='{"p":0.5,"training":false}')
+    assert set(learned(play(story))) == {
+        "`dropout` always has p 0.5",
+        "`dropout` always has training True, while it trains",
+        "`dropout` always has training False, while it evaluates",
+    }
+
+
+def test_a_switch_that_has_several_values_and_other_arguments_teach_nothing(play: Callable[..., Run]) -> None:
+    def by_layer(time: Timeline, step: int) -> Iterator[Event]:
+        yield from switching(DROPOUT, train='{"p":0.5}', eval='{"p":0.5}')(time, step)
+        yield from switching(DROPOUT, train='{"p":0.1}', eval='{"p":0.1}')(time, step)
+        yield from switching(ATTENTION, train='{"is_causal":true,"scale":2}', eval="")(time, step)
+
+    assert set(learned(play(by_layer))) == {"`scaled_dot_product_attention` always has dropout_p 0.0"}
 
 
 # -- input and output -----------------------------------------------------------------------------------------

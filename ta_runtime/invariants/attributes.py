@@ -23,7 +23,7 @@ _OF: dict[str, Callable[[Event, int], str]] = {
 
 def meets(where: Mapping[str, str], event: Event, rank: int) -> bool:
     """Whether all conditions of an invariant are met."""
-    return all(_OF[name](event, rank) == value for name, value in where.items())
+    return not where or all(_OF[name](event, rank) == value for name, value in where.items())
 
 
 def _word(event: Event, flag: int) -> str:

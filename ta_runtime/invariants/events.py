@@ -28,6 +28,8 @@ NAMES = ("phase", "first", "class", "autocast", "requires_grad")
 """The columns of `events` that are the attributes of `invariant.ATTRIBUTES`, in their order."""
 ATTRIBUTES = ", ".join(NAMES)
 """The same, for a `select`."""
+SEVERAL_RANKS = "run in (select run from events group by run having max(rank) > min(rank))"
+"""The condition that a trace has more than one rank: what compares ranks looks at no other, which is half of all cost."""
 
 
 class Events:

@@ -15,22 +15,7 @@ def reduced(invariants: Iterable[Invariant]) -> list[Invariant]:
     """Those that do not follow from others, in their order."""
     everything = list(invariants)
     kept = {each.id for each in _in_order([each for each in everything if each.template in _THERE])}
-    return [
-        each
-        for each in everything
-        if (each.id in kept if each.template in _THERE else not _is_said_better(each, everything))
-    ]
-
-
-def _is_said_better(invariant: Invariant, others: Iterable[Invariant]) -> bool:
-    """Whether a step that changes a parameter changes every one."""
-    if invariant.template != "change" or invariant.terms["state"] != "a parameter":
-        return False
-    better = {**invariant.terms, "state": "every parameter"}
-    return any(
-        each.template == "change" and each.terms == better and each.where.items() <= invariant.where.items()
-        for each in others
-    )
+    return [each for each in everything if each.template not in _THERE or each.id in kept]
 
 
 class _Need(NamedTuple):

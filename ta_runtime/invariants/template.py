@@ -10,7 +10,7 @@
 Both look at the same thing: what `candidates` counts as held, a `Watcher` that sees the same events never calls broken.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -63,7 +63,7 @@ class Watcher(Protocol):
     def seen(self) -> Collection[str]:
         """The ids of the invariants that were put to the test: what they are about did happen."""
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]: ...
+    def see(self, event: Event, rank: int) -> Iterable[Violation]: ...
 
     def step_over(self, step: int, rank: int) -> Iterator[Violation]:
         """A rank has ended a step: what is kept of it can go, unless other ranks are still to be compared."""

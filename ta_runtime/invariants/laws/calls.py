@@ -8,6 +8,7 @@ from ta_runtime.invariants.laws.law import SCALER, SCHEDULERS, Breach, Law, step
 from ta_runtime.invariants.words import quoted
 from ta_runtime.trace.event import Event, Flag
 
+_AUTOCAST, _TRAINING = int(Flag.AUTOCAST), int(Flag.TRAINING)
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
@@ -20,7 +21,7 @@ class AutocastLowers(Law):
     wanted = frozenset(("module", f"torch.nn.{kind}") for kind in ("Linear", "Conv1d", "Conv2d", "Conv3d"))
 
     def see(self, event: Event) -> Iterator[Breach]:
-        if ("module", event.name) in self.wanted and event.flags & Flag.AUTOCAST and event.dtype:
+        if event.flags & _AUTOCAST and event.dtype:
             self.is_tested = True
             if event.dtype == "float32":
                 yield Breach(
@@ -38,7 +39,7 @@ class AttentionKeepsAll(Law):
     wanted = frozenset({("op", _ATTENTION)})
 
     def see(self, event: Event) -> Iterator[Breach]:
-        if event.name == _ATTENTION and event.parent >= 0 and not event.flags & Flag.TRAINING:
+        if event.parent >= 0 and not event.flags & _TRAINING:
             self.is_tested = True
             if rate := _dropout(event.arguments):
                 message = f"{quoted(_ATTENTION)} drops weights in a module in evaluation mode"

@@ -1,14 +1,16 @@
 """What a law is, and how it tells the calls of a loop apart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from ta_runtime.trace.event import Event, Flag
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 SCALER = "torch.amp.GradScaler."
-ABSENT = Flag.NONE | Flag.ZERO
+ABSENT, _WHOLE, _RAISED = int(Flag.NONE | Flag.ZERO), int(Flag.WHOLE), int(Flag.RAISED)
 
+INSIDE = frozenset({("gradient", ""), ("parameter", ""), ("loop", "")})
+"""Kind and name of the events that a call of the loop is judged by."""
 
 Evidence = dict[str, float | int | str]
 
@@ -28,19 +30,25 @@ class Law:
     says: ClassVar[str]
     """The sentence that people read."""
     wanted: ClassVar[frozenset[tuple[str, str]]]
-    """Kind and name of the events that it needs; the name is empty where it needs all of a kind."""
+    """Kind and name of the events that it sees; the name is empty where it sees all of a kind."""
+    judges: ClassVar[bool] = False
+    """Whether it is asked about calls of the loop."""
 
     def __init__(self) -> None:
         self.is_tested = False
         """Whether what it is about did happen."""
 
-    def see(self, event: Event) -> Iterator[Breach]:
+    def see(self, event: Event) -> Iterable[Breach]:
         """What an event shows to be broken."""
-        yield from ()
+        return ()
 
-    def step_over(self, step: int) -> Iterator[Breach]:
+    def judge(self, call: Event, inside: "Inside") -> Iterable[Breach]:
+        """What a call of the loop shows in which gradients were looked at."""
+        return ()
+
+    def step_over(self, step: int) -> Iterable[Breach]:
         """What the end of a step does."""
-        yield from ()
+        return ()
 
     def told(self) -> dict[str, tuple[object, Event]]:
         """What other ranks are to compare of the step that is over, by what it is of."""
@@ -53,7 +61,7 @@ class Law:
 
 def is_step(event: Event) -> bool:
     """Whether it is that of an optimizer, and its states were looked at."""
-    return steps(event) and bool(event.flags & Flag.WHOLE) and not event.flags & Flag.RAISED
+    return steps(event) and bool(event.flags & _WHOLE) and not event.flags & _RAISED
 
 
 def steps(event: Event) -> bool:

@@ -1,9 +1,9 @@
 """Laws of several ranks: what replicas are equal in, and which collectives they call."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from ta_runtime.invariants.laws.law import ABSENT, Breach, Law, steps
+from ta_runtime.invariants.laws.law import ABSENT, Breach, Inside, Law, steps
 from ta_runtime.trace.event import Event
 
 _TOGETHER = 2
@@ -18,28 +18,25 @@ class ReplicasStayEqual(Law):
 
     name = "replicas-stay-equal"
     says = "a parameter that ranks had alike while it changed, or whose gradients they have alike, is equal on them"
-    wanted = frozenset({("parameter", ""), ("gradient", ""), ("loop", "")})
+    wanted = frozenset({("parameter", "")})
+    judges = True
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: dict[str, Event] = {}  # gradients inside of the call that is open
         self._gradients: dict[str, int | None] = {}  # those that optimizers used in this step
         self._weights: dict[str, Event] = {}
         self._equal: dict[str, set[int]] = defaultdict(set)  # contents, by parameter and the two ranks
 
-    def see(self, event: Event) -> Iterator[Breach]:
-        if event.kind == "gradient":
-            self._found[event.subject] = event
-        elif event.kind == "parameter" and event.digest is not None:
+    def see(self, event: Event) -> Iterable[Breach]:
+        if event.digest is not None:
             self._weights[event.subject] = event
-        elif event.kind == "loop":
-            if steps(event):
-                used = [each for each in self._found.values() if each.parent == event.seq]
-                self._gradients |= {
-                    each.subject: None if each.flags & ABSENT else each.digest for each in used
-                }
-            self._found.clear()
-        yield from ()
+        return ()
+
+    def judge(self, call: Event, inside: Inside) -> Iterable[Breach]:
+        if steps(call):
+            for name, each in inside.gradients.items():
+                self._gradients[name] = None if each.flags & ABSENT else each.digest
+        return ()
 
     def told(self) -> dict[str, tuple[object, Event]]:
         weights, gradients = self._weights, self._gradients
@@ -73,12 +70,12 @@ class SameCollectives(Law):
         super().__init__()
         self._calls: dict[str, list[Event]] = defaultdict(list)
 
-    def see(self, event: Event) -> Iterator[Breach]:
-        if event.kind == "collective" and not event.name.endswith(_BETWEEN_TWO):
+    def see(self, event: Event) -> Iterable[Breach]:
+        if not event.name.endswith(_BETWEEN_TWO):
             calls = self._calls[event.subject]
             if len(calls) < _MOST:
                 calls.append(event)
-        yield from ()
+        return ()
 
     def told(self) -> dict[str, tuple[object, Event]]:
         calls, self._calls = self._calls, defaultdict(list)

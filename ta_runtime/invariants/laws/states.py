@@ -1,7 +1,7 @@
 """Laws of parameters and buffers: what stays as it is from step to step."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ta_runtime.invariants.laws.law import Breach, Law
 from ta_runtime.invariants.words import quoted
@@ -10,6 +10,7 @@ from ta_runtime.trace.event import Event, Flag
 _TOGETHER = 2
 """Contents that two parameters had at the same time, after which they count as tied: of one they may be constants."""
 _STATISTICS = ("running_mean", "running_var")
+_CHANGED, _TRAINING = int(Flag.CHANGED), int(Flag.TRAINING)
 
 
 class DtypeStays(Law):
@@ -23,15 +24,17 @@ class DtypeStays(Law):
         super().__init__()
         self._dtypes: dict[str, str] = {}
 
-    def see(self, event: Event) -> Iterator[Breach]:
-        if event.kind != "parameter":
-            return
-        before = self._dtypes.get(event.subject, event.dtype)
-        self.is_tested |= event.subject in self._dtypes
+    def see(self, event: Event) -> Iterable[Breach]:
+        before = self._dtypes.get(event.subject)
+        if before is None:
+            self._dtypes[event.subject] = event.dtype
+            return ()
+        self.is_tested = True
+        if before == event.dtype:
+            return ()
         self._dtypes[event.subject] = event.dtype
-        if before != event.dtype:
-            message = "a parameter has another dtype than before"
-            yield Breach(event, message, {"first": event.subject, "was": before, "is": event.dtype})
+        message = "a parameter has another dtype than before"
+        return [Breach(event, message, {"first": event.subject, "was": before, "is": event.dtype})]
 
 
 class TiedStayTied(Law):
@@ -48,10 +51,10 @@ class TiedStayTied(Law):
             None  # of equal ones, and what they held so far
         )
 
-    def see(self, event: Event) -> Iterator[Breach]:
-        if event.kind == "parameter" and event.digest is not None:
+    def see(self, event: Event) -> Iterable[Breach]:
+        if event.digest is not None:
             self._now[event.subject] = event
-        yield from ()
+        return ()
 
     def step_over(self, step: int) -> Iterator[Breach]:
         now, self._now = self._now, {}
@@ -102,9 +105,9 @@ class StatisticsRest(Law):
     def see(self, event: Event) -> Iterator[Breach]:
         if event.kind == "checkpoint":
             self._loaded = event.step
-        elif event.kind == "module" and ("module", event.name) in self.wanted:
+        elif event.kind == "module":
             calls = self._evaluated
-            calls[event.subject] = calls.get(event.subject, True) and not event.flags & Flag.TRAINING
+            calls[event.subject] = calls.get(event.subject, True) and not event.flags & _TRAINING
         elif event.kind == "buffer" and ("module", event.name) in self.wanted:
             yield from self._judge(event)
 
@@ -116,7 +119,7 @@ class StatisticsRest(Law):
         self._told[event.subject] = event.step
         if in_a_row and self._evaluated.get(module):
             self.is_tested = True
-            if event.flags & Flag.CHANGED:
+            if event.flags & _CHANGED:
                 message = f"a {quoted(event.name)} in evaluation mode changes its statistics"
                 yield Breach(event, message, {"first": event.subject})
         if buffer == _STATISTICS[-1]:

@@ -1,12 +1,14 @@
 """Laws of the steps of optimizers: what they hold, find and move, and what `zero_grad` leaves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ta_runtime.invariants.laws.law import ABSENT, Breach, Evidence, Inside, Law, is_step
 from ta_runtime.invariants.words import quoted
 from ta_runtime.trace.event import Event, Flag
 
-_STEPS = frozenset({("gradient", ""), ("parameter", ""), ("loop", "")})
+_REQUIRES_GRAD, _CHANGED, _UNSEEN, _NONE, _RAISED = map(
+    int, (Flag.REQUIRES_GRAD, Flag.CHANGED, Flag.UNSEEN, Flag.NONE, Flag.RAISED)
+)
 _IN_A_ROW = 2
 """Steps without any gradient that break the law: one is common, as it allocates the state of an optimizer."""
 
@@ -14,20 +16,13 @@ _IN_A_ROW = 2
 class _OfSteps(Law):
     """Is asked about each step of an optimizer whose states were looked at."""
 
-    wanted = _STEPS
+    wanted = frozenset()
+    judges = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._inside = Inside()
+    def judge(self, call: Event, inside: Inside) -> Iterable[Breach]:
+        return self.judge_step(call, inside) if is_step(call) else ()
 
-    def see(self, event: Event) -> Iterator[Breach]:
-        self._inside.see(event)
-        if event.kind == "loop":
-            inside = self._inside.taken(event)
-            if is_step(event) and inside.gradients:
-                yield from self.judge(event, inside)
-
-    def judge(self, step: Event, inside: Inside) -> Iterator[Breach]:
+    def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         raise NotImplementedError
 
 
@@ -37,9 +32,9 @@ class HeldTrained(_OfSteps):
     name = "holds-trained"
     says = "an optimizer that steps holds a parameter that requires a gradient"
 
-    def judge(self, step: Event, inside: Inside) -> Iterator[Breach]:
+    def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         self.is_tested = True
-        if not any(each.flags & Flag.REQUIRES_GRAD for each in inside.gradients.values()):
+        if not any(each.flags & _REQUIRES_GRAD for each in inside.gradients.values()):
             evidence: Evidence = {"parameters": len(inside.gradients), "first": next(iter(inside.gradients))}
             yield Breach(step, f"{quoted(step.name)} holds frozen parameters alone", evidence)
 
@@ -58,11 +53,11 @@ class FoundGradient(_OfSteps):
         )
         self._in_a_row = 0
 
-    def judge(self, step: Event, inside: Inside) -> Iterator[Breach]:
+    def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         states = inside.gradients.values()
-        if not all(each.flags & Flag.NONE for each in states):
+        if not all(each.flags & _NONE for each in states):
             self._found = True
-        elif any(each.flags & Flag.REQUIRES_GRAD for each in states):
+        elif any(each.flags & _REQUIRES_GRAD for each in states):
             self._without = step
         yield from ()
 
@@ -87,7 +82,7 @@ class MovedAtLast(_OfSteps):
         super().__init__()
         self._moved: set[str] = set()  # by its name and whose parameters it holds
 
-    def judge(self, step: Event, inside: Inside) -> Iterator[Breach]:
+    def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         if not step.name.startswith("torch.optim.") or not step.value:
             return
         key = f"{step.name} {step.subject} {next(iter(inside.gradients))}"
@@ -96,11 +91,11 @@ class MovedAtLast(_OfSteps):
             for name, state in inside.parameters.items()
             if name in inside.gradients
             and not inside.gradients[name].flags & ABSENT
-            and not state.flags & Flag.UNSEEN
+            and not state.flags & _UNSEEN
         ]
         if trained and key not in self._moved:
             self.is_tested = True
-            if any(state.flags & Flag.CHANGED for state in trained):
+            if any(state.flags & _CHANGED for state in trained):
                 self._moved.add(key)
             else:
                 evidence: Evidence = {"parameters": len(trained), "learning rate": step.value}
@@ -117,10 +112,10 @@ class FrozenRests(_OfSteps):
         super().__init__()
         self._frozen: dict[str, int] = {}  # the step in which a parameter was last seen to be so
 
-    def judge(self, step: Event, inside: Inside) -> Iterator[Breach]:
+    def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         moved: list[str] = []
         for name, state in inside.parameters.items():
-            if state.flags & Flag.REQUIRES_GRAD:
+            if state.flags & _REQUIRES_GRAD:
                 self._frozen.pop(name, None)
                 continue
             gradient = inside.gradients.get(name)
@@ -129,7 +124,7 @@ class FrozenRests(_OfSteps):
             was_frozen = self._frozen.get(name) == step.step - 1
             self._frozen[name] = step.step
             self.is_tested |= was_frozen
-            if was_frozen and state.flags & Flag.CHANGED and not gradient.flags & ABSENT:
+            if was_frozen and state.flags & _CHANGED and not gradient.flags & ABSENT:
                 moved.append(name)
         if moved:
             evidence: Evidence = {"parameters": len(moved), "first": moved[0]}
@@ -141,19 +136,13 @@ class ClearedGradients(Law):
 
     name = "clears-gradients"
     says = "`zero_grad` leaves no gradient that is not zero"
-    wanted = frozenset({("gradient", ""), ("loop", "")})
+    wanted = frozenset()
+    judges = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._inside = Inside()
-
-    def see(self, event: Event) -> Iterator[Breach]:
-        self._inside.see(event)
-        if event.kind == "loop":
-            left = self._inside.taken(event).gradients
-            if event.name.endswith(".zero_grad") and left and not event.flags & Flag.RAISED:
-                self.is_tested = True
-                wrong = [name for name, each in left.items() if not each.flags & ABSENT]
-                if wrong:
-                    evidence: Evidence = {"gradients": len(wrong), "first": wrong[0]}
-                    yield Breach(event, f"{quoted(event.name)} leaves gradients in place", evidence)
+    def judge(self, call: Event, inside: Inside) -> Iterator[Breach]:
+        if call.name.endswith(".zero_grad") and not call.flags & _RAISED:
+            self.is_tested = True
+            wrong = [name for name, each in inside.gradients.items() if not each.flags & ABSENT]
+            if wrong:
+                evidence: Evidence = {"gradients": len(wrong), "first": wrong[0]}
+                yield Breach(call, f"{quoted(call.name)} leaves gradients in place", evidence)

@@ -3,15 +3,17 @@
 TrainCheck's EventContain, where the child is a change of a variable. In `terms`, `call` does something to `state`, which `is`
 then so:
 
-    every parameter, a parameter    changed, of those that require a gradient and have one
-    every gradient                  there, as the step finds it; cleared, as `zero_grad` leaves it
-    every buffer                    changed or unchanged; `of` a class and its attribute: `torch.nn.BatchNorm1d.running_mean`
-    every parameter                 unchanged; `of` a module by its path, of which nothing is trained
+    a parameter        changed, of those that require a gradient and have one
+    every gradient     there, as the step finds it; cleared, as `zero_grad` leaves it
+    every buffer       changed or unchanged; `of` a class and its attribute: `torch.nn.BatchNorm1d.running_mean`
+    every parameter    unchanged; `of` a module by its path, of which nothing is trained
+
+That every parameter is changed is never learned: a gradient that is rounding noise, or a small learning rate at the end of a
+schedule, leaves the bits of one as they are. A step whose learning rate is zero, as in a warm-up, need not change any.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import NAMES, Events, has
@@ -20,15 +22,19 @@ from ta_runtime.invariants.template import Candidate, Group, Violation
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
-KINDS = frozenset({"loop", "parameter", "buffer", "gradient"})
+_STATES = ("parameter", "buffer", "gradient")
+KINDS = frozenset({"loop", *_STATES})
 
-_KINDS_OF_STATE = ("parameter", "buffer", "gradient")
-_ABSENT = Flag.NONE | Flag.ZERO
+_NONE, _CHANGED, _UNSEEN, _REQUIRES_GRAD = map(
+    int, (Flag.NONE, Flag.CHANGED, Flag.UNSEEN, Flag.REQUIRES_GRAD)
+)  # a `Flag` costs more than all else in the run
+_ABSENT, _WHOLE, _RAISED = int(Flag.NONE | Flag.ZERO), int(Flag.WHOLE), int(Flag.RAISED)
 _ATTRIBUTES = ", ".join(f"call.{name}" for name in NAMES)
 _ME = "(call.run, call.rank, call.seq)"
 
 _CALLS = f"""
-select run, rank, seq, name, {", ".join(NAMES)} from events where kind = 'loop' and whole and not {has(Flag.RAISED)}
+select run, rank, seq, name, value is not distinct from 0 as rests, {", ".join(NAMES)}
+from events where kind = 'loop' and whole and not {has(Flag.RAISED)}
 """
 
 # Of each call and parameter; it is looked at where it requires a gradient and has one.
@@ -36,17 +42,16 @@ _TENSORS = f"""
 select run, rank, parent, subject,
     coalesce(bool_or({has(Flag.CHANGED)}) filter (kind = 'parameter'), false) as changed,
     coalesce(bool_and({has(Flag.REQUIRES_GRAD)} and not {has(Flag.UNSEEN)}) filter (kind = 'parameter'), false)
-        and coalesce(bool_and(not {has(_ABSENT)}) filter (kind = 'gradient'), false) as is_trained,
+        and coalesce(bool_and(not {has(Flag.NONE | Flag.ZERO)}) filter (kind = 'gradient'), false) as is_trained,
     bool_or(kind = 'gradient') as has_gradient,
-    coalesce(bool_or({has(_ABSENT)}) filter (kind = 'gradient'), false) as cleared,
+    coalesce(bool_or({has(Flag.NONE | Flag.ZERO)}) filter (kind = 'gradient'), false) as cleared,
     coalesce(bool_or({has(Flag.NONE)}) filter (kind = 'gradient'), false) as missing,
 from events where kind in ('parameter', 'gradient') and parent >= 0 group by all
 """
 
 _COUNTS = f"""
 select call.name, {_ATTRIBUTES}, count(distinct call.run) as runs,
-    count(*) filter (trained > 0 and moved > 0), count(*) filter (trained > 0 and moved = 0),
-    count(*) filter (trained > 0 and moved = trained), count(*) filter (trained > 0 and moved < trained),
+    count(*) filter (trained > 0 and moved > 0 and not rests), count(*) filter (trained > 0 and moved = 0 and not rests),
     count(*) filter (gradients > 0 and cleared = gradients), count(*) filter (cleared < gradients),
     count(*) filter (gradients > 0 and missing = 0), count(*) filter (gradients > 0 and missing > 0)
 from (
@@ -61,7 +66,6 @@ group by all
 
 _SAID = (
     ("a parameter", "changed"),
-    ("every parameter", "changed"),
     ("every gradient", "cleared"),
     ("every gradient", "there"),
 )
@@ -161,41 +165,49 @@ def _said(state: str, how: str, of: str) -> str:
     return f"{verb} {state}{' that has a gradient' if how == 'changed' else ''}"
 
 
-@dataclass
 class _States:
-    """The states of one rank as they were told last, by their names."""
+    """What was told inside of one call, of each state what came last."""
 
-    parameters: dict[str, Event] = field(default_factory=dict)
-    gradients: dict[str, Event] = field(default_factory=dict)
-    buffers: dict[str, Event] = field(default_factory=dict)
+    def __init__(self, call: Event, told: Iterable[Event]) -> None:
+        inside = [each for each in told if each.parent == call.seq]
+        self.parameters, self.buffers, self.gradients = (
+            {each.subject: each for each in inside if each.kind == kind} for kind in _STATES
+        )
 
 
 class Watcher:
-    """Keeps each state as it was told last: those that a call has changed are told before it is over."""
+    """Keeps the states that are told inside of a call until it is over."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
         self._of: dict[str, list[Invariant]] = defaultdict(list)
         for invariant in invariants:
             self._of[str(invariant.terms["call"])].append(invariant)
-        self._told: dict[int, _States] = defaultdict(_States)
+        self._told: dict[int, list[Event]] = defaultdict(list)  # by rank
         self.seen: set[str] = set()
-        self.wanted = frozenset(
-            {*((kind, "") for kind in _KINDS_OF_STATE), *(("loop", name) for name in self._of)}
-        )
+        self.wanted = frozenset((kind, "") for kind in KINDS)
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[Violation]:
         """What a call does not do."""
-        told = self._told[rank]
         if event.kind != "loop":
-            getattr(told, f"{event.kind}s")[event.subject] = event
-            return
-        if event.flags & Flag.WHOLE and not event.flags & Flag.RAISED:
-            for invariant in self._of.get(event.name, ()):
-                if meets(invariant.where, event, rank):
-                    yield from self._judged(invariant, event, told, rank)
+            self._told[rank].append(event)
+            return ()
+        told = self._told[rank]
+        if not told:
+            return ()
+        self._told[rank] = [each for each in told if each.parent < event.seq]
+        invariants = self._of.get(event.name)
+        if invariants is None or not event.flags & _WHOLE or event.flags & _RAISED:
+            return ()
+        inside = _States(event, told)
+        return [
+            violation
+            for invariant in invariants
+            if meets(invariant.where, event, rank)
+            for violation in self._judged(invariant, event, inside, rank)
+        ]
 
-    def _judged(self, invariant: Invariant, call: Event, told: _States, rank: int) -> Iterator[Violation]:
-        looked_at, wrong = _counted(invariant.terms, call, told)
+    def _judged(self, invariant: Invariant, call: Event, inside: _States, rank: int) -> Iterator[Violation]:
+        looked_at, wrong = _counted(invariant.terms, call, inside)
         if not looked_at:
             return
         self.seen.add(invariant.id)
@@ -210,7 +222,8 @@ class Watcher:
             )
 
     def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """What is kept is overwritten by the next step."""
+        """What was told outside of all calls goes."""
+        self._told[rank].clear()
         return iter(())
 
     def over(self) -> Iterator[Violation]:
@@ -218,29 +231,25 @@ class Watcher:
         return iter(())
 
 
-def _counted(terms: Mapping[str, str | int | float], call: Event, told: _States) -> tuple[int, list[Event]]:
+def _counted(terms: Mapping[str, str | int | float], call: Event, inside: _States) -> tuple[int, list[Event]]:
     """How many states of a call an invariant is about, and those of them that are not as it says."""
-    how, of = terms["is"], str(terms.get("of", ""))
-    if terms["state"] == "every gradient":
-        absent = _ABSENT if how == "cleared" else Flag.NONE
-        found = _told_in(call, told.gradients.values())
+    state, how, of = terms["state"], terms["is"], str(terms.get("of", ""))
+    if state == "every gradient":
+        absent = _ABSENT if how == "cleared" else _NONE
+        found = list(inside.gradients.values())
         return len(found), [each for each in found if bool(each.flags & absent) != (how == "cleared")]
-    states = told.buffers if terms["state"] == "every buffer" else told.parameters
-    found = [each for each in _told_in(call, states.values()) if not each.flags & Flag.UNSEEN]
-    if terms["state"] == "every buffer":
+    states = inside.buffers if state == "every buffer" else inside.parameters
+    found = [each for each in states.values() if not each.flags & _UNSEEN]
+    if state == "every buffer":
         found = [each for each in found if f"{each.name}.{each.subject.rpartition('.')[2]}" == of]
-    elif of:
+    elif state == "every parameter":
         found = [each for each in found if each.subject == of or each.subject.startswith(f"{of}.")]
+    elif call.value == 0:
+        found = []
     else:
-        trained = {
-            each.subject for each in _told_in(call, told.gradients.values()) if not each.flags & _ABSENT
-        }
-        found = [each for each in found if each.flags & Flag.REQUIRES_GRAD and each.subject in trained]
-    return len(found), [each for each in found if bool(each.flags & Flag.CHANGED) != (how == "changed")]
-
-
-def _told_in(call: Event, states: Iterable[Event]) -> list[Event]:
-    return [each for each in states if each.parent == call.seq]
+        trained = {name for name, each in inside.gradients.items() if not each.flags & _ABSENT}
+        found = [each for each in found if each.flags & _REQUIRES_GRAD and each.subject in trained]
+    return len(found), [each for each in found if bool(each.flags & _CHANGED) != (how == "changed")]
 
 
 def _denied(terms: Mapping[str, str | int | float]) -> str:
@@ -248,10 +257,8 @@ def _denied(terms: Mapping[str, str | int | float]) -> str:
     if of:
         what = f"parameters of `{of}`" if state == "every parameter" else f"the buffer {quoted(of)}"
         return f"changes {what}" if how == "unchanged" else f"leaves {what} alone"
-    if state == "a parameter":
-        return "changes no parameter"
     return {
-        "changed": "leaves parameters alone that have a gradient",
+        "changed": "changes no parameter",
         "cleared": "leaves gradients in place",
         "there": "finds parameters without a gradient",
     }[how]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
-from ta_runtime.invariants.events import Events, has
+from ta_runtime.invariants.events import SEVERAL_RANKS, Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.template import Candidate, Telling, Violation
 from ta_runtime.invariants.words import under
@@ -44,6 +44,7 @@ with last as (
     from events
     where kind in ('parameter', 'buffer', 'gradient') and digest is not null and not ends_with(subject, '{_COUNTERS}')
       and not (kind = 'gradient' and {has(Flag.ZERO)})  -- as a clearing left it
+      and {SEVERAL_RANKS}
     group by all
 ), steps as (
     select run, phase, kind, class, subject, requires_grad, count(distinct digest) = 1 as same

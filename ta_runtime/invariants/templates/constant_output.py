@@ -6,7 +6,7 @@ have as many as they are given. TrainCheck (OSDI'25) calls it APIOutput.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
@@ -80,11 +80,9 @@ class Watcher:
         for invariant in invariants:
             self._by_call[str(invariant.terms["kind"]), str(invariant.terms["call"])].append(invariant)
         self.wanted = frozenset(self._by_call)
-        self._fine: set[tuple[object, ...]] = (
-            set()
-        )  # results that broke nothing: there are few different ones
+        self._fine = set[tuple[object, ...]]()  # results that broke nothing: there are few different ones
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[Violation]:
         """What its result is and always was not."""
         result = (
             rank,
@@ -97,8 +95,13 @@ class Watcher:
             event.flags,
         )
         if result in self._fine or not event.dtype or event.flags & _RAISED:
-            return
-        fine = True
+            return ()
+        found = [*self._judged(event, rank)]
+        if not found and len(self._fine) < _REMEMBERED:
+            self._fine.add(result)
+        return found
+
+    def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
         for invariant in self._by_call.get((event.kind, event.name), ()):
             terms = invariant.terms
             value = _value(
@@ -114,12 +117,9 @@ class Watcher:
                 continue
             self.seen.add(invariant.id)
             if value != terms["value"]:
-                fine = False
                 evidence = {"was": value, "always": str(terms["value"])}
                 message = f"{_result(terms)} {_said(terms['what'], value)}"
                 yield Violation(invariant, event, message, evidence, rank)
-        if fine and len(self._fine) < _REMEMBERED:
-            self._fine.add(result)
 
     def step_over(self, step: int, rank: int) -> Iterator[Violation]:
         """Nothing is kept."""

@@ -5,7 +5,7 @@ inside is torch's affair, and a `Sequential` is looked through. In another run t
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import NAMES, Events, has
@@ -19,17 +19,19 @@ CHILDREN = ("module", "op", "loop", "backward", "collective")
 KINDS = frozenset({*PARENTS, *CHILDREN})
 
 _CONTAINERS = "('torch.nn.Sequential', 'torch.nn.ModuleList', 'torch.nn.ModuleDict')"
+_SEQUENTIAL = "torch.nn.Sequential"
+"""Only the first model may be one that is meant: of the others by this name each holds other layers."""
 _DEPTH = 3
 """How many containers in each other are looked through."""
-_INCOMPLETE = Flag.RAISED | Flag.COMPILED
+_INCOMPLETE, _WHOLE = int(Flag.RAISED | Flag.COMPILED), int(Flag.WHOLE)
 """Of a call whose inside is not all told."""
 
 _ATTRIBUTES = ", ".join(f"call.{name}" for name in NAMES)
 
 _CALLS = f"""
 select run, rank, seq, kind, name, {", ".join(NAMES)} from events
-where kind in {PARENTS} and whole and not {has(_INCOMPLETE)}
-  and (name not like 'torch.nn.%' or name = 'torch.nn.Sequential' and subject = '')
+where kind in {PARENTS} and whole and not {has(Flag.RAISED | Flag.COMPILED)}
+  and (name not like 'torch.nn.%' or name = '{_SEQUENTIAL}' and subject = '')
   and name not like '%GradScaler.%'  -- it leaves out a step that overflows
 """
 
@@ -103,18 +105,24 @@ class Watcher:
         parents = {(kind, name) for kind in PARENTS for name in self._of}
         return frozenset(parents | {(kind, name) for kind in CHILDREN for name in self._children})
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
-        if event.kind in PARENTS and event.flags & Flag.WHOLE and not event.flags & _INCOMPLETE:
-            for invariant in self._of.get(event.name, ()):
-                if meets(invariant.where, event, rank):
-                    self.seen.add(invariant.id)
-                    child = str(invariant.terms["child"])
-                    if self._began.get((rank, child), -1) <= event.seq:
-                        yield Violation(
-                            invariant, event, f"{quoted(event.name)} does not call {quoted(child)}", {}, rank
-                        )
+    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+        found = [*self._judged(event, rank)] if event.name in self._of and event.kind in PARENTS else ()
         if event.name in self._children and event.kind in CHILDREN:
             self._began[rank, event.name] = max(event.seq, self._began.get((rank, event.name), -1))
+        return found
+
+    def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
+        if not event.flags & _WHOLE or event.flags & _INCOMPLETE:
+            return
+        if event.name == _SEQUENTIAL and event.subject:
+            return
+        for invariant in self._of[event.name]:
+            if meets(invariant.where, event, rank):
+                self.seen.add(invariant.id)
+                child = str(invariant.terms["child"])
+                if self._began.get((rank, child), -1) <= event.seq:
+                    message = f"{quoted(event.name)} does not call {quoted(child)}"
+                    yield Violation(invariant, event, message, {}, rank)
 
     def step_over(self, step: int, rank: int) -> Iterator[Violation]:
         return iter(())

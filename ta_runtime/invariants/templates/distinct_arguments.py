@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
-from ta_runtime.invariants.events import Events
+from ta_runtime.invariants.events import SEVERAL_RANKS, Events
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.template import Candidate, Telling, Violation
 from ta_runtime.invariants.words import quoted, under
@@ -21,7 +21,9 @@ _REMEMBERED = 1 << 12
 
 _CALLS = """
 with passes as (
-    select *, count(*) filter (kind = 'epoch') over (partition by run, rank, subject order by seq) as pass
+    select run, rank, first, step, phase, kind, name, subject, digest, count(*) filter (kind = 'epoch') over (
+        partition by run, rank, step, subject order by seq rows unbounded preceding
+    ) as pass  -- within the step, as a group is: over a whole run the window would not be linear
     from events
     where kind in ('batch', 'epoch')
 ), groups as (
@@ -36,12 +38,12 @@ from groups
 group by all
 """
 
-_RANKS = """
+_RANKS = f"""
 with numbered as (
     select run, rank, step, phase, name, subject, digest,
            row_number() over (partition by run, rank, step, name, subject order by seq) as number
     from events
-    where kind = 'batch' and digest is not null
+    where kind = 'batch' and digest is not null and {SEVERAL_RANKS}
 ), groups as (
     select run, phase, name, count(*) as batches, count(distinct digest) as contents
     from numbered
