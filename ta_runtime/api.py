@@ -64,8 +64,8 @@ def enable(
         snapshots: when to take the digests of all tensors and settings into that folder, for `ta-runtime diff`, such as
             "first 3, every 1000". None: never.
         invariants: a file of invariants, or several, as `ta-runtime infer` writes them: what breaks one is TA510.
-        invariants_every_n_steps: hold the calls of single functions of torch against them on the first steps and on
-            each n-th; all others are looked at in each step. 0: leave them out.
+        invariants_every_n_steps: look into the first ten steps and each n-th: modules, functions of torch, and what
+            tensors hold. What the loop calls is looked at in each step.
 
     Raises:
         UsageError: an argument or the project's `[tool.ta]` is wrong, or the report or the run cannot be written there.

@@ -84,7 +84,7 @@ def resolve(
     _check_number("every_n_steps", every_n_steps)
     _check_number("gradients_every_n_steps", gradients_every_n_steps)
     _check_number("start_step", start_step)
-    _check_number("invariants_every_n_steps", invariants_every_n_steps)
+    _check_number("invariants_every_n_steps", invariants_every_n_steps, least=1)
     if compiled not in ("skip", "eager"):
         raise UsageError(f"compiled: {compiled!r} is neither 'skip' nor 'eager'")
     if on_finding is not None and not callable(on_finding):
@@ -144,9 +144,9 @@ def severity(word: str) -> Severity:
         raise UsageError(f"fail_level: {word!r} is none of note, warning, error") from error
 
 
-def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{name}: {value!r} is not a number of steps, 0 or more")
+def _check_number(name: str, value: object, *, least: int = 0) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"{name}: {value!r} is not a number of steps, {least} or more")
 
 
 def _path(name: str, value: object) -> Path | None:

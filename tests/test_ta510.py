@@ -103,8 +103,9 @@ def test_an_operation_that_is_left_out_is_told_of_in_a_step_that_is_sampled(
     bad = program().replace("torch.relu(self.hidden(x))", "self.hidden(x)")
     [finding] = findings(bad, tmp_path, learned)
     assert finding.message == "`Net` does not call `relu`"
-    assert finding.evidence["times"] == 3 + 3, "the first steps, and each tenth of 32"
-    assert findings(bad, tmp_path, learned, invariants_every_n_steps=0) == []
+    assert finding.evidence["times"] == 10 + 3, "the first ten steps, and each tenth of 32"
+    [finding] = findings(bad, tmp_path, learned, invariants_every_n_steps=1)
+    assert finding.evidence["times"] == 32
 
 
 def test_what_cannot_be_said_is_listed_as_not_seen(learned: Path, tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_with_no_invariant_of_its_own_a_run_is_held_against_those_that_come_with
     bad = bad.replace("model(data), target)", "model(data.to(model.head.weight.dtype)), target)").replace(
         "AdamW", "SGD"
     )
-    [finding] = run_of(bad, tmp_path, tmp_path / "none.json").findings
+    [finding] = findings(bad, tmp_path, tmp_path / "none.json", invariants_every_n_steps=1)
     assert finding.message == "a parameter has another dtype than before"
     assert finding.evidence["step"] == 16
     assert findings(program(), tmp_path, tmp_path / "none.json") == []

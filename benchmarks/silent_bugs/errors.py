@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # `sections` and `tables` lie there
+
 import forks
-from document import aligned
 from pairs import Case, Kind, cases
 from sections import write_section
+from tables import aligned
 from tools import finished, launcher, lint
 
 from ta_lint.core.catalogue import catalogue

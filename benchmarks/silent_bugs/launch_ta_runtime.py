@@ -46,9 +46,14 @@ def main(rules: str, script: str, *invariants: str) -> None:
     register_optimizer_step_post_hook(
         count
     )  # before those of the session, so that its step is over when it tells
-    options = {"invariants": list(invariants)} if invariants else {}
     ta_runtime.enable(
-        every_n_steps=1, rules=rules.split(","), output=None, live=False, on_finding=note, **options
+        every_n_steps=1,
+        rules=rules.split(","),
+        output=None,
+        live=False,
+        on_finding=note,
+        invariants=invariants,
+        invariants_every_n_steps=1,
     )
     sys.argv = [script]
     runpy.run_path(script, run_name="__main__")

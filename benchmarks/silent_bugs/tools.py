@@ -109,9 +109,9 @@ def _watched(case: Case, kind: Kind, options: list[str]) -> Outcome:
         return _ours(folder, said)
 
 
-def _launched(case: Case, kind: Kind, launcher: str) -> Outcome:
+def _launched(case: Case, kind: Kind, name: str) -> Outcome:
     with _alone(case, kind) as folder:
-        _, said = finished([*launcher(case), str(HERE / launcher), "train.py"], folder)
+        _, said = finished([*launcher(case), str(HERE / name), "train.py"], folder)
         reports = sorted(folder.glob("found.*.json"))
         if not reports:
             return Outcome((), said or "no report")

@@ -65,7 +65,8 @@ def add(commands: Commands) -> None:
     held.add_argument("--invariants", type=Path, action="append", metavar="FILE",
                       help="report what breaks one of these, as TA510; repeatable")  # fmt: skip
     held.add_argument("--invariants-every", type=_steps, default=10, metavar="N",
-                      help="look at single functions of torch on each N-th step; 0: never (default: 10)")  # fmt: skip
+                      help="look into the first ten steps and each N-th: modules, functions, tensors; what the loop calls is"
+                      " looked at in each step (default: 10)")  # fmt: skip
     record = parser.add_argument_group(
         "record",
         "For `ta-runtime report DIR` and `ta-runtime diff DIR OTHER`; needs pip install 'ta-lint[record]'.",

@@ -4,7 +4,7 @@ What ranks have in common the first of them shows the others in the store of the
 there when they have ended a later step, and nobody waits.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from ta_runtime import ranks
 from ta_runtime.invariants import file, shipped
 from ta_runtime.invariants.breaches import breaches, unseen
 from ta_runtime.invariants.checking import Checker, values
-from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.template import Telling, Violation
 from ta_runtime.trace.event import Event
 from ta_runtime.trace.titles import of_function
@@ -24,6 +23,8 @@ from ta_runtime.trace.tracer import Tracer
 if TYPE_CHECKING:
     from ta_runtime.session import Session
 
+_FIRST = 10
+"""Steps that are looked into at the beginning, where most of what is wrong shows."""
 _SLOTS = 8
 """Steps of the first rank that lie in the store at a time."""
 _LATER = 4
@@ -45,16 +46,17 @@ class Live:
         self._events: list[Event] = []  # of the step that runs
         known = file.merged([shipped.FILE, *files])
         held = [each for each in known if each.covered_by not in session.settings.rules]
-        self._plain, self._deep = _parted(held, lambda text: session.fail(text, text))
+        self._checker = Checker(held, lambda text: session.fail(text, text))
         wanted = frozenset(
             (kind, name)
-            for kind, name in self._plain.wanted | self._deep.wanted
+            for kind, name in self._checker.wanted
             if kind != "op" or not name or _is_function(name)
         )
         self._tracer = Tracer(
             self._events.append,
             level="digests" if _OF_CONTENTS & {each.template for each in held} else "modules",
-            ops_every=every,
+            every=every,
+            first=_FIRST,
             names=session.names,
             wanted=wanted,
             on_step_over=session.guarded(self._end_step),
@@ -68,9 +70,8 @@ class Live:
         """Judge what came after the last step, and the run as a whole."""
         self._tracer.stop()
         self._end_step(self._tracer.step)
-        for checker in (self._plain, self._deep):
-            self._tell(checker.over())
-        for what in unseen([*self._plain.not_seen, *self._deep.not_seen]):
+        self._tell(self._checker.over())
+        for what in unseen(self._checker.not_seen):
             self._session.not_seen[what] = 1
 
     def let_go(self) -> None:
@@ -83,18 +84,16 @@ class Live:
             shown = ranks.looked(_topic(number), 0)
             if shown is not None and shown[0] == number:
                 del self._told[number]
-                self._tell(self._plain.compare(ranks.rank(), own, 0, shown[1]))
+                self._tell(self._checker.compare(ranks.rank(), own, 0, shown[1]))
             elif step is not None and number + _LATER < step:
                 del self._told[number]
 
     def _end_step(self, step: int) -> None:
         rank = ranks.rank()
-        events, found = self._events.copy(), []
+        events = self._events.copy()
         self._events.clear()
-        for checker in (self._plain, self._deep) if self._tracer.has_ops else (self._plain,):
-            found += checker.see(events, rank) + checker.step_over(step, rank)
-        self._tell(found)
-        if (told := self._plain.told(rank)) and ranks.connected():
+        self._tell([*self._checker.see(events, rank), *self._checker.step_over(step, rank)])
+        if (told := self._checker.told(rank)) and ranks.connected():
             if rank:
                 self._told[step] = told
             else:
@@ -104,20 +103,6 @@ class Live:
     def _tell(self, violations: Iterable[Violation]) -> None:
         for breach in breaches(violations):
             self._session.ask("violation", breach, breach.step)
-
-
-def _parted(invariants: Iterable[Invariant], on_failure: Callable[[str], object]) -> tuple[Checker, Checker]:
-    """A checker of what modules, states and the loop show, and one of what calls of single functions do, which are not told
-    of in each step.
-    """
-    plain: list[Invariant] = []
-    deep: list[Invariant] = []
-    for invariant in invariants:
-        wanted = Checker([invariant]).wanted
-        (deep if any(kind == "op" and _is_function(name) for kind, name in wanted) else plain).append(
-            invariant
-        )
-    return Checker(plain, on_failure), Checker(deep, on_failure)
 
 
 def _is_function(name: str) -> bool:

@@ -22,6 +22,8 @@ NAMES = (
 _PAIRWISE = ("isend", "irecv")  # a `P2POp` compares them with what it is given, so they stay what they are
 _SAID = ("src", "dst", "group_src", "group_dst", "async_op", "tag", "output_split_sizes", "input_split_sizes")
 
+_destroyed: list[Any] = []
+
 
 class Distributed:
     """Watches them between `attach` and `detach`; those that torch calls from C++ for a gradient are not seen."""
@@ -44,6 +46,7 @@ class Distributed:
         for name in _PAIRWISE:
             function = getattr(distributed_c10d, name)
             patches.append(Recoded(function, telling(_begin(name, function), given=self._given(function))))
+        patches += [Patch(module, "destroy_process_group", _kept) for module in (distributed_c10d, dist)]
         self._undo = [patch.undo for patch in patches]
 
     def detach(self) -> None:
@@ -60,6 +63,16 @@ class Distributed:
             return inputs, _arguments(bound)
 
         return given
+
+
+def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Process groups stay until the process ends: one that is freed may wait for ever for a thread that waits for Python."""
+
+    def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
+        _destroyed.extend(distributed_c10d._world.pg_map)
+        return original(*args, **kwargs)
+
+    return destroy_process_group
 
 
 def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], tuple[str, str, str]]:

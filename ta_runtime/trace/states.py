@@ -84,7 +84,8 @@ class States:
         """Tell what it has made of the parameters; and what else its models hold, once in a step."""
         if self._looks_now:
             with torch._C.DisableTorchFunction():
-                held, places = self._around.pop(id(optimizer), None) or self._found(optimizer)
+                around = self._around.pop(id(optimizer), None)
+                held, places = self._found(optimizer) if around is None else around
                 self._tell_contents(step, [*places, *self._others(held)])
 
     def cleared(self, clearing: Open, parameters: Iterable[Tensor]) -> None:

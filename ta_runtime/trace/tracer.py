@@ -26,8 +26,6 @@ from ta_runtime.trace.saving import Saving
 from ta_runtime.trace.states import States
 from ta_runtime.trace.wrapping import Wrapping
 
-_FIRST_OPS = 3
-
 
 class Tracer:
     """Watches every optimizer, model and loader of this process, in the thread that starts it, until `stop`.
@@ -42,7 +40,7 @@ class Tracer:
         level: str = "digests",
         every: int = 1,
         warm_up: int = 0,
-        ops_every: int = 1,
+        first: int = 0,
         names: Names | None = None,
         wanted: Collection[tuple[str, str]] | None = None,
         on_step_over: Callable[[int], object] | None = None,
@@ -55,8 +53,7 @@ class Tracer:
             every: of the steps after the first `warm_up`, each so-manieth is WHOLE: traced at the level. Of the others the
                 loop alone is told.
             warm_up: so many steps at the beginning are not WHOLE.
-            ops_every: of the steps that are WHOLE, calls of single functions are told of the first few, and of those whose
-                number this divides: `has_ops` says whether it is one. 0: of none.
+            first: so many steps after them are WHOLE in any case.
             names: what layers and parameters are called, if somebody else names those of this run as well.
             wanted: kinds and names of the events to tell, an empty name for all of a kind; None: all of the level.
             on_step_over: called with the number of each step when all its events are told.
@@ -66,14 +63,12 @@ class Tracer:
         """
         if level not in LEVELS:
             raise UsageError(f"level: {level!r} is none of {', '.join(LEVELS)}")
-        for name, value, least in (("every", every, 1), ("warm_up", warm_up, 0), ("ops_every", ops_every, 0)):
+        for name, value, least in (("every", every, 1), ("warm_up", warm_up, 0), ("first", first, 0)):
             if value < least:
                 raise UsageError(f"{name}: {value} must be at least {least}")
-        self._every, self._warm_up, self._ops_every = every, warm_up, ops_every
-        self.has_ops = False
-        """Whether calls of single functions are told in the step that runs."""
+        self._every, self._warm_up, self._first = every, warm_up, first
         self._started = self._is_turning = False
-        self._looks = (False, False)  # into the step that runs, and into its functions
+        self._looks = False  # into the step that runs
         self._on_step_over = on_step_over or _nothing
         self._guard = Guarding(
             self.fall_silent, failed="the trace is not complete", ended="the run is not traced any more"
@@ -120,7 +115,7 @@ class Tracer:
         self._started = False
         self.fall_silent()
         _live.discard(self)
-        self._look(False, False)
+        self._look(False)
         _late.extend(part.detach for part in reversed(self._parts))
         if not self._is_turning:
             _take_off()
@@ -165,14 +160,13 @@ class Tracer:
 
     def _begin(self) -> None:
         """A step begins: only one that is WHOLE is looked into."""
-        since, rest = divmod(self._course.step - self._warm_up, self._every)
-        whole = since >= 0 and rest == 0
-        ops = whole and self._tells_ops and self._is_due(since)
-        if (whole, ops) != self._looks:
-            self._look(whole, ops)
+        since = self._course.step - self._warm_up
+        whole = since >= 0 and (since < self._first or since % self._every == 0)
+        if whole != self._looks:
+            self._look(whole)
 
-    def _look(self, whole: bool, ops: bool) -> None:
-        self._looks = whole, ops
+    def _look(self, whole: bool) -> None:
+        self._looks = whole
         self._course.whole = WHOLE if whole else 0
         compiled = self._compilers.used
         if not whole:
@@ -181,14 +175,10 @@ class Tracer:
             self._modules.attach_compiled()
         else:  # also if none are told: they say which models there are, and in which phase
             self._modules.attach()
-        self.has_ops = ops and not compiled
-        if self.has_ops:
+        if whole and self._tells_ops and not compiled:
             self._ops.attach()
         else:
             self._ops.detach()
-
-    def _is_due(self, step: int) -> bool:
-        return self._ops_every > 0 and (step < _FIRST_OPS or step % self._ops_every == 0)
 
     def _turn(self) -> None:
         """A step is over, and the next begins."""
@@ -208,7 +198,7 @@ class Tracer:
         import torch._dynamo.eval_frame  # noqa: F401 - as `torch.compile` does next
 
         self._modules.detach()
-        self._look(*self._looks)
+        self._look(self._looks)
 
 
 _late: list[Callable[[], None]] = []
