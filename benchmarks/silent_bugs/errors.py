@@ -192,7 +192,7 @@ def _answer(case: Case, folder: Path) -> Answer:
     _watched(case, folder, answer, "rule of the run")
     for means, invariants in (("shipped invariant", shipped.shipped()), ("learned invariant", learned)):
         found = list(breaches(folder / "buggy" / "trace", invariants))
-        _first(answer, means, [(what, _delay(case, step + 1)) for step, what in found])
+        _first(answer, means, [(what, _delay(case, step)) for step, what in found])
         answer.healthy[means] = [what for _, what in breaches(folder / "healthy" / "trace", invariants)]
     _watched(case, folder, answer, "learned, in the run", str(folder / "learned.json"))
     return answer
@@ -220,7 +220,7 @@ def _watched(case: Case, folder: Path, answer: Answer, means: str, *invariants: 
             for path in sorted((folder / kind).glob("told.*.json"))
             for each in json.loads(path.read_text("utf-8"))
         ]
-        told.sort(key=lambda each: each["over"])
+        told.sort(key=lambda each: each["step"])
         if kind == "healthy":
             answer.healthy[means] = [each["message"] for each in told if each["severity"] != "note"]
             continue
@@ -229,7 +229,7 @@ def _watched(case: Case, folder: Path, answer: Answer, means: str, *invariants: 
         _first(
             answer,
             means,
-            [(each["message"] if invariants else each["rule"], _delay(case, each["over"])) for each in own],
+            [(each["message"] if invariants else each["rule"], _delay(case, each["step"])) for each in own],
         )
 
 
@@ -238,9 +238,9 @@ def _first(answer: Answer, means: str, found: list[tuple[str, int]]) -> None:
         answer.buggy[means] = Seen(*found[0])
 
 
-def _delay(case: Case, over: int) -> int:
-    """Steps after the one in which it first did harm, of what was told when so many steps were over."""
-    return max(0, over - case.trigger - 1)
+def _delay(case: Case, step: int) -> int:
+    """Steps after the one in which it first did harm."""
+    return max(0, step - case.trigger)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Runs a script under `ta_runtime`, every step audited, and writes what it found into `told.RANK.json`, as soon as it did.
 
-Of each finding with how many optimizer steps were over when it was told: `python launch_ta_runtime.py RULES SCRIPT [INVARIANTS]`.
+Of each finding with the optimizer step in which it was seen: `python launch_ta_runtime.py RULES SCRIPT [INVARIANTS]`.
 """
 
 import json
@@ -23,8 +23,8 @@ class Told:
     line: int
     severity: str
     message: str
-    over: int
-    """Optimizer steps that were over."""
+    step: int
+    """From 0. The numbers of a step are told when the next is over, and what is of the whole run when some step is."""
 
 
 def main(rules: str, script: str, *invariants: str) -> None:
@@ -38,8 +38,9 @@ def main(rules: str, script: str, *invariants: str) -> None:
         over += 1
 
     def note(finding: Finding) -> None:
-        place = finding.site
-        found.append(Told(finding.rule, place.line, finding.severity.value, finding.message, over))
+        place, step = finding.site, finding.evidence.get("step")
+        seen = over - 1 if step is None else min(int(step), over - 1)
+        found.append(Told(finding.rule, place.line, finding.severity.value, finding.message, seen))
         Path(f"told.{rank}.json").write_text(json.dumps([asdict(each) for each in found]), "utf-8")
 
     torch.set_num_threads(1)
