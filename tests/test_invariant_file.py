@@ -36,6 +36,15 @@ def test_what_is_written_is_read(path: Path) -> None:
     assert file.load(path) == [ONE, OTHER]
 
 
+def test_a_switch_is_read_as_it_was_written(tmp_path: Path) -> None:
+    terms = {"call": "torch.nn.functional.dropout", "argument": "training", "value": False}
+    switch = Invariant("constant_argument", terms, {"phase": "eval"}, 40, 1)
+    file.save(tmp_path / "invariants.json", [switch])
+    [read] = file.load(tmp_path / "invariants.json")
+    assert read == switch
+    assert read.terms["value"] is False
+
+
 def test_a_file_says_what_people_want_to_know(path: Path) -> None:
     whole = json.loads(path.read_text())
     assert (whole["format"], whole["version"], whole["traces"], whole["torch"]) == (

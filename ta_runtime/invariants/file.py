@@ -38,7 +38,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     id: str = ""
     says: str = ""
     template: str
-    terms: dict[str, str | int | float]
+    terms: dict[str, str | bool | int | float]
     where: dict[str, str] = {}
     holds: int = 0
     runs: int = 0
