@@ -13,7 +13,7 @@ from ta_runtime.invariants import file, replay, shipped
 from ta_runtime.invariants.checking import Checker
 from ta_runtime.invariants.laws import LAWS
 from ta_runtime.runs import Run
-from ta_runtime.trace.collecting import collecting
+from ta_runtime.trace.collection import collecting
 from ta_runtime.trace.event import Event, Flag
 
 SHIPPED = shipped.shipped()

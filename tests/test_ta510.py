@@ -16,7 +16,7 @@ from ta_runtime.invariants import file
 from ta_runtime.invariants.inferring import infer
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.runs import Run
-from ta_runtime.trace.collecting import collecting
+from ta_runtime.trace.collection import collecting
 
 PROGRAM = """\
 import torch

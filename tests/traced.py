@@ -15,7 +15,7 @@ import torch.multiprocessing as mp
 
 from ta_runtime.audit import Audit
 from ta_runtime.settings import resolve
-from ta_runtime.trace.collecting import collecting
+from ta_runtime.trace.collection import collecting
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class Options(TypedDict, total=False):
     lint: bool
     record: str | Path | None
     snapshots: str | None
+    invariants: str | Path | Iterable[str | Path] | None
+    invariants_every_n_steps: int
 
 
 class Watch:
