@@ -360,7 +360,7 @@ def test_a_place_that_cannot_be_written_to_is_known_before_the_run(monkeypatch: 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[commands.Ran, Path]]:
     """Scripts that end in different ways, each traced into the folder `trace` beside it."""
-    often = "from ta_runtime.runs import writer\nwriter.SECONDS = 0.0\n"
+    often = "from ta_runtime.runs import writer\nwriter.ROWS = 64\n"
     scripts = {
         "well": ("train.py", TRAIN + "print('the end', sys.argv[1:])\nsys.exit(3)\n"),
         "fails": ("train.py", TRAIN + "    if step == 9: model(torch.randn(8, 5))\n"),

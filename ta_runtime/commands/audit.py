@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
+from ta_runtime.commands import Commands, auditing
 from ta_runtime.program import without_ours
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("object", metavar="MODULE:OBJECT", help="such as models:Net or mypackage.train:build")
     parser.add_argument("--phase", choices=("static", "init"),
                        help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip
-    auditing.add_options(parser, script=False).add_argument(
-        "--exit-zero", action="store_true", help="exit 0 even with findings"
-    )
+    auditing.add_options(parser, script=False)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,14 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             audit.stop()
         report = auditing.report(arguments, audit, stream)
-    if (
-        report == CLEAN
-        and not arguments.exit_zero
-        and not arguments.update_baseline
-        and auditing.failing(arguments, audit)
-    ):
-        return FINDINGS
-    return report
+    return auditing.status(arguments, audit, report)
 
 
 def _built(name: str, attribute: str) -> "tuple[torch.nn.Module, torch.optim.Optimizer | None]":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.commands import CLEAN, ERROR
+from ta_runtime.commands import CLEAN, ERROR, FINDINGS
 
 if TYPE_CHECKING:
     import torch
@@ -26,8 +26,8 @@ A rule is named by an id (TA102), a prefix (TA1), a name (exploding-gradient),
 or a tag (stability); several are separated by commas."""
 
 
-def add_options(parser: argparse.ArgumentParser, *, script: bool) -> argparse._ArgumentGroup:
-    """Add the options of both commands; returns the group of those on output. `script`: a script runs meanwhile."""
+def add_options(parser: argparse.ArgumentParser, *, script: bool) -> None:
+    """Add the options of all that audit. `script`: a script runs meanwhile, and its own exit status is what counts."""
     rules = parser.add_argument_group("rules", _SELECTORS)
     rules.add_argument(
         "--select", type=_listed, action="extend", metavar="RULES", help="look for these alone"
@@ -54,6 +54,8 @@ def add_options(parser: argparse.ArgumentParser, *, script: bool) -> argparse._A
                         metavar="{note,warning,error}",
                         help="the least severity that gives exit status 1"
                         + (" (default: none does)" if script else " (default: warning)"))  # fmt: skip
+    if not script:
+        output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     known = parser.add_argument_group("baseline")
     known.add_argument(
         "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
@@ -64,7 +66,6 @@ def add_options(parser: argparse.ArgumentParser, *, script: bool) -> argparse._A
     settings = parser.add_argument_group("settings")
     settings.add_argument("--config", type=Path, metavar="FILE", help="use this file's [tool.ta]")
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
-    return output
 
 
 def _listed(text: str) -> list[str]:
@@ -176,6 +177,13 @@ def report(arguments: argparse.Namespace, audit: "Audit", stream: TextIO, *, tol
             f"{entries} of {display(known)} {match} nothing in this run; --update-baseline drops {them}"
         )
     return written
+
+
+def status(arguments: argparse.Namespace, audit: "Audit", report: int) -> int:
+    """The exit status of a command that runs no script, when `report` was that of reporting."""
+    if report != CLEAN or arguments.exit_zero or arguments.update_baseline:
+        return report
+    return FINDINGS if failing(arguments, audit) else CLEAN
 
 
 def failing(arguments: argparse.Namespace, audit: "Audit") -> bool:

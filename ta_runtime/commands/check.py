@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
+from ta_runtime.commands import Commands, auditing
+from ta_runtime.commands.progress import progress
 
 if TYPE_CHECKING:
     from ta_runtime.invariants.checking import Checker
@@ -58,9 +59,7 @@ def add(commands: Commands) -> None:
                       help="what `ta-runtime infer` wrote; repeatable (default: what holds for every loop alone)")  # fmt: skip
     held.add_argument("--no-shipped", action="store_true",
                       help="leave out what holds for every loop, which comes with ta-runtime")  # fmt: skip
-    auditing.add_options(parser, script=False).add_argument(
-        "--exit-zero", action="store_true", help="exit 0 even with findings"
-    )
+    auditing.add_options(parser, script=False)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -81,17 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
             checker = Checker(_chosen(arguments), lambda text: session.fail(text, text))
             _check(trace, checker, session)
         finally:
-            _progress("")
+            progress("")
             audit.stop()
         report = auditing.report(arguments, audit, stream)
-    if (
-        report == CLEAN
-        and not arguments.exit_zero
-        and not arguments.update_baseline
-        and auditing.failing(arguments, audit)
-    ):
-        return FINDINGS
-    return report
+    return auditing.status(arguments, audit, report)
 
 
 def _check(trace: "Run", checker: "Checker", session: "Session") -> None:
@@ -99,7 +91,7 @@ def _check(trace: "Run", checker: "Checker", session: "Session") -> None:
     from ta_runtime.invariants import replay
     from ta_runtime.invariants.breaches import by_step, unseen
 
-    found = replay.violations(trace, checker, lambda step: _progress(f"checking step {step} ..."))
+    found = replay.violations(trace, checker, lambda step: progress(f"checking step {step} ..."))
     for breach in by_step(found):
         session.ask("violation", breach, breach.step)
     for text in [replay.unequal(trace), *unseen(checker.not_seen)]:
@@ -118,10 +110,3 @@ def _script(trace: "Run") -> str:
     command = next(iter(trace.about.values())).get("command")
     words = command if isinstance(command, list) else str(command or "").split()
     return next((word for word in words if word.endswith(".py")), "")
-
-
-def _progress(text: str) -> None:
-    """A line that the next one takes the place of, for those who wait at a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{text}")
-        sys.stderr.flush()

@@ -4,13 +4,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.commands import CLEAN, ERROR, Commands, auditing
-from ta_runtime.program import Module, Script, finished
+from ta_runtime.commands import CLEAN, ERROR, Commands, auditing, launching
+from ta_runtime.program import finished
+from ta_runtime.trace.event import LEVELS
 
 if TYPE_CHECKING:
     from ta_runtime.trace.trace import TraceWriter
-
-LEVELS = ("modules", "digests", "ops")
 
 _DESCRIPTION = """\
 Runs a script as Python would, and writes down what its training does, event by
@@ -53,46 +52,30 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,  # what looks like one may be the script's
     )
     parser.set_defaults(run=run, parser=parser)
-    parser.add_argument(
-        "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS ...]", help="the script and its arguments"
-    )
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE [ARGS ...]",
-                     help="run a module instead, as `python -m` does")  # fmt: skip
+    launching.add_program(parser)
     parser.add_argument("-o", "--output", metavar="TRACE",
                         help="a folder, or a URL that fsspec knows, which holds no run yet; may also follow the script's name")  # fmt: skip
     closely = parser.add_argument_group("how closely")
     closely.add_argument("--level", choices=LEVELS, default="digests",
                          help="modules: the loop, and the calls of modules; digests: the content of parameters, gradients and"
                          " outputs as well; ops: every call of a function of torch as well (default: digests)")  # fmt: skip
-    closely.add_argument("--every", type=_steps, default=1, metavar="N",
+    closely.add_argument("--every", type=launching.steps(1), default=1, metavar="N",
                          help="trace each N-th step so closely, and of those between the loop alone (default: 1)")  # fmt: skip
-    closely.add_argument("--warm-up", type=_steps_or_none, default=0, metavar="N",
+    closely.add_argument("--warm-up", type=launching.steps(0), default=0, metavar="N",
                          help="so many steps before the first that is traced so closely (default: 0)")  # fmt: skip
-    closely.add_argument("--last", type=_steps, metavar="N",
+    closely.add_argument("--last", type=launching.steps(1), metavar="N",
                          help="keep the last N steps, or a few more, and remove what is older (default: keep all)")  # fmt: skip
-
-
-def _steps_or_none(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 0 or more")
-    return int(text)
-
-
-def _steps(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 1 or more")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the program to its end, traced; returns its exit status, or what became of the trace."""
-    words = arguments.module if arguments.module is not None else arguments.script
+    words = launching.words(arguments)
     folder = arguments.output or _output_after_name(words)
     if not words:
         raise UsageError("name what to run: `ta-runtime collect -o TRACE SCRIPT`, or `... -m MODULE`")
     if not folder:
         raise UsageError(f"name a folder for the trace: `ta-runtime collect -o TRACE {words[0]}`")
-    program = Module(words) if arguments.module is not None else Script(words)
+    program = launching.program(arguments)
     auditing.need_torch()
     from ta_runtime.trace import collecting  # and torch, for seconds: not before it is known what to run
 

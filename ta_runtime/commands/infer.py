@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.commands import CLEAN, Commands
+from ta_runtime.commands.progress import progress
 
 if TYPE_CHECKING:
     from ta_runtime.invariants.invariant import Invariant
@@ -120,12 +121,12 @@ def _learned(
                 support=arguments.support,
                 templates=names,
                 known=known,
-                progress=lambda name: _progress(
+                progress=lambda name: progress(
                     f"learning {name} ({names.index(name) + 1} of {len(names)}){what} ..."
                 ),
             )
     finally:
-        _progress("")
+        progress("")
     return invariants, what
 
 
@@ -162,13 +163,6 @@ def _tell(arguments: argparse.Namespace, invariants: "Sequence[Invariant]", what
 
 def _say(text: str) -> None:
     print(f"ta-runtime: {text}", file=sys.stderr)  # not by `reports`, which loads torch
-
-
-def _progress(text: str) -> None:
-    """A line that the next one takes the place of, for those who wait at a terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{text}")
-        sys.stderr.flush()
 
 
 def _counted(number: int, what: str) -> str:

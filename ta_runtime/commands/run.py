@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing
-from ta_runtime.program import Module, Script, finished
+from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
+from ta_runtime.program import finished
 
 _DESCRIPTION = """\
 Runs a script as Python would, and watches its training steps. New findings are
@@ -43,11 +43,7 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,  # what looks like one may be the script's
     )
     parser.set_defaults(run=run, parser=parser)
-    parser.add_argument(
-        "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS ...]", help="the script and its arguments"
-    )
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE [ARGS ...]",
-                     help="run a module instead, as `python -m` does")  # fmt: skip
+    launching.add_program(parser)
     parser.add_argument(
         "--lint",
         action="store_true",
@@ -55,16 +51,16 @@ def add(commands: Commands) -> None:
         " on each suspicion: confirmed, refuted or unobserved",
     )
     steps = parser.add_argument_group("steps")
-    steps.add_argument("--every", type=_steps, metavar="N",
+    steps.add_argument("--every", type=launching.steps(0), metavar="N",
                        help="audit the first step and each N-th in full; 0: none (default: 1000; with --record 100)")  # fmt: skip
-    steps.add_argument("--gradients-every", type=_steps, default=1, metavar="N",
+    steps.add_argument("--gradients-every", type=launching.steps(0), default=1, metavar="N",
                        help="look at gradients and loss of each N-th step; 0: never (default: 1)")  # fmt: skip
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
                        help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
     held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
     held.add_argument("--invariants", type=Path, action="append", metavar="FILE",
                       help="report what breaks one of these, as TA510; repeatable")  # fmt: skip
-    held.add_argument("--invariants-every", type=_steps, default=10, metavar="N",
+    held.add_argument("--invariants-every", type=launching.steps(1), default=10, metavar="N",
                       help="look into the first ten steps and each N-th: modules, functions, tensors; what the loop calls is"
                       " looked at in each step (default: 10)")  # fmt: skip
     record = parser.add_argument_group(
@@ -79,20 +75,13 @@ def add(commands: Commands) -> None:
     auditing.add_options(parser, script=True)
 
 
-def _steps(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps, 0 or more")
-    return int(text)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the program to its end; returns its exit status, or what became of the audit."""
-    words = arguments.module if arguments.module is not None else arguments.script
-    if not words:
+    if not launching.words(arguments):
         raise UsageError("name what to run: `ta-runtime run SCRIPT`, or `ta-runtime run -m MODULE`")
     if arguments.snapshots is not None and arguments.record is None:
         raise UsageError("--snapshots: they lie in the folder of the run; name it with --record DIR")
-    program = Module(words) if arguments.module is not None else Script(words)
+    program = launching.program(arguments)
     auditing.need_torch()
     from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
 

@@ -130,11 +130,11 @@ def _seen(watcher: Watcher, events: Iterable[Event], rank: int) -> Iterator[Viol
         yield from watcher.see(event, rank)
 
 
-def _ended(watcher: Watcher, step: int, rank: int) -> Iterator[Violation]:
+def _ended(watcher: Watcher, step: int, rank: int) -> Iterable[Violation]:
     return watcher.step_over(step, rank)
 
 
-def _over(watcher: Watcher) -> Iterator[Violation]:
+def _over(watcher: Watcher) -> Iterable[Violation]:
     return watcher.over()
 
 

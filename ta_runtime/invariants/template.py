@@ -10,7 +10,8 @@
 Both look at the same thing: what `candidates` counts as held, a `Watcher` that sees the same events never calls broken.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -65,11 +66,32 @@ class Watcher(Protocol):
 
     def see(self, event: Event, rank: int) -> Iterable[Violation]: ...
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterable[Violation]:
         """A rank has ended a step: what is kept of it can go, unless other ranks are still to be compared."""
 
-    def over(self) -> Iterator[Violation]:
+    def over(self) -> Iterable[Violation]:
         """The run has ended."""
+
+
+class Watching:
+    """What a `Watcher` does that breaks nothing when a step or the run ends, as most do."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def step_over(self, step: int, rank: int) -> Iterable[Violation]:
+        return ()
+
+    def over(self) -> Iterable[Violation]:
+        return ()
+
+
+def by_call(invariants: Iterable[Invariant], kind: str = "") -> dict[tuple[str, str], list[Invariant]]:
+    """Invariants by kind and name of the call that is their term `call`; the kind is a term as well, unless it is given."""
+    found: dict[tuple[str, str], list[Invariant]] = defaultdict(list)
+    for invariant in invariants:
+        found[kind or str(invariant.terms["kind"]), str(invariant.terms["call"])].append(invariant)
+    return found
 
 
 Telling = dict[tuple[str, str], tuple[object, Event]]

@@ -11,7 +11,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import SEVERAL_RANKS, Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation
+from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching
 from ta_runtime.invariants.words import under
 from ta_runtime.trace.event import Event, Flag
 
@@ -77,11 +77,11 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{_pair(terms)} are always equal{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Keeps of each step the digests of what is compared."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
+        super().__init__()
         self._across = [each for each in invariants if "across" in each.terms]
         self._pairs = [each for each in invariants if "across" not in each.terms]
         self._named = {
@@ -112,10 +112,6 @@ class Watcher:
             self.seen.add(invariant.id)
             if first.digest != other.digest:
                 yield Violation(invariant, other, f"{_pair(terms)} are no longer equal", {}, rank)
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
 
     def told(self, rank: int) -> Telling:
         """The digests of the step."""

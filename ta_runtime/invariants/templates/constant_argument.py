@@ -14,7 +14,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Violation
+from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -64,24 +64,22 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{quoted(str(terms['call']))} always has {terms['argument']} {terms['value']}{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Looks at the arguments of each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
-        self._of: dict[str, list[Invariant]] = defaultdict(list)
-        for invariant in invariants:
-            self._of[str(invariant.terms["call"])].append(invariant)
-        self.wanted = frozenset(("op", name) for name in self._of)
+        super().__init__()
+        self._by_call = by_call(invariants, "op")
+        self.wanted = frozenset(self._by_call)
 
     def see(self, event: Event, rank: int) -> Iterable[Violation]:
         """A switch that is not as it always was."""
-        if event.kind != "op" or event.flags & _RAISED:
+        if event.flags & _RAISED:
             return ()
         return [*self._judged(event, rank)]
 
     def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
-        for invariant in self._of.get(event.name, ()):
+        for invariant in self._by_call.get((event.kind, event.name), ()):
             argument, always = str(invariant.terms["argument"]), invariant.terms["value"]
             value = _value(argument, event.arguments)
             if value is None or not meets(invariant.where, event, rank):
@@ -90,14 +88,6 @@ class Watcher:
             if value != always:
                 message = f"{quoted(event.name)} has {argument} {value}"
                 yield Violation(invariant, event, message, {"was": value, "always": always}, rank)
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """Nothing is kept."""
-        return iter(())
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
-        return iter(())
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import is_float, outputs
-from ta_runtime.invariants.template import Candidate, Violation
+from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -71,14 +71,12 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{_result(terms)} {always} {rest}{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Looks at each result."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
-        self._by_call: dict[tuple[str, str], list[Invariant]] = defaultdict(list)
-        for invariant in invariants:
-            self._by_call[str(invariant.terms["kind"]), str(invariant.terms["call"])].append(invariant)
+        super().__init__()
+        self._by_call = by_call(invariants)
         self.wanted = frozenset(self._by_call)
         self._fine = set[tuple[object, ...]]()  # results that broke nothing: there are few different ones
 
@@ -120,14 +118,6 @@ class Watcher:
                 evidence = {"was": value, "always": str(terms["value"])}
                 message = f"{_result(terms)} {_said(terms['what'], value)}"
                 yield Violation(invariant, event, message, evidence, rank)
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
 
 
 def _value(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import NAMES, Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Group, Violation
+from ta_runtime.invariants.template import Candidate, Group, Violation, Watching
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -89,16 +89,16 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{quoted(str(terms['parent']))} always calls {quoted(str(terms['child']))}{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Keeps of each child when it last began: a call contains it if that is after its own beginning."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
+        super().__init__()
         self._of: dict[str, list[Invariant]] = defaultdict(list)
         for invariant in invariants:
             self._of[str(invariant.terms["parent"])].append(invariant)
         self._children = frozenset(str(invariant.terms["child"]) for invariant in invariants)
         self._began: dict[tuple[int, str], int] = {}  # by rank and name
-        self.seen: set[str] = set()
 
     @property
     def wanted(self) -> frozenset[tuple[str, str]]:
@@ -123,9 +123,3 @@ class Watcher:
                 if self._began.get((rank, child), -1) <= event.seq:
                     message = f"{quoted(event.name)} does not call {quoted(child)}"
                     yield Violation(invariant, event, message, {}, rank)
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        return iter(())
-
-    def over(self) -> Iterator[Violation]:
-        return iter(())

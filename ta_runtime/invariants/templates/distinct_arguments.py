@@ -11,7 +11,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import SEVERAL_RANKS, Events
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation
+from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event
 
@@ -75,11 +75,11 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"no two batches of {call} in a step are ever the same{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Keeps of each step the contents of its batches."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
+        super().__init__()
         self._invariants = invariants
         self._contents: dict[tuple[int, str, str], set[int]] = defaultdict(set)
         self._numbers: Counter[tuple[int, str]] = Counter()
@@ -120,10 +120,6 @@ class Watcher:
             del self._contents[passed]
         for counted in [key for key in self._numbers if key[0] == rank]:
             del self._numbers[counted]
-        yield from ()
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
         yield from ()
 
     def told(self, rank: int) -> Telling:

@@ -11,7 +11,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation
+from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event
 
@@ -55,24 +55,22 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"all ranks give {what} to each call of {quoted(str(terms['call']))}{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Keeps of each step what its collectives were given."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
-        self._by_call: dict[str, list[Invariant]] = defaultdict(list)
-        for invariant in invariants:
-            self._by_call[str(invariant.terms["call"])].append(invariant)
+        super().__init__()
+        self._by_call = by_call(invariants, "collective")
+        self.wanted = frozenset(self._by_call)
         self._numbers: Counter[tuple[int, str, str]] = Counter()
         self._tellings: dict[int, Telling] = defaultdict(dict)
-        self.wanted = frozenset(("collective", call) for call in self._by_call)
 
     def see(self, event: Event, rank: int) -> Iterator[Violation]:
         """Nothing before it is known what the other ranks give."""
         key = (rank, event.name, event.subject)
         self._numbers[key] += 1
         if self._numbers[key] <= _MOST:
-            for invariant in self._by_call.get(event.name, ()):
+            for invariant in self._by_call.get((event.kind, event.name), ()):
                 if meets(invariant.where, event, rank):
                     given = event.inputs if invariant.terms["what"] == "inputs" else event.arguments
                     call = f"call {self._numbers[key]} of group {event.subject}"
@@ -83,10 +81,6 @@ class Watcher:
         """What was kept of it goes."""
         for key in [key for key in self._numbers if key[0] == rank]:
             del self._numbers[key]
-        yield from ()
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
         yield from ()
 
     def told(self, rank: int) -> Telling:

@@ -12,7 +12,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import inputs, outputs
-from ta_runtime.invariants.template import Candidate, Violation
+from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -57,21 +57,19 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"the result of {quoted(str(terms['call']))} always {what} its input{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Looks at each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
-        self._by_call: dict[str, list[Invariant]] = defaultdict(list)
-        for invariant in invariants:
-            self._by_call[str(invariant.terms["call"])].append(invariant)
-        self.wanted = frozenset(("module", call) for call in self._by_call)
+        super().__init__()
+        self._by_call = by_call(invariants, "module")
+        self.wanted = frozenset(self._by_call)
 
     def see(self, event: Event, rank: int) -> Iterator[Violation]:
         """What goes in and comes out otherwise."""
-        if event.kind != "module" or event.flags & _RAISED:
+        if event.flags & _RAISED:
             return
-        for invariant in self._by_call.get(event.name, ()):
+        for invariant in self._by_call.get((event.kind, event.name), ()):
             what = str(invariant.terms["what"])
             pair = _pair(what, event.inputs, event.dtype, event.shape)
             if pair is None or not meets(invariant.where, event, rank):
@@ -81,14 +79,6 @@ class Watcher:
                 differs = "has more or fewer rows than" if what == "rows" else "has another dtype than"
                 message = f"the result of {quoted(event.name)} {differs} its input"
                 yield Violation(invariant, event, message, {"input": pair[0], "output": pair[1]}, rank)
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
 
 
 def _pair(what: str, given: str, dtype: str, shape: str) -> tuple[str, str] | None:

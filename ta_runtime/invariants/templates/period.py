@@ -15,7 +15,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import Events
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.sequence import KINDS, Call, Order, said, title, wanted
-from ta_runtime.invariants.template import Candidate, Group, Violation
+from ta_runtime.invariants.template import Candidate, Group, Violation, Watching
 from ta_runtime.invariants.words import under
 from ta_runtime.trace.event import Event, Flag
 
@@ -100,17 +100,17 @@ class _Count:
     """Whether the count before was of one pass, so that the invariant is put to the test."""
 
 
-class Watcher:
+class Watcher(Watching):
     """Counts from call to call. A count is judged with the next, when it is known whether its pass went on."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
+        super().__init__()
         self._by_title: dict[str, list[Invariant]] = defaultdict(list)
         for invariant in invariants:
             for term in ("call", "each"):
                 self._by_title[str(invariant.terms[term])].append(invariant)
         self._counts: dict[int, dict[str, _Count]] = {}
         self._ids = [invariant.id for invariant in invariants]
-        self.seen: set[str] = set()
         self.wanted = wanted(self._by_title) | {("epoch", "")}
 
     def see(self, event: Event, rank: int) -> Iterator[Violation]:
@@ -139,11 +139,3 @@ class Watcher:
             message = f"{said(invariant.terms['call'])} does not come {invariant.terms['times']} times before {said(invariant.terms['each'])}"
             count.wrong = Violation(invariant, event, message, {"times": count.times}, rank)
         count.times, count.began, count.is_cut = 0, True, False
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """A count goes on from step to step."""
-        return iter(())
-
-    def over(self) -> Iterator[Violation]:
-        """A run may end anywhere."""
-        return iter(())

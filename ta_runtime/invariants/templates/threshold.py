@@ -5,7 +5,6 @@ must have come within a fifth of it, as TrainCheck (OSDI'25), which calls it API
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -14,7 +13,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import outputs
-from ta_runtime.invariants.template import Candidate, Violation
+from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -60,14 +59,12 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"the result of {call} is always {how} its {argument}{under(where)}"
 
 
-class Watcher:
+class Watcher(Watching):
     """Looks at each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
-        self.seen: set[str] = set()
-        self._by_call: dict[tuple[str, str], list[Invariant]] = defaultdict(list)
-        for invariant in invariants:
-            self._by_call[str(invariant.terms["kind"]), str(invariant.terms["call"])].append(invariant)
+        super().__init__()
+        self._by_call = by_call(invariants)
         self.wanted = frozenset(self._by_call)
 
     def see(self, event: Event, rank: int) -> Iterator[Violation]:
@@ -87,14 +84,6 @@ class Watcher:
                     beyond = "more" if side == "max" else "less"
                     message = f"the result of {quoted(event.name)} is {beyond} than its {quoted(argument)}"
                     yield Violation(invariant, event, message, {"result": result, argument: bound}, rank)
-
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
-
-    def over(self) -> Iterator[Violation]:
-        """Nothing is kept."""
-        yield from ()
 
 
 @lru_cache(maxsize=4096)
