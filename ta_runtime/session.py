@@ -82,6 +82,8 @@ class Session:
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         enabled = checks.enabled(settings.rules)
         self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
+        self._looks = settings.record is not None or any(check.fact != "violation" for check in enabled)
+        """Whether more is asked for than invariants, which a tracer sees to by itself."""
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
         self._failure: AuditFailed | None = None  # to be raised when a step is over
@@ -100,7 +102,7 @@ class Session:
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
         self.loaders = Loaders(self)
-        self.observers = [observer(self) for observer in observers()]
+        self.observers = [observer(self) for observer in observers()] if self._looks else []
         self._listeners = {
             event: [getattr(observer, event) for observer in self.observers if event in vars(type(observer))]
             for event in vars(Observer)
@@ -123,8 +125,9 @@ class Session:
         construction.attach(self._settle)
         self.compilers.attach()
         self.optimizers.attach()
-        self.backwards.attach()
-        self.loaders.attach()
+        if self._looks:
+            self.backwards.attach()
+            self.loaders.attach()
         for observer in self.observers:
             observer.attach()
         self._follow_window()
@@ -196,7 +199,7 @@ class Session:
     def looks_at(self, window: Window) -> bool:
         """Whether the gradients of a window are read."""
         every = self.settings.gradients_every_n_steps
-        return window.step is not None or (every > 0 and window.index % every == 0)
+        return window.step is not None or (self._looks and every > 0 and window.index % every == 0)
 
     def model(self, module: nn.Module, caller: Place) -> Model:
         """The facts of a model that is called, or given."""
@@ -315,7 +318,7 @@ class Session:
     def _next_window(self, index: int) -> Window:
         every = self.settings.every_n_steps
         armed = self._armed > 0
-        audited = armed or (every > 0 and index % every == 0)
+        audited = self._looks and (armed or (every > 0 and index % every == 0))
         self._armed = max(self._armed - 1, 0)
         return Window(index, self._audited_step(index, closer=armed) if audited else None)
 

@@ -108,6 +108,21 @@ def test_an_operation_that_is_left_out_is_told_of_in_a_step_that_is_sampled(
     assert finding.evidence["times"] == 32
 
 
+def test_where_nothing_but_invariants_is_asked_for_nothing_else_is_watched(
+    learned: Path, tmp_path: Path
+) -> None:
+    bad = program().replace(CLEARS, "        if epoch < 2:\n    " + CLEARS)
+    alone = run_of(bad, tmp_path, learned, gradients_every_n_steps=1)
+    audited = watched(
+        bad, tmp_path, path="example.py", every_n_steps=1, extend_select=["TA510"], invariants=learned
+    )
+    recorded = run_of(bad, tmp_path, learned, record=tmp_path / "run")
+    assert alone.session.observers == [] != audited.session.observers
+    assert recorded.session.observers, "who draws a run wants to see its gradients"
+    of_invariants = [finding for finding in audited.findings if finding.rule == "TA510"]
+    assert alone.findings == of_invariants == recorded.findings != []
+
+
 def test_what_cannot_be_said_is_listed_as_not_seen(learned: Path, tmp_path: Path) -> None:
     never = Invariant(
         "constant_output",

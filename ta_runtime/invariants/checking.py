@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ta_lint.core.errors import oneline
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Comparer, Telling, Violation, Watcher
+from ta_runtime.invariants.template import Comparer, Telling, Violation, Watcher, Watching
 from ta_runtime.trace.event import Event
 
 _T = TypeVar("_T")
@@ -43,6 +43,11 @@ class Checker:
         self.wanted = frozenset[tuple[str, str]]().union(*(each.wanted for each in self._watchers.values()))
         """Kind and name of the events that are looked at; the name is empty where all of a kind are."""
         self._wanting: dict[tuple[str, str], list[str]] = {}  # templates, by what has come so far
+        self._stepped = [
+            name
+            for name, each in self._watchers.items()
+            if getattr(type(each), "step_over", None) is not Watching.step_over
+        ]
         self._comparers = [name for name, each in self._watchers.items() if isinstance(each, Comparer)]
 
     @property
@@ -66,9 +71,7 @@ class Checker:
 
     def step_over(self, step: int, rank: int = 0) -> list[Violation]:
         """What the end of a rank's step shows to be broken; what was kept of it goes."""
-        return [
-            violation for name in list(self._watchers) for violation in self._asked(name, _ended, step, rank)
-        ]
+        return [violation for name in self._stepped for violation in self._asked(name, _ended, step, rank)]
 
     def over(self) -> list[Violation]:
         """What the end of the run shows to be broken."""

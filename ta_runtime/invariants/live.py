@@ -62,6 +62,7 @@ class Live:
             on_step_over=session.guarded(self._end_step),
         )
         self._told: dict[int, Telling] = {}  # steps that are still to be compared
+        self._rank = ranks.rank()
 
     def start(self) -> None:
         self._tracer.start()
@@ -89,11 +90,13 @@ class Live:
                 del self._told[number]
 
     def _end_step(self, step: int) -> None:
-        rank = ranks.rank()
-        events = self._events.copy()
+        connected = ranks.connected()
+        if connected:
+            self._rank = ranks.rank()
+        rank, events = self._rank, self._events.copy()
         self._events.clear()
         self._tell([*self._checker.see(events, rank), *self._checker.step_over(step, rank)])
-        if (told := self._checker.told(rank)) and ranks.connected():
+        if (told := self._checker.told(rank)) and connected:
             if rank:
                 self._told[step] = told
             else:
