@@ -37,9 +37,9 @@ def countable(tensor: Tensor, needs: Needs) -> bool:
     return tensor.dtype not in _COMPLEX or _OF_COMPLEX.issuperset(needs)
 
 
-def in_rows(tensors: list[Tensor], needs: Needs) -> list[Tensor]:
-    """What is needed of each of the tensors, which have one shape, dtype and device: a vector for each quantity."""
-    rows = torch.stack(tensors).reshape(len(tensors), -1)
+def in_rows(tensors: Tensor, needs: Needs) -> list[Tensor]:
+    """What is needed of each of the tensors that were stacked, which are lost: a vector for each quantity."""
+    rows = tensors.reshape(len(tensors), -1)
     if rows.dtype not in _AS_IT_IS:
         rows = _widened(rows)
     found: dict[str, Tensor] = {}

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from ta_runtime.monitor import attention, mixin, reference
 from ta_runtime.monitor.hooks import Companion, Hooks, compiled, recomputing
+from ta_runtime.monitor.measured import Owners
 from ta_runtime.monitor.metrics import Aggregate, Function, Metrics, Wanted
 from ta_runtime.monitor.names import Names, format_module_name, outputs
 from ta_runtime.monitor.reference import Reference
 from ta_runtime.monitor.sinks import Sink
 from ta_runtime.monitor.storage import StorageManager, at_end
-from ta_runtime.monitor.tally import Owners, Tally
+from ta_runtime.monitor.tally import Memory, Tally
 from ta_runtime.observers.compilers import Compilers
 from ta_runtime.readings import local
 
@@ -124,6 +125,7 @@ class ModuleMonitor:
             int, tuple[weakref.ref[Tensor], int, Owners]
         ] = {}  # outputs of this step, if they live
         self._warned: set[str] = set()
+        self._memory = Memory()  # of one step for the next
         self._tally = self._new_tally()
         self._pending: list[
             tuple[int, Tally]
@@ -592,7 +594,7 @@ class ModuleMonitor:
             if (report := method()) is not None:
                 report(key, error)
 
-        return Tally(failed)
+        return Tally(failed, self._memory)
 
     def _failed(self, what: str, error: Exception) -> None:
         self._warn(what, f"{what} could not be measured: {type(error).__name__}: {error}")

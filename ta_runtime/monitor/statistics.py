@@ -12,7 +12,7 @@ Each statistic can be given to a monitor by its name or as it is, and is a funct
 
 import builtins
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,6 +32,10 @@ class Part:
     lowest: float = math.nan
 
 
+Columns = Mapping[str, Sequence[float]]
+"""Fields of several parts, by name."""
+
+
 @dataclass(frozen=True, eq=False)
 class Statistic:
     """A function of a tensor, or of the difference of two, that can be put together from parts."""
@@ -41,6 +45,8 @@ class Statistic:
     of: Callable[[Sequence[Part]], float]
     """Its value over the union of parts; NaN where they have no element at all, or too few."""
     direct: Callable[[Tensor], Tensor]
+    of_each: Callable[[int, Columns], Sequence[float]] | None = None
+    """The same as `of` gives of each part by itself, for all at once, if they have so many elements each, and some."""
 
     def __call__(self, tensor: Tensor, other: Tensor | None = None) -> Tensor:
         """The statistic of one tensor, or of the difference of two of one shape: a tensor of one element."""
@@ -73,9 +79,12 @@ def _var(parts: Sequence[Part]) -> float:
 
 
 def _std(parts: Sequence[Part]) -> float:
-    if len(parts) == 1 and parts[0].count > 1:
-        return parts[0].centred / math.sqrt(parts[0].count - 1)
     return math.sqrt(_var(parts))
+
+
+def _std_of_each(count: int, columns: Columns) -> Sequence[float]:
+    degrees = math.sqrt(count - 1) if count > 1 else math.nan
+    return [centred / degrees for centred in columns["centred"]]
 
 
 def _norm(parts: Sequence[Part]) -> float:
@@ -92,6 +101,10 @@ def _rms(parts: Sequence[Part]) -> float:
 def _abs_mean(parts: Sequence[Part]) -> float:
     count = sum(part.count for part in parts)
     return sum(part.count * part.magnitude for part in parts if part.count) / count if count else math.nan
+
+
+def _column(name: str) -> Callable[[int, Columns], Sequence[float]]:
+    return lambda count, columns: columns[name]
 
 
 def _extreme(choose: Callable[[list[float]], float], values: Iterable[float]) -> float:
@@ -114,18 +127,20 @@ def _abs_max(parts: Sequence[Part]) -> float:
     )
 
 
-mean = Statistic("mean", ("mean",), _mean, torch.mean)
-std = Statistic("std", ("mean", "centred"), _std, torch.std)
+mean = Statistic("mean", ("mean",), _mean, torch.mean, _column("mean"))
+std = Statistic("std", ("mean", "centred"), _std, torch.std, _std_of_each)
 """Unbiased, as `Tensor.std` is."""
 var = Statistic("var", ("mean", "centred"), _var, torch.var)
 """Unbiased, as `Tensor.var` is."""
-norm = Statistic("norm", ("norm",), _norm, torch.linalg.vector_norm)
+norm = Statistic("norm", ("norm",), _norm, torch.linalg.vector_norm, _column("norm"))
 """The L2 norm of all elements."""
 rms = Statistic("rms", ("norm",), _rms, lambda tensor: tensor.square().mean().sqrt())
 """The square root of the mean of the squares."""
-abs_mean = Statistic("abs_mean", ("magnitude",), _abs_mean, lambda tensor: tensor.abs().mean())
-max = Statistic("max", ("highest",), _max, torch.max)
-min = Statistic("min", ("lowest",), _min, torch.min)
+abs_mean = Statistic(
+    "abs_mean", ("magnitude",), _abs_mean, lambda tensor: tensor.abs().mean(), _column("magnitude")
+)
+max = Statistic("max", ("highest",), _max, torch.max, _column("highest"))
+min = Statistic("min", ("lowest",), _min, torch.min, _column("lowest"))
 abs_max = Statistic("abs_max", ("highest", "lowest"), _abs_max, lambda tensor: tensor.abs().max())
 
 STATISTICS = {one.name: one for one in (mean, std, var, norm, rms, abs_mean, max, min, abs_max)}

@@ -1,12 +1,11 @@
 """The numbers of one step: they stay on their devices until it ends, and come back in one copy of each dtype."""
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import compress, islice, repeat
+from itertools import compress, islice
 from typing import Any, cast
 
 import torch
@@ -14,6 +13,8 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from ta_runtime.monitor import moments, shards, statistics
+from ta_runtime.monitor.copies import Copies
+from ta_runtime.monitor.measured import Column, Measured, Once, Owners
 from ta_runtime.monitor.metrics import Aggregate, Selection, Target, Wanted
 from ta_runtime.monitor.moments import Needs
 from ta_runtime.monitor.statistics import Part
@@ -23,32 +24,9 @@ _HELD = 256  # small tensors, which take 64 MiB at most
 _PLAIN = {Tensor, nn.Parameter, nn.Buffer}
 _STRIDED = {torch.strided}
 
-Column = list[float]
-"""Values of one quantity, tensor after tensor; they come when they have arrived."""
-
 _Block = tuple[tuple[Tensor, Tensor], tuple[Column, ...]]
 """What was measured of the columns of a block, and where its values go."""
 
-Owners = list[Target]
-"""For whom a tensor is measured: for several, if it is met under several names."""
-
-
-@dataclass(slots=True)
-class _Measured:
-    """Tensors of one shape that were measured together."""
-
-    owners: Sequence[Owners]
-    count: int
-    """Elements of each."""
-    columns: Mapping[str, Column]
-    """By the field of `Part`."""
-
-    def parts(self) -> Iterator[Part]:
-        columns = [self.columns.get(name, _NOTHING) for name in moments.FIELDS]
-        return map(Part, repeat(self.count, len(self.owners)), *columns)
-
-
-_NOTHING = repeat(math.nan)
 _ZERO: dict[str, Column] = {name: [0.0] for name in moments.FIELDS}
 
 
@@ -61,20 +39,29 @@ class _Kept:
     numbers: list[Column] = field(default_factory=list)
 
 
+@dataclass
+class Memory:
+    """What a step leaves to the next one."""
+
+    copies: Copies[Owners] = field(default_factory=Copies)
+    once: Once = field(default_factory=Once)
+
+
 class Tally:
     """Filled while a step runs; `close` sends the numbers off, `values` waits for them.
 
     `failed(key, error)` is told of functions that raise: they are the user's own, and the run goes on.
     """
 
-    def __init__(self, failed: Callable[[str, Exception], None]) -> None:
+    def __init__(self, failed: Callable[[str, Exception], None], memory: Memory | None = None) -> None:
         self._failed = failed
+        self._memory = memory or Memory()
+        self._held = self._memory.copies
         self._owners: dict[Target, None] = {}
-        self._measured: list[_Measured] = []
+        self._measured: list[Measured] = []
         self._parts: defaultdict[Target, list[Part]] = defaultdict(list)
         self._means: dict[str, Target] = {}
         self._kept: dict[str, _Kept] = {}
-        self._held: list[tuple[Tensor, Owners]] = []
         self._vectors: list[tuple[Tensor, Deliver]] = []
         self._scalars: list[tuple[Tensor, Column]] = []
         self._blocks: dict[tuple[torch.dtype, torch.Size], list[_Block]] = {}
@@ -183,7 +170,7 @@ class Tally:
         if aggregate is not None:
             self._kept_of(key, aggregate).numbers.append(column)
         else:
-            self._measured.append(_Measured([self._owned(self._mean_of(key))], 1, {"mean": column}))
+            self._measured.append(Measured([self._owned(self._mean_of(key))], 1, {"mean": column}))
 
     def _mean_of(self, key: str) -> Target:
         if key not in self._means:
@@ -204,12 +191,15 @@ class Tally:
             return None
         self._owners[target] = None
         owners = [target]
-        if tensor.numel() > SMALL:
-            self._read_large(tensor, owners, target.needs)
-        else:
-            self._held.append((tensor.clone(), owners))
-            if len(self._held) >= _HELD:
-                self._flush()
+        if not self._held.add(tensor, target.needs, owners):
+            if tensor.numel() > SMALL:
+                self._read_large(tensor, owners, target.needs)
+            elif moments.countable(tensor, target.needs):
+                self._held.add(tensor, target.needs, owners, new=True)
+            else:
+                self._add([owners], tensor.numel(), ())
+        elif self._held.count >= _HELD:
+            self._flush()
         return owners
 
     def _measure_odd(self, target: Target, tensor: Tensor) -> None:
@@ -218,7 +208,7 @@ class Tally:
             values = tensor.coalesce().values()
             self.measure(target, values)
             if zeros := tensor.numel() - values.numel():
-                self._measured.append(_Measured([self._owned(target)], zeros, _ZERO))
+                self._measured.append(Measured([self._owned(target)], zeros, _ZERO))
         else:
             for key, statistic in target.wanted:
                 self.log(key, statistic(tensor))
@@ -230,6 +220,7 @@ class Tally:
         with torch.no_grad():
             self._bring_together()
             self._flush()
+            self._held.over()
             self._send()
 
     @property
@@ -240,16 +231,9 @@ class Tally:
     def values(self) -> dict[str, float]:
         """The value of each key; waits for what is not here."""
         self._readings.deliver()
-        for measured in self._measured:
-            for part, owners in zip(measured.parts(), measured.owners, strict=True):
-                for target in owners:
-                    self._parts[target].append(part)
-        self._measured = []
-        values = {
-            key: statistic.of(self._parts[target])
-            for target in self._owners
-            for key, statistic in target.wanted
-        }
+        values = None if self._parts else self._memory.once.values(self._owners, self._measured)
+        if values is None:
+            values = self._of_all()
         for key, kept in self._kept.items():
             if kept.numbers:
                 with self._guarded(key):
@@ -257,6 +241,19 @@ class Tally:
                     named = result.items() if isinstance(result, Mapping) else [("", result)]
                     values.update((f"{key}{name}", _number(key, value)) for name, value in named)
         return values
+
+    def _of_all(self) -> dict[str, float]:
+        """What was measured several times, over all of them."""
+        for measured in self._measured:
+            for part, owners in zip(measured.parts(), measured.owners, strict=True):
+                for target in owners:
+                    self._parts[target].append(part)
+        self._measured = []
+        return {
+            key: statistic.of(self._parts[target])
+            for target in self._owners
+            for key, statistic in target.wanted
+        }
 
     def _bring_together(self) -> None:
         """Results that are tensors, on their device; those that are numbers have to come first."""
@@ -267,9 +264,13 @@ class Tally:
                 kept.tensors = []
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
-        owners = [entry[1] for entry in held]
-        self._read([entry[0] for entry in held], owners, [entry[0].needs for entry in owners])
+        for tensors, owners, needs in self._held.taken():
+            self._read_rows(tensors, owners, needs)
+
+    def _read_rows(self, tensors: Tensor, owners: Sequence[Owners], needs: Needs) -> None:
+        vectors = moments.in_rows(tensors, needs)
+        columns = self._add(owners, tensors[0].numel(), needs)
+        self._vectors += zip(vectors, (column.extend for column in columns), strict=True)
 
     def _read(self, tensors: Sequence[Tensor], owners: Sequence[Owners], needs: Sequence[Needs]) -> None:
         single: dict[Needs, list[int]] = {}
@@ -278,9 +279,8 @@ class Tally:
             if len(indices) == 1 or first.numel() > SMALL or not moments.countable(first, wanted):
                 single.setdefault(wanted, []).extend(indices)
                 continue
-            vectors = moments.in_rows([tensors[index] for index in indices], wanted)
-            columns = self._add([owners[index] for index in indices], first.numel(), wanted)
-            self._vectors += zip(vectors, (column.extend for column in columns), strict=True)
+            rows = torch.stack([tensors[index] for index in indices])
+            self._read_rows(rows, [owners[index] for index in indices], wanted)
         for wanted, indices in single.items():
             self._read_each(
                 [tensors[index] for index in indices], [owners[index] for index in indices], wanted
@@ -326,7 +326,7 @@ class Tally:
     def _add(self, owners: Sequence[Owners], count: int, needs: Needs) -> Iterable[Column]:
         """Where the values go that are on their way, a column for each quantity."""
         columns: dict[str, Column] = {name: [] for name in needs}
-        self._measured.append(_Measured(owners, count, columns))
+        self._measured.append(Measured(owners, count, columns))
         return columns.values()
 
     def _send(self) -> None:
