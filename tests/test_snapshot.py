@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.errors import UsageError
-from ta_runtime import settings
+from ta_runtime import masking, settings
 from ta_runtime.audit import Audit
 from ta_runtime.runs import Run, RunWriter
 from ta_runtime.runs.schema import KINDS
@@ -82,9 +82,9 @@ def key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatc
     """Where the key lies by which secrets are masked: not in the home of whoever runs the tests."""
     home = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    environment._key.cache_clear()
+    masking._key.cache_clear()
     yield home / "ta-lint" / "mask.key"
-    environment._key.cache_clear()
+    masking._key.cache_clear()
 
 
 @pytest.fixture
@@ -1117,14 +1117,14 @@ def test_other_values_are_recorded_as_they_are(
 def test_masked_values_are_compared_by_a_key_that_stays_with_the_user(
     monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path
 ) -> None:
-    same_twice = [environment.masked("hunter2") for _ in range(2)]
-    assert same_twice[0] == same_twice[1] != environment.masked("hunter3")
+    same_twice = [masking.masked("hunter2") for _ in range(2)]
+    assert same_twice[0] == same_twice[1] != masking.masked("hunter3")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    environment._key.cache_clear()
-    assert environment.masked("hunter2") == same_twice[0]
+    masking._key.cache_clear()
+    assert masking.masked("hunter2") == same_twice[0]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-    environment._key.cache_clear()
-    other = environment.masked("hunter2")
+    masking._key.cache_clear()
+    other = masking.masked("hunter2")
     assert other.partition("key")[2] != same_twice[0].partition("key")[2]
 
 
@@ -1133,7 +1133,7 @@ def test_without_a_place_for_the_key_values_are_masked_by_one_of_this_process(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert environment.masked("x").startswith("<masked ")
+    assert masking.masked("x").startswith("<masked ")
 
 
 def test_what_is_masked_can_be_chosen(monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path) -> None:
@@ -1142,7 +1142,7 @@ def test_what_is_masked_can_be_chosen(monkeypatch: pytest.MonkeyPatch, key: Path
     assert dict(environment.variables(("PROJ*",)))["PROJECT"].startswith("<masked")
     assert dict(environment.variables(("PROJ*",)))["MY_TOKEN"] == "open"
     assert dict(environment.variables(()))["MY_TOKEN"] == "open"
-    with Snapshots(tmp_path / "run", mask=(*environment.MASK, "PROJECT")):
+    with Snapshots(tmp_path / "run", mask=(*masking.MASK, "PROJECT")):
         train(*made())
     found = texts(rows(tmp_path / "run"), "environment")
     assert found["PROJECT"].startswith("<masked")

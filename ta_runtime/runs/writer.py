@@ -19,7 +19,7 @@ import torch
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime import ranks, reports, storage
+from ta_runtime import masking, ranks, reports, storage
 from ta_runtime.runs import schema
 from ta_runtime.storage import Place, located, shown
 
@@ -248,7 +248,7 @@ def _description(rank: int, world_size: int) -> dict[str, Any]:
         "schema": schema.VERSION,
         "tool": f"ta-lint {__version__}",
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": sys.orig_argv,
+        "command": list(masking.command(sys.orig_argv)),
         "rank": rank,
         "world_size": world_size,
         "python": platform.python_version(),

@@ -1,38 +1,19 @@
 """What a run depends on beside its code and data: environment variables, packages, settings of torch, random states."""
 
-import hashlib
-import hmac
 import os
 import platform
 import random
-import re
-import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from importlib.metadata import distributions
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
-MASK = (
-    "*TOKEN*", "*KEY*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*CREDENTIAL*", "*COOKIE*", "*AUTH*",
-    "*DSN*", "*CONNECTION_STRING*", "*WEBHOOK*", "*SIGNATURE*",
-)  # fmt: skip
-"""The names of variables whose values are masked."""
-
-_SECRET = re.compile(
-    r"""://[^/\s:@]*:[^/\s@]+@                 # a password in an address
-    |-----BEGIN\ |\beyJ[\w-]{10,}\.[\w-]+      # a private key, a signed token
-    |\b(?:sk|pk|rk|hf|gh[pousr]|glpat|xox[abeprs]|AKIA|ASIA|AIza|npm|pypi|wandb)[-_A-Za-z0-9]{16,}
-    |^(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w+=~.-]{32,}$  # one long word of letters and digits
-    """,
-    re.VERBOSE,
-)
+from ta_runtime.masking import MASK, looks_secret, masked
 
 
 def variables(mask: Sequence[str] = MASK) -> Iterator[tuple[str, str]]:
@@ -43,38 +24,7 @@ def variables(mask: Sequence[str] = MASK) -> Iterator[tuple[str, str]]:
     """
     for name, value in sorted(os.environ.items()):
         is_secret = any(fnmatchcase(name.upper(), pattern.upper()) for pattern in mask)
-        yield name, masked(value) if mask and value and (is_secret or _SECRET.search(value)) else value
-
-
-def masked(value: str) -> str:
-    """What stands for a secret: equal for equal values, if both were masked with one key.
-
-    The key is random and stays with the user, so that nobody can try out values who only has the folder of a run.
-    """
-    key = _key()
-    digest = hmac.digest(key, value.encode(errors="surrogateescape"), "sha256").hex()
-    return f"<masked {digest[:16]}, key {hashlib.sha256(b'ta-lint mask ' + key).hexdigest()[:8]}>"
-
-
-@cache
-def _key() -> bytes:
-    """That of this user, made when it is first needed; without a place for it one for this process."""
-    home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    path = Path(home) / "ta-lint" / "mask.key"
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            pass
-        else:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(secrets.token_bytes(32))
-        if len(key := path.read_bytes()) >= 32:
-            return key
-    except (OSError, RuntimeError):  # RuntimeError: nobody knows the home
-        pass
-    return secrets.token_bytes(32)
+        yield name, masked(value) if mask and value and (is_secret or looks_secret(value)) else value
 
 
 def packages() -> Iterator[tuple[str, str]]:

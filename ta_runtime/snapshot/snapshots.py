@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks, reports
 from ta_runtime.guarding import Guarding
+from ta_runtime.masking import MASK
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
 from ta_runtime.observers.patching import Patch
@@ -51,7 +52,7 @@ class Snapshots:
         schedule: str | Schedule = "first 3, every 1000",
         of: Iterable[str] = KINDS,
         statistics: str | Iterable[str] = (),
-        mask: Sequence[str] = environment.MASK,
+        mask: Sequence[str] = MASK,
         form: Literal["columns", "yaml"] = "columns",
         start_step: int = 0,
         names: Names | None = None,
