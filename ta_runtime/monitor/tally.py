@@ -191,7 +191,7 @@ class Tally:
             return None
         self._owners[target] = None
         owners = [target]
-        if not self._held.add(tensor, target.needs, owners):
+        if not self._held.add(tensor, target.needs, owners):  # else it is of a kind that is known to fit
             if tensor.numel() > SMALL:
                 self._read_large(tensor, owners, target.needs)
             elif moments.countable(tensor, target.needs):
