@@ -68,14 +68,13 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     """
     enabled = file.config.rules
     source = Source(file.name, "")
-    own_suppression = (
-        "TA002" in enabled and b"noqa" in data.lower() and _OWN_SUPPRESSION.search(data) is not None
-    )
+    own_suppression = "TA002" in enabled and _may_name_a_rule(data)
     findings: list[Finding] = []
     try:
         if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
             source = source_of(file.name, data)
             data = source.text.encode("utf-8", "surrogatepass")
+            own_suppression = "TA002" in enabled and _may_name_a_rule(data)
         is_ours = b"torch" in data
         if is_ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
@@ -85,7 +84,17 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
+    if not (findings or own_suppression):
+        return (
+            [],
+            source,
+        )  # comments for other linters alone need not be looked for, which takes as long as a parse
     return _finished(findings, file, source), source
+
+
+def _may_name_a_rule(data: bytes) -> bool:
+    """Whether a comment may suppress a rule of ours by its name."""
+    return b"noqa" in data.lower() and _OWN_SUPPRESSION.search(data) is not None
 
 
 def _wanted(data: bytes, file: File) -> list[checks.Check]:
