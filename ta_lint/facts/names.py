@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast
 
 import libcst as cst
 
@@ -52,11 +52,13 @@ class Names:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._bindings: dict[Node, dict[str, list[Binding]]] = {}
-        self._scope_of_block: dict[Node, Node] = {}
+        self._bound: dict[str, list[Binding]] = {}  # by name, whatever the scope
+        self._owned: dict[str, dict[Node, list[Binding]]] = {}  # of the names that were asked for, by scope
+        self._scope_of_block: dict[int, Node] = {}
         self._globals: dict[Node, set[str]] = {}
-        self._qualified: dict[Node, str | None] = {}
-        self._visible: dict[Node, dict[str, list[Binding]]] = {}
+        self._nonlocals: dict[str, list[Node]] = {}
+        self._qualified: dict[int, str | None] = {}
+        self._visible: dict[int, dict[str, list[Binding]]] = {}
         self._mentions: dict[Binding, list[cst.Name]] = {}
         self._definitions: dict[cst.Name, Binding | None] = {}
         self.imported: set[str] = set()
@@ -101,8 +103,7 @@ class Names:
         for klass in tree.all(cst.ClassDef):
             self._bind(klass.name.value, Binding("class", klass))
         for param in tree.all(cst.Param):
-            owned = self._bindings.setdefault(self.scope(param.name), {})
-            owned.setdefault(param.name.value, []).append(Binding("param", param, param.default))
+            self._bind(param.name.value, Binding("param", param, param.default))
         for deleted in tree.all(cst.Del):
             for name in _target_names(deleted.target):
                 self._bind(name, Binding("other", deleted))
@@ -110,28 +111,41 @@ class Names:
             captured = capture.rest if isinstance(capture, cst.MatchMapping) else capture.name
             if captured is not None:
                 self._bind(captured.value, Binding("other", capture))
-        for nonlocal_ in tree.all(cst.Nonlocal):  # outer ones first: a chain of them ends at the owner
+        for nonlocal_ in tree.all(cst.Nonlocal):
             for item in nonlocal_.names:
-                self._move_out(item.name.value, self.scope(nonlocal_))
-        for bindings in self._bindings.values():
-            for found in bindings.values():
-                found.sort(key=lambda binding: tree.order(binding.node))
+                self._nonlocals.setdefault(item.name.value, []).append(self.scope(nonlocal_))
 
     def _bind(self, name: str, binding: Binding) -> None:
+        self._bound.setdefault(name, []).append(binding)
+
+    def _owners(self, name: str) -> dict[Node, list[Binding]]:
+        """The bindings of a name by the scope that owns them: found when first asked, as most names never are."""
+        owned = self._owned.get(name)
+        if owned is None:
+            owned = self._owned[name] = {}
+            for binding in self._bound.get(name, ()):
+                owned.setdefault(self._owner(name, binding), []).append(binding)
+            for scope in self._nonlocals.get(name, ()):  # outer ones first: a chain of them ends at the owner
+                self._move_out(scope, owned)
+            for found in owned.values():
+                found.sort(key=lambda binding: self._tree.order(binding.node))
+        return owned
+
+    def _owner(self, name: str, binding: Binding) -> Node:
+        if type(binding.node) is cst.Param:
+            return self._tree.parent[self._tree.parent[binding.node]]
         scope = self.scope(binding.node)
         if type(binding.node) is cst.NamedExpr:  # a walrus binds outside the comprehension
             while isinstance(scope, _COMPREHENSIONS):
                 scope = self._outer(scope)
-        if name in self._globals.get(scope, ()):
-            scope = self._tree.root
-        self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
+        return self._tree.root if name in self._globals.get(scope, ()) else scope
 
-    def _move_out(self, name: str, scope: Node) -> None:
+    def _move_out(self, scope: Node, owned: dict[Node, list[Binding]]) -> None:
         """Give what a scope binds under `nonlocal` to the function around it that owns the name."""
-        moved = self._bindings.get(scope, {}).pop(name, [])
+        moved = owned.pop(scope, [])
         for outer in islice(self._scopes_from(scope), 1, None):
-            if name in self._bindings.get(outer, {}):
-                self._bindings[outer][name] += moved
+            if outer in owned:
+                owned[outer] += moved
                 return
 
     def _bind_target(self, target: Node, statement: Node, value: cst.BaseExpression) -> None:
@@ -145,23 +159,28 @@ class Names:
 
     def scope(self, node: Node) -> Node:
         """The scope that a name at `node` belongs to."""
+        nodes, above = self._tree.nodes, self._tree.above
+        number = self._tree.number.get(id(node), 0)
         below, child = None, node
-        for above in self._tree.ancestors(node):
-            kind = type(above)
+        while number:  # not `ancestors`: this is asked most often of all
+            number = above[number]
+            outer = nodes[number]
+            kind = type(outer)
             if kind is cst.IndentedBlock:  # all of its statements are in the scope that it is in
-                found = self._scope_of_block.get(above)
+                found = self._scope_of_block.get(number)
                 if found is None:
-                    found = self._scope_of_block[above] = self.scope(above)
+                    found = self._scope_of_block[number] = self.scope(outer)
                 return found
             if kind in _COMPREHENSIONS:
-                first_iterable = isinstance(child, cst.CompFor) and child.iter is below
+                first_iterable = type(child) is cst.CompFor and child.iter is below
                 if not first_iterable:  # that one is evaluated outside
-                    return above
-            elif kind in _BODIES and child is getattr(above, "body", None):
-                return above
-            elif kind is cst.Param and node is getattr(above, "name", None):
-                return self._tree.parent[self._tree.parent[above]]
-            below, child = child, above
+                    return cast(Node, outer)
+            elif kind in _BODIES:
+                if child is outer.body:
+                    return cast(Node, outer)
+            elif kind is cst.Param and node is outer.name:
+                return self._tree.parent[self._tree.parent[outer]]
+            below, child = child, outer
         return self._tree.root
 
     def _outer(self, scope: Node) -> Node:
@@ -180,20 +199,22 @@ class Names:
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
+        owned = self._owners(name.value)
+        everywhere = owned.get(self._tree.root) if len(owned) < 2 else None
+        if everywhere is not None or not owned:  # bound at the top alone, as imports are, or nowhere
+            return everywhere or []
         nearest = self.scope(name)
-        visible = self._visible.get(nearest)
-        if visible is None:
-            visible = self._visible[nearest] = {}
+        visible = self._visible.setdefault(id(nearest), {})
         found = visible.get(name.value)
         if found is None:
-            found = visible[name.value] = self._bindings_from(nearest, name.value)
+            found = visible[name.value] = self._bindings_from(nearest, name.value, owned)
         return found
 
-    def _bindings_from(self, nearest: Node, name: str) -> list[Binding]:
+    def _bindings_from(self, nearest: Node, name: str, owned: dict[Node, list[Binding]]) -> list[Binding]:
         for scope in self._scopes_from(nearest):
             if name in self._globals.get(scope, ()):
                 scope = self._tree.root
-            if found := self._bindings.get(scope, {}).get(name):
+            if found := owned.get(scope):
                 return found
             if scope is self._tree.root:
                 break
@@ -335,11 +356,13 @@ class Names:
         """
         if type(node) is not cst.Name and type(node) is not cst.Attribute:
             return None
-        if node in self._qualified:
-            return self._qualified[node]
-        self._qualified[node] = None  # a cycle ends here
+        number = self._tree.number.get(id(node))
+        if number in self._qualified:
+            return self._qualified[number]
         found = self._resolve(node, _DEPTH)
-        qualified = self._qualified[node] = _canonical(found) if found is not None else None
+        qualified = _canonical(found) if found is not None else None
+        if number is not None:  # an annotation that is a string has a tree of its own
+            self._qualified[number] = qualified
         return qualified
 
     def written(self, node: Node) -> str | None:
@@ -359,8 +382,8 @@ class Names:
         spellings: dict[str, str] = {}
         nearer: set[str] = set()
         for scope in self._scopes(at):
-            bound = self._bindings.get(scope, {})
-            for name, bindings in bound.items():
+            bound = self._of_scope.get(scope, {})
+            for name, bindings in sorted(bound.items(), key=lambda item: self._tree.order(item[1][0].node)):
                 brought = {binding.qualified for binding in bindings}
                 whole = brought.pop() if len(brought) == 1 and name not in nearer else None
                 if whole is not None and (qualified == whole or qualified.startswith(f"{whole}.")):
@@ -370,7 +393,16 @@ class Names:
 
     def is_bound(self, name: str) -> bool:
         """Whether a name is bound anywhere in the file, in whatever scope."""
-        return any(name in bound for bound in self._bindings.values())
+        return bool(self._owners(name))
+
+    @cached_property
+    def _of_scope(self) -> dict[Node, dict[str, list[Binding]]]:
+        """All bindings by scope and name."""
+        found: dict[Node, dict[str, list[Binding]]] = {}
+        for name in self._bound:
+            for scope, bindings in self._owners(name).items():
+                found.setdefault(scope, {})[name] = bindings
+        return found
 
     def _resolve(self, node: Node, depth: int, written: bool = False) -> str | None:
         if depth == 0:

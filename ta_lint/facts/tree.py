@@ -126,17 +126,18 @@ class Tree:
 
     def __init__(self, root: cst.Module) -> None:
         self.root = root
-        self._nodes: list[Any] = []
-        self._above: list[int] = []  # the number of each node's parent
+        self.nodes: list[Any] = []
+        self.above: list[int] = []
+        """The number of each node's parent."""
         self._last: list[int] = []  # that of the last node below each
         self._of_type: dict[type[Node], list[int]] = defaultdict(list)
         self._walk()
-        # by `id`: a node's own hash is Python, and would take as long as the walk
-        self._number: dict[int, int] = dict(zip(map(id, self._nodes), range(len(self._nodes)), strict=True))
-        self.parent = Parents(self._nodes, self._above, self._number)
+        self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
+        """The number of each node by its `id`: its own hash is Python, and would take as long as the walk."""
+        self.parent = Parents(self.nodes, self.above, self.number)
 
     def _walk(self) -> None:
-        nodes, above, last, of_type = self._nodes, self._above, self._last, self._of_type
+        nodes, above, last, of_type = self.nodes, self.above, self._last, self._of_type
         readers: dict[type[Node], tuple[list[int], _Reader | None]] = {}
 
         def visit(
@@ -173,7 +174,7 @@ class Tree:
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """The nodes of these exact types at or below `node`, in source order."""
-        first = self._number[id(node)]
+        first = self.number[id(node)]
         last = self._last[first]
         found: list[int] = []
         for kind in kinds:
@@ -181,7 +182,7 @@ class Tree:
             found += numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
         if len(kinds) > 1:
             found.sort()
-        return [self._nodes[number] for number in found]
+        return [self.nodes[number] for number in found]
 
     @overload
     def own(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
@@ -203,21 +204,21 @@ class Tree:
 
     def order(self, node: Node) -> int:
         """The number of a node in source order."""
-        return self._number[id(node)]
+        return self.number[id(node)]
 
     def before(self, first: Node, second: Node) -> bool:
         """Whether `first` starts before `second` in the source."""
-        return self._number[id(first)] < self._number[id(second)]
+        return self.number[id(first)] < self.number[id(second)]
 
     def contains(self, outer: Node, inner: Node) -> bool:
         """Whether `inner` is `outer` or stands below it."""
-        number = self._number[id(outer)]
-        return number <= self._number[id(inner)] <= self._last[number]
+        number = self.number[id(outer)]
+        return number <= self.number[id(inner)] <= self._last[number]
 
     def ancestors(self, node: Node) -> Iterator[Node]:
         """The nodes above `node`, the nearest first."""
-        nodes, above = self._nodes, self._above
-        number = self._number.get(id(node), 0)
+        nodes, above = self.nodes, self.above
+        number = self.number.get(id(node), 0)
         while number:
             number = above[number]
             yield nodes[number]
