@@ -84,6 +84,9 @@ a < b <= c != d == e > f >= g is h is not i in j not in k
 a if b else c
 {**a, b: c, "d": e}, {f, *g}, [h, *i], (j,), ()
 (k := 1)
+"k" f"{l}" 'm', ("n"  # "o"
+    rf"{p!r}" "" u"s" \\
+    F'{t:{u}}' f"\\d{v}{{" f"{w=}"), b"x" rb"" if y else f"{z}" f"" f"}}" 'a'
 "a", 'b', \"\"\"c
 d\"\"\", b"e", rb'f', u"g", "h" "i", ("j"
     'k')

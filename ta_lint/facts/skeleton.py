@@ -9,7 +9,7 @@ tree of libcst instead, as must all who found something.
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -46,6 +46,8 @@ _STRING = re.compile(
     r"|'(?!'')(?:[^'\\\n]|\\.)*'|\"(?!\"\")(?:[^\"\\\n]|\\.)*\")",
     re.DOTALL,
 )
+# One, and what may stand between it and the next.
+_LITERAL = re.compile(rf"({_STRING.pattern})(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)*+", re.DOTALL)
 # Of an f-string: `{x=}`, or strings side by side in it.
 _TOLD_APART = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
 
@@ -103,6 +105,7 @@ _yield = _maker(cst.Yield, "value")
 _from = _maker(cst.From, "item")
 _ellipsis = _maker(cst.Ellipsis)
 _string = _maker(cst.SimpleString, "value")
+_concatenated = _maker(cst.ConcatenatedString, "left", "right")
 _formatted = _maker(cst.FormattedString, "parts")
 _formatted_text = _maker(cst.FormattedStringText, "value")  # as it is read, not as it is written
 _formatted_expression = _maker(cst.FormattedStringExpression, "expression", "format_spec")
@@ -598,22 +601,48 @@ class _Skeleton:
             if self._formatted:
                 return _string(repr(value))
             text = self._text(node)
-            return _string(text) if _is_one_string(text) else self._parsed(text)
+            return _string(text) if _is_one_string(text) else self._side_by_side(text)
         return _NUMBERS[type(value)](repr(value) if self._formatted else self._text(node))
 
     def JoinedStr(self, node: ast.JoinedStr) -> Any:
         if self._formatted:
             raise Unlike
         text = self._text(node)
-        if not _is_one_string(text) or _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
+        if not _is_one_string(text):
+            return self._side_by_side(text)
+        try:
+            return self._formatted_string(text, node)
+        except Unlike:
             return self._parsed(text)
+
+    def _formatted_string(self, text: str, node: ast.JoinedStr) -> Any:
+        if _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
+            raise Unlike
         self._formatted = True
         try:
             return _formatted(self._parts(node.values))
-        except Unlike:
-            return self._parsed(text)
         finally:
             self._formatted = False
+
+    def _side_by_side(self, text: str) -> Any:
+        """Literals of which Python makes one: each by itself, where they are easily told apart."""
+        try:
+            made = [self._literal(literal) for literal in _literals(text)]
+        except Unlike:
+            return self._parsed(text)
+        whole = made.pop()
+        while made:
+            whole = _concatenated(made.pop(), whole)
+        return whole
+
+    def _literal(self, text: str) -> Any:
+        if "f" not in text.partition(text[-1])[0].lower():
+            return _string(text)
+        alone = Source(self._source.path, text).syntax
+        node = alone.body[0] if isinstance(alone, ast.Module) else None
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.JoinedStr):
+            raise Unlike
+        return self._formatted_string(text, node.value)
 
     def _parts(self, nodes: Sequence[ast.expr]) -> list[Any]:
         parts: list[Any] = []
@@ -653,6 +682,21 @@ _METHODS: dict[type[ast.AST], Callable[[_Skeleton, Any], Any]] = {
 def _is_one_string(text: str) -> bool:
     found = _STRING.match(text)
     return found is not None and found.end() == len(text)
+
+
+def _literals(text: str) -> Iterator[str]:
+    """The string literals that a text consists of.
+
+    Raises:
+        Unlike: there is something else.
+    """
+    position = 0
+    while position < len(text):
+        found = _LITERAL.match(text, position)
+        if found is None:
+            raise Unlike
+        yield found[1]
+        position = found.end()
 
 
 def _alias(node: ast.alias) -> Any:
