@@ -258,9 +258,27 @@ class Module:
         return [
             call
             for call in self.tree.all(cst.Call)
-            if self.qualified(call.func) == function
-            or ((made := self.kinds.construction(call.func)) and self.qualified(made.func) == criterion)
+            if self.qualified(call.func) == function or self._makers.get(self.tree.order(call)) == criterion
         ]
+
+    @cached_property
+    def _makers(self) -> dict[int, str | None]:
+        """What made the things that calls call, by the number of the call: `torch.nn.MSELoss` for `self.criterion(x, y)`.
+
+        A layer is called in many places and made in one, so what made it is looked for once.
+        """
+        found: dict[int, str | None] = {}
+        makers: dict[int, str | None] = {}
+        for call in self.tree.all(cst.Call):
+            origin = self.kinds.origin(call.func)
+            if type(origin) is not cst.Call:
+                continue
+            number = self.tree.order(origin)
+            if number not in makers:
+                made = self.kinds.construction(origin)
+                makers[number] = self.qualified(made.func) if made is not None else None
+            found[self.tree.order(call)] = makers[number]
+        return found
 
     def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Node, Activation]]:
         """The calls that compute a loss, each with its input and the activation whose output that certainly is."""
