@@ -84,11 +84,10 @@ def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
-    if not (findings or own_suppression):
-        return (
-            [],
-            source,
-        )  # comments for other linters alone need not be looked for, which takes as long as a parse
+    if not (
+        findings or own_suppression
+    ):  # to look for the comments of other linters takes as long as a parse
+        return [], source
     return _finished(findings, file, source), source
 
 
