@@ -7,11 +7,9 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
-import torch
-
 from ta_lint.core.errors import oneline
 from ta_runtime import reports
-from ta_runtime.observers.compilers import traced
+from ta_runtime.observers.compilers import captured, traced
 
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -84,9 +82,3 @@ class Guarding:
             reports.error_line(self._last)
             with suppress(Exception):
                 self._give_up()
-
-
-def captured() -> bool:
-    """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
-    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return in_use and torch.cuda.is_current_stream_capturing()

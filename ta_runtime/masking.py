@@ -30,8 +30,8 @@ _IN_WORDS = re.compile(  # narrower: names of files and runs are long as well
     re.VERBOSE,
 )
 _NAME = re.compile(
-    r"(?:^|[-_.])(?:token|secret|password|passwd|passphrase|credentials?|cookie|dsn|webhook"
-    r"|(?:api|access|secret|private|auth|account)[-_]?key)$",
+    r"(?:^|[-_.+~/:])(?:tokens?|secret|password|passwd|pwd|passphrase|credentials?|bearer|cookie|dsn|webhook"
+    r"|(?:api|access|secret|private|auth|account|wandb)[-_]?key)$",
     re.IGNORECASE,
 )
 _HARMLESS = re.compile(

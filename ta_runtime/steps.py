@@ -143,7 +143,11 @@ class Steps:
         self._running.discard(key)
         self._after(optimizer, _closure(args, kwargs))
         self.counted += 1
-        self._stepped[key] = weakref.ref(optimizer)
+        self._is_done_with(optimizer)
+
+    def _is_done_with(self, optimizer: Optimizer) -> None:
+        """With the last of those in use, the step is over."""
+        self._stepped[id(optimizer)] = weakref.ref(optimizer)
         expected = self._expected or {
             id(other): weakref.ref(other) for other in self.optimizers if self._watches(other)
         }
@@ -171,7 +175,9 @@ class Steps:
 
     def _skipped(self, optimizer: Optimizer) -> None:
         if self._watches(optimizer):
-            self._close()
+            if id(optimizer) in self._stepped:
+                self._close()
+            self._is_done_with(optimizer)
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

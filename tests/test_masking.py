@@ -16,6 +16,7 @@ from ta_runtime.runs import Run, RunWriter
         ("python train.py --hf-token=open-sesame --lr 0.1", "open-sesame"),
         ("python -m train logger.wandb_api_key=abc123 lr=0.1", "abc123"),
         ("python train.py --logger.init_args.password hunter2", "hunter2"),
+        ("python train.py +api_key=abc123 ++logger.token=abc123 logger/pwd=abc123", "abc123"),
         ("python train.py https://me:hunter2@tracking.example.org/", "hunter2"),
         ("python train.py hf_" + "aB3" * 11, "aB3" * 11),
     ],

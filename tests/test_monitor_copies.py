@@ -1,13 +1,15 @@
 """What a monitor keeps from step to step: memory for copies of small tensors, and the order of its keys."""
 
+import copy
 import math
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.monitor import ModuleMonitor, statistics
+from ta_runtime.monitor import ModuleMonitor, moments, statistics
 from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Measured
 from ta_runtime.monitor.statistics import STATISTICS, Part
@@ -22,9 +24,10 @@ def step(copies: Copies[int], tensors: Iterable[Tensor]) -> dict[int, Tensor]:
             assert copies.add(tensor, NEEDS, number, new=True)
         tensor.zero_()
     found = {}
-    for rows, owners, needs in copies.taken():
-        assert needs == NEEDS
-        found.update(zip(owners, rows.clone(), strict=True))
+    for taken in copies.taken():
+        assert taken.needs == NEEDS
+        rows = taken.stacked()
+        found.update(zip(taken.owners, rows.clone(), strict=True))
         rows.zero_()  # what is measured may write to them
     copies.over()
     return found
@@ -118,3 +121,132 @@ def test_keys_come_in_the_order_of_the_calls_and_values_stay_right_when_the_step
             union = torch.cat([output.flatten() for output in outputs]).detach().double()
             assert values[f"activation/{name}/mean"] == pytest.approx(union.mean().item(), abs=1e-6)
             assert values[f"activation/{name}/std"] == pytest.approx(union.std().item(), abs=1e-6)
+
+
+def monitored(model: nn.Module, *metrics: str, regex: str = ".*") -> ModuleMonitor:
+    monitor = ModuleMonitor(monitor_step_fn=None)
+    monitor.set_module(model)
+    for metric in metrics:
+        monitor.add_activation_metric(metric, None, regex)
+    return monitor
+
+
+def stepped(monitor: ModuleMonitor, number: int, run: Callable[[], object]) -> dict[str, float]:
+    monitor.begin_step(number)
+    run()
+    monitor.end_step()
+    return monitor.get_step_metrics()
+
+
+class Pair(nn.Module):
+    """Two layers without state, for outputs that are known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.ReLU(), nn.ReLU()
+
+
+def test_two_threads_that_run_the_model_at_once_do_not_mix_their_numbers() -> None:
+    model = Pair()
+    monitor = monitored(model, "min", "max", regex="a|b")
+
+    def calls(layer: nn.Module, value: float) -> None:
+        for _ in range(100):
+            layer(torch.full((64, 64), value))
+
+    def both() -> None:
+        threads = [threading.Thread(target=calls, args=given) for given in ((model.a, 1.0), (model.b, 2.0))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    for number in range(30):
+        assert stepped(monitor, number, both) == {
+            f"activation/{name}/{what}": value
+            for name, value in (("a", 1.0), ("b", 2.0))
+            for what in ("min", "max")
+        }
+
+
+def test_outputs_of_another_precision_than_autocast_has_are_measured() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.ReLU() for _ in range(300))
+            self.shared = nn.ReLU()
+
+        def forward(self, x: Tensor) -> None:
+            self.shared(self.shared(x) + 1)
+            for index, layer in enumerate(self.layers):
+                layer((x + index).half())
+
+    model = Model()
+    monitor = monitored(model, "mean", regex=r"shared|layers\.")
+    for number in range(3):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            values = stepped(monitor, number, lambda: model(torch.ones(4)))
+        assert values == {
+            "activation/shared/mean": 1.5,
+            **{f"activation/layers.{index}/mean": index + 1 for index in range(300)},
+        }
+
+
+def test_a_reduction_that_fails_is_told_of_and_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Pair()
+    monitor = monitored(model, "mean", regex="a|b")
+    in_rows = moments.in_rows
+
+    def failing(tensors: Tensor, needs: moments.Needs) -> list[Tensor]:
+        if tensors.shape[1:] == (4,) and tensors[0, 0] == 2:
+            raise torch.OutOfMemoryError("no memory is left")
+        return in_rows(tensors, needs)
+
+    monkeypatch.setattr(moments, "in_rows", failing)
+    for number in range(4):
+
+        def run(value: float = float(number)) -> None:
+            model.a(torch.full((4,), value))
+            model.b(torch.full((8,), value))
+
+        values = stepped(monitor, number, run)
+        assert values["activation/b/mean"] == number
+        assert values["activation/a/mean"] == pytest.approx(math.nan if number == 2 else number, nan_ok=True)
+    assert "activation/a/mean could not be measured: OutOfMemoryError: no memory is left" in caplog.text
+
+
+def test_an_expert_without_tokens_in_one_micro_batch_has_the_norm_of_the_others() -> None:
+    model = Pair()
+    monitor = monitored(model, "norm", "rms", regex="a")
+
+    def run() -> None:
+        model.a(torch.full((4,), 3.0))
+        model.a(torch.empty(0))
+
+    assert stepped(monitor, 0, run) == {"activation/a/norm": 6.0, "activation/a/rms": 3.0}
+
+
+def test_no_more_memory_stays_than_a_step_needs() -> None:
+    copies: Copies[int] = Copies()
+    for often in range(12):
+        step(copies, [torch.randn(1 + index % 12) for index in range(12)] + [torch.randn(often + 1)] * 50)
+        assert sum(len(rows.views) for rows in copies._kinds.values()) <= 2 * 62
+
+
+def test_outputs_of_ever_new_shapes_are_not_held_without_limit() -> None:
+    model = Pair()
+    monitor = monitored(model, "mean", regex="a")
+    monitor.begin_step(0)
+    for length in range(1, 1000):
+        model.a(torch.ones(length))
+    assert monitor._memory.copies.count < 256
+    monitor.end_step()
+    assert monitor.get_step_metrics() == {"activation/a/mean": 1.0}
+
+
+def test_a_copy_of_a_monitor_begins_without_what_was_held() -> None:
+    copies: Copies[int] = Copies()
+    copies.add(torch.ones(2), NEEDS, 0, new=True)
+    assert copy.deepcopy(copies).count == 0

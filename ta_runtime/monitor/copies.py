@@ -4,7 +4,9 @@ The memory stays for the next step, as a step mostly has the tensors of the step
 together afterwards, which takes longer than to copy them.
 """
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import torch
@@ -20,10 +22,16 @@ class Copies(Generic[_T]):
     """Dense tensors, each for an owner. What stays is at most the memory of those of one step."""
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()
+        """Held by who adds and takes: several threads may run the model."""
         self.count = 0
         """How many there are."""
         self._kinds: dict[_Kind, _Rows[_T]] = {}
         self._used: dict[_Kind, None] = {}
+
+    def __reduce__(self) -> tuple[Callable[[], "Copies[_T]"], tuple[()]]:
+        """A copy begins without any."""
+        return Copies, ()
 
     def add(self, tensor: Tensor, needs: Needs, owner: _T, *, new: bool = False) -> bool:
         """Copy a tensor, of which this is to be measured; False if there was none of its kind, and it is not `new`."""
@@ -42,13 +50,13 @@ class Copies(Generic[_T]):
         self.count += 1
         return True
 
-    def taken(self) -> Iterator[tuple[Tensor, list[_T], Needs]]:
-        """What was copied, by kind: the tensors as the rows of one, which is valid until the next is added."""
+    def taken(self) -> Iterator["Taken[_T]"]:
+        """What was copied, by kind; valid until the next is added."""
         self.count = 0
         for kind, rows in self._kinds.items():
             if rows.owners:
                 self._used[kind] = None
-                yield *rows.taken(), kind[-1]
+                yield rows.taken(kind[-1])
 
     def over(self) -> None:
         """A step has ended: let go of what it did not need, and make room for what it needed as the one before did."""
@@ -56,9 +64,30 @@ class Copies(Generic[_T]):
         self._used = {}
         for (shape, dtype, device, _), rows in self._kinds.items():
             rows.steps += 1
-            if rows.steps > 1 and rows.most > len(rows.views):
+            most, rows.most = rows.most, 0
+            if rows.steps > 1 and not most <= len(rows.views) <= 2 * most:
                 with torch.inference_mode(False):  # or nothing but inference could write to them
-                    rows.make(torch.empty((rows.most, *shape), dtype=dtype, device=device))
+                    rows.make(torch.empty((most, *shape), dtype=dtype, device=device))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[_T]):
+    """Tensors of one kind, in the order of their owners."""
+
+    owners: list[_T]
+    needs: Needs
+    rows: Tensor | None
+    loose: list[Tensor]
+
+    @property
+    def device(self) -> torch.device:
+        return (self.loose[0] if self.rows is None else self.rows).device
+
+    def stacked(self) -> Tensor:
+        """They as the rows of one tensor."""
+        if self.rows is None:
+            return torch.stack(self.loose)
+        return torch.cat((self.rows, torch.stack(self.loose))) if self.loose else self.rows
 
 
 class _Rows(Generic[_T]):
@@ -76,11 +105,8 @@ class _Rows(Generic[_T]):
     def make(self, rows: Tensor) -> None:
         self._rows, self.views = rows, rows.unbind()
 
-    def taken(self) -> tuple[Tensor, list[_T]]:
+    def taken(self, needs: Needs) -> Taken[_T]:
         owners, self.owners = self.owners, []
         loose, self.loose = self.loose, []
         self.most = max(self.most, len(owners))
-        if self._rows is None:
-            return torch.stack(loose), owners
-        rows = self._rows[: len(owners)]
-        return (torch.cat((rows, torch.stack(loose))) if loose else rows), owners
+        return Taken(owners, needs, None if self._rows is None else self._rows[: len(owners)], loose)

@@ -46,15 +46,17 @@ class Once:
     """
 
     def __init__(self) -> None:
-        self._owners: list[list[Owners]] | None = None
+        self._owners: list[list[Owners]] = []
+        self._count = 0
         self._wanted: list[list[Statistic]] = []
         self._keys: list[str] = []
         self._places: list[int] = []
 
     def values(self, targets: Mapping[Target, None], measured: Sequence[Measured]) -> dict[str, float] | None:
         """The value of each key, in the order of the targets; None if something was measured more than once."""
-        if [one.owners for one in measured] != self._owners:
-            if sum(len(owners) for one in measured for owners in one.owners) != len(targets):
+        if len(targets) != self._count or [one.owners for one in measured] != self._owners:
+            met = [target for one in measured for owners in one.owners for target in owners]
+            if len(met) != len(targets) or targets.keys() != set(met):
                 return None
             self._arrange(targets, measured)
         columns = (
@@ -64,6 +66,7 @@ class Once:
         return dict(zip(self._keys, map(values.__getitem__, self._places), strict=True))
 
     def _arrange(self, targets: Mapping[Target, None], measured: Sequence[Measured]) -> None:
+        self._count = len(targets)
         self._owners = [[owners.copy() for owners in one.owners] for one in measured]
         self._wanted = []
         places: dict[str, int] = {}

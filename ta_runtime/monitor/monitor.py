@@ -18,7 +18,7 @@ from ta_runtime.monitor.reference import Reference
 from ta_runtime.monitor.sinks import Sink
 from ta_runtime.monitor.storage import StorageManager, at_end
 from ta_runtime.monitor.tally import Memory, Tally
-from ta_runtime.observers.compilers import Compilers
+from ta_runtime.observers.compilers import Compilers, captured
 from ta_runtime.readings import local
 
 
@@ -320,9 +320,12 @@ class ModuleMonitor:
         if self.is_monitoring() and self._hooks and not self._called and self._compilers.used:
             self._warn_of_compilation()  # in a function around it
         if self.current_step is not None and (self.current_step_monitored or self._tally):
-            self._tally.close()
-            self._pending.append((self.current_step, self._tally))
-            self._tally = self._new_tally()
+            tally, self._tally = self._tally, self._new_tally()
+            try:
+                tally.close()
+                self._pending.append((self.current_step, tally))
+            except Exception as error:  # noqa: BLE001 - of the device, and the run goes on
+                self._failed(f"step {self.current_step}", error)
         self.current_step_monitored = False
         _hand_over(self._pending, self._storage, wait=False)
 
@@ -410,7 +413,7 @@ class ModuleMonitor:
 
     def _heard(self, name: str, output: Any) -> None:
         """A module of the model was called. What goes wrong in here must not reach the run."""
-        if not self.current_step_monitored or self._paused or recomputing():
+        if not self.current_step_monitored or self._paused or recomputing() or captured():
             return
         self._called = True
         try:

@@ -88,9 +88,8 @@ def _std_of_each(count: int, columns: Columns) -> Sequence[float]:
 
 
 def _norm(parts: Sequence[Part]) -> float:
-    if len(parts) == 1:
-        return parts[0].norm
-    return math.hypot(*(part.norm for part in parts))
+    found = [part.norm for part in parts if part.count]
+    return math.hypot(*found) if found else math.nan
 
 
 def _rms(parts: Sequence[Part]) -> float:

@@ -189,17 +189,19 @@ class Tally:
         if type(tensor) is not Tensor or tensor.layout is not torch.strided:
             self._measure_odd(target, tensor)
             return None
-        self._owners[target] = None
         owners = [target]
-        if not self._held.add(tensor, target.needs, owners):  # else it is of a kind that is known to fit
-            if tensor.numel() > SMALL:
-                self._read_large(tensor, owners, target.needs)
-            elif moments.countable(tensor, target.needs):
-                self._held.add(tensor, target.needs, owners, new=True)
-            else:
-                self._add([owners], tensor.numel(), ())
-        elif self._held.count >= _HELD:
-            self._flush()
+        with self._held.lock:
+            self._owners[target] = None
+            if not self._held.add(tensor, target.needs, owners):  # else it is of a kind that is known to fit
+                if tensor.numel() > SMALL:
+                    self._read_large(tensor, owners, target.needs)
+                elif moments.countable(tensor, target.needs):
+                    self._held.add(tensor, target.needs, owners, new=True)
+                else:
+                    self._add([owners], tensor.numel(), ())
+            if self._held.count >= _HELD:
+                with torch.no_grad():
+                    self._flush()
         return owners
 
     def _measure_odd(self, target: Target, tensor: Tensor) -> None:
@@ -264,8 +266,12 @@ class Tally:
                 kept.tensors = []
 
     def _flush(self) -> None:
-        for tensors, owners, needs in self._held.taken():
-            self._read_rows(tensors, owners, needs)
+        for taken in self._held.taken():
+            try:
+                with torch.autocast(taken.device.type, enabled=False):  # the forward pass may be under it
+                    self._read_rows(taken.stacked(), taken.owners, taken.needs)
+            except Exception as error:  # noqa: BLE001 - the device may be out of memory, and the run goes on
+                self._failed(taken.owners[0][0].wanted[0][0], error)
 
     def _read_rows(self, tensors: Tensor, owners: Sequence[Owners], needs: Needs) -> None:
         vectors = moments.in_rows(tensors, needs)

@@ -37,6 +37,12 @@ def transformed() -> bool:
     )
 
 
+def captured() -> bool:
+    """Whether operations go into a CUDA graph, of which each would be repeated whenever it is replayed."""
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return in_use and torch.cuda.is_current_stream_capturing()
+
+
 class Compilers:
     """Watches for `torch.compile`; `on_use` is called before each call of it."""
 

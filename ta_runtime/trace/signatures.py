@@ -5,7 +5,7 @@ import json
 import marshal
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,10 @@ _PLAIN = {Tensor, nn.Parameter, nn.Buffer}
 _SAID = {int, bool, str, type(None)}
 _WORDS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _LONGEST = 200  # characters of an argument: a text that goes into a tokenizer is no setting
+
+_REMEMBERED = 1 << 14
+_Key = TypeVar("_Key")
+_Text = TypeVar("_Text")
 
 NO_RESULT: Result = ("", "")
 
@@ -61,7 +65,7 @@ class Signatures:
         key = tuple(found)
         inputs = self._inputs.get(key)
         if inputs is None:
-            inputs = self._inputs[key] = _inputs(key)
+            inputs = _keep(self._inputs, key, _inputs(key))
         return inputs, self._said(said) if said else ""
 
     def result(self, value: Any) -> Result:
@@ -77,7 +81,7 @@ class Signatures:
         key = tuple([each for tensor in found for each in _outline(tensor)])
         result = self._results.get(key)
         if result is None:
-            result = self._results[key] = _result(key)
+            result = _keep(self._results, key, _result(key))
         return result
 
     def _said(self, said: list[Any]) -> str:
@@ -87,8 +91,17 @@ class Signatures:
             return ""
         text = self._arguments.get(key)
         if text is None:
-            text = self._arguments[key] = canonical(dict(zip(said[::2], said[1::2], strict=True)))
+            text = canonical(dict(zip(said[::2], said[1::2], strict=True)))
+            _keep(self._arguments, key, text)
         return text
+
+
+def _keep(texts: dict[_Key, _Text], key: _Key, text: _Text) -> _Text:
+    """Remember a text, which mostly comes again; where each is a new one, such as a learning rate, begin anew."""
+    if len(texts) >= _REMEMBERED:
+        texts.clear()
+    texts[key] = text
+    return text
 
 
 def parts(value: Any) -> Sequence[Tensor]:
