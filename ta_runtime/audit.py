@@ -24,7 +24,7 @@ from ta_runtime.incidents import Incident
 from ta_runtime.observers.patching import Patch
 from ta_runtime.reports import ReportFile
 from ta_runtime.session import AuditFailed, Session, script
-from ta_runtime.settings import Settings
+from ta_runtime.settings import VIOLATED, Settings
 from ta_runtime.window import Window
 
 if TYPE_CHECKING:
@@ -188,6 +188,11 @@ class Audit:
         hidden = [f"{what} ({count} times)" if count > 1 else what for what, count in seen]
         if self._ended and self._process_wide and self.session.step_count == 0:
             hidden.append(reports.NO_TRAINING)
+        settings = self.settings
+        if self._process_wide and not settings.invariants and settings.rules - {"TA000"} == {VIOLATED}:
+            hidden.append(
+                "invariants, as none are given; `invariants='FILE'` takes what `ta-runtime infer` writes"
+            )
         if self._raised is not None:
             hidden.append(self._raised)
         return hidden

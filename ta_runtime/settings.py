@@ -1,6 +1,6 @@
 """What a session is asked to do: the arguments of `enable` and `Auditor` over `[tool.ta]` of the project."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,9 @@ from ta_lint.core.finding import Finding, Severity
 from ta_runtime.storage import Place, located
 
 OnFinding = Callable[[Finding], object]
+
+VIOLATED = "TA510"
+"""The rule that tells of what breaks an invariant."""
 
 _EVERY = 1000
 _EVERY_RECORDED = 100  # of what audits alone see a recording would else have next to nothing to show
@@ -107,9 +110,12 @@ def resolve(
     )
     configs = Configs(options, cwd)
     config = configs.root_config
+    held_against = _paths("invariants", invariants)
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
         raise UsageError(f"{keys[0]}: a run sees none of these rules; `ta-lint rules` says which it sees")
+    if held_against:
+        check_told(config.rules, keys)
     return Settings(
         config=config,
         root=project_root(cwd),
@@ -127,9 +133,23 @@ def resolve(
         configs=configs,
         record=folder.absolute() if folder is not None else None,
         snapshots=snapshots,
-        invariants=_paths("invariants", invariants),
+        invariants=held_against,
         invariants_every_n_steps=invariants_every_n_steps,
     )
+
+
+def check_told(rules: Collection[str], keys: tuple[str, str, str]) -> None:
+    """See to it that what breaks an invariant is told of; `keys` are those of `resolve`.
+
+    Raises:
+        UsageError: the rule that does so is not among these.
+    """
+    if VIOLATED not in rules:
+        add = f"add --extend-select {VIOLATED}" if keys[0] == "--select" else f"name it in `{keys[0]}`"
+        raise UsageError(
+            f"{VIOLATED} is not among the rules that are on ([tool.ta] select, {keys[0]}, {keys[1]}): "
+            f"nothing would be held against these invariants; {add}, and do not ignore it"
+        )
 
 
 def severity(word: str) -> Severity:

@@ -173,6 +173,22 @@ def test_check_keeps_to_suppressions_and_baselines(project: Path) -> None:
     assert main(command) == 0
 
 
+@pytest.mark.parametrize("option", [["--ignore", "TA510"], ["--select", "TA600"], []])
+def test_check_is_refused_where_the_rule_that_would_tell_is_off(
+    project: Path, option: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_of(project, "float16")
+    if not option:
+        (project / "pyproject.toml").write_text('[tool.ta]\nselect = ["TA1"]\n')
+    command = ["check", "trace", "-i", "invariants.json", "--no-shipped"]
+    assert main([*command, *option]) == 2
+    said = capfd.readouterr().err
+    assert "TA510 is not among the rules that are on ([tool.ta] select, --select, --ignore): nothing" in said
+    assert "add --extend-select TA510" in said
+    if not option:
+        assert main([*command, "--extend-select", "TA510"]) == 1
+
+
 def test_check_writes_sarif(project: Path) -> None:
     run_of(project, "float16")
     main(["check", "trace", "-i", "invariants.json", "--no-shipped", "--output", "ta.sarif"])

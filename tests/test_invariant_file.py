@@ -94,6 +94,23 @@ def test_several_files_are_one(path: Path) -> None:
         ),
         ({"template": 3}, r"Expected `str`, got `int` - at `\$\.invariants\[0\]\.template`"),
         ({"template": None}, r"missing required field `template`"),
+        (
+            {"template": "threshold", "terms": {"call": "x", "argument": "y", "side": "max"}},
+            r"invariants\[0\].*: `terms` lacks 'kind'",
+        ),
+        (
+            {"template": "change", "terms": {"call": "x", "state": "a parameter", "is": "moved"}},
+            r"invariants\[0\].*: `terms` has 'moved', which `change` does not know",
+        ),
+        ({"terms": {"parent": "x", "child": 3}}, r"`terms` has `child` as 3; it is a text"),
+        (
+            {"template": "period", "terms": {"call": "x", "each": "y", "times": "one"}},
+            r"`terms` has `times` as 'one'; it is a whole number",
+        ),
+        (
+            {"template": "period", "terms": {"call": "x", "each": "y", "times": True}},
+            r"`terms` has `times` as True; it is a whole number",
+        ),
         ({"terms": {"parent": "x"}}, r"invariants\[0\].*: `terms` lacks 'child'"),
         ({"where": {"step": "3"}}, r"`where` knows no `step`; it can be about phase, rank, class"),
         (

@@ -233,6 +233,75 @@ def test_where_the_learning_rate_is_zero_nothing_need_move(tmp_path: Path) -> No
     assert broken(train, tmp_path) == set()
 
 
+class Two(nn.Module):
+    """Has a scalar in each of its halves, which begin alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net, self.a, self.b = net(), nn.PReLU(), nn.PReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.b(self.net(self.a(x)))
+        return result
+
+
+def test_scalars_that_an_optimizer_moves_by_signs_are_equal_by_chance(tmp_path: Path) -> None:
+    def train() -> None:
+        model = Two()
+
+        def by_sign(step: int) -> None:
+            for parameter in model.parameters():
+                assert parameter.grad is not None
+                torch.sign(parameter.grad, out=parameter.grad)
+            model.a.weight.grad = torch.ones(1)
+            model.b.weight.grad = torch.ones(1) if step < 3 else -torch.ones(1)
+
+        trained(model, torch.optim.SGD(model.parameters(), lr=0.01), by_sign)
+
+    assert broken(train, tmp_path) == set()
+
+
+def test_the_next_model_of_a_sweep_may_have_another_dtype(tmp_path: Path) -> None:
+    def train() -> None:
+        for dtype in (torch.float32, torch.float64):
+            model = net().to(dtype)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.randn(8, 6, dtype=dtype)).mean().backward()
+                optimizer.step()
+            del model, optimizer
+
+    assert broken(train, tmp_path) == set()
+
+
+def test_the_next_model_of_a_sweep_need_not_be_tied(tmp_path: Path) -> None:
+    def train() -> None:
+        for is_tied in (True, False):
+            model = Tied()
+            if not is_tied:
+                model.head = nn.Linear(6, 10, bias=False)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+            for _ in range(4):
+                ids = torch.randint(10, (16,))
+                optimizer.zero_grad()
+                F.cross_entropy(model(ids), (ids + 1) % 10).backward()
+                optimizer.step()
+            del model, optimizer
+
+    assert broken(train, tmp_path) == set()
+
+
+def test_of_each_model_of_a_sweep_something_moves(tmp_path: Path) -> None:
+    def train() -> None:
+        for rate in (0.1, 1e-30):
+            model = net()
+            trained(model, torch.optim.SGD(model.parameters(), lr=rate))
+            del model
+
+    assert broken(train, tmp_path) == {"moves-parameters"}
+
+
 def test_a_trace_of_some_steps_alone_breaks_no_law(tmp_path: Path) -> None:
     torch.manual_seed(0)
     with collecting(str(tmp_path / "trace"), every=2, warm_up=1):

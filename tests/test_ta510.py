@@ -2,6 +2,7 @@
 
 import random
 import runpy
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,15 @@ import ta_runtime
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding
 from ta_runtime.audit import Audit
-from ta_runtime.invariants import file
+from ta_runtime.invariants import file, live
+from ta_runtime.invariants.checking import Checker
 from ta_runtime.invariants.inferring import infer
 from ta_runtime.invariants.invariant import Invariant
+from ta_runtime.invariants.template import Violation
 from ta_runtime.runs import Run
+from ta_runtime.settings import resolve
 from ta_runtime.trace.collection import collecting
+from ta_runtime.trace.event import Event
 
 PROGRAM = """\
 import torch
@@ -185,3 +190,68 @@ def test_a_file_that_holds_no_invariants_is_refused_before_the_run(tmp_path: Pat
         ta_runtime.enable(invariants=[tmp_path / "missing.json"], output=None)
     with pytest.raises(UsageError, match="invariants: 3 is not the path of a file"):
         ta_runtime.enable(invariants=3, output=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("off", [{"rules": ["TA600"]}, {"rules": "TA5,TA6", "ignore": "TA510"}])
+def test_invariants_are_refused_where_the_rule_that_would_tell_is_off(
+    off: dict[str, str], learned: Path
+) -> None:
+    said = r"^TA510 is not among the rules that are on \(\[tool.ta\] select, rules, ignore\): .* name it in `rules`"
+    with pytest.raises(UsageError, match=said):
+        resolve(invariants=learned, **off)  # type: ignore[arg-type]
+    resolve(**off)  # type: ignore[arg-type]
+
+
+def test_a_run_for_invariants_alone_says_that_none_are_given(learned: Path, tmp_path: Path) -> None:
+    def said(**options: object) -> bool:
+        audit = watched(program(), tmp_path, path="example.py", every_n_steps=0, **options)
+        return any(what.startswith("invariants, as none are given; ") for what in audit.not_seen)
+
+    assert said(rules=["TA510"])
+    assert not said(rules=["TA510"], invariants=learned)
+    assert not said(), "other rules are looked for"
+
+
+def test_of_a_long_evaluation_few_events_are_kept_and_the_findings_are_the_same(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = program().replace("torch.relu(self.hidden(x))", "self.hidden(x)")
+    bad += "\nmodel.eval()\nfor _ in range(50):\n    model(x)\n"
+    usual = findings(bad, tmp_path, learned, invariants_every_n_steps=1)
+    assert usual
+    most, see = 0, Checker.see
+
+    def watching(checker: Checker, events: Iterable[Event], rank: int = 0) -> list[Violation]:
+        nonlocal most
+        most = max(most, len(given := list(events)))
+        return see(checker, given, rank)
+
+    monkeypatch.setattr(Checker, "see", watching)
+    monkeypatch.setattr(live, "_AT_ONCE", 64, raising=False)
+    assert findings(bad, tmp_path, learned, invariants_every_n_steps=1) == usual
+    assert 0 < most <= 64
+
+
+def test_nothing_is_kept_once_the_session_has_stopped_after_failures(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[live.Live] = []
+    start = live.Live.start
+
+    def failing(own: live.Live) -> None:
+        started.append(own)
+        start(own)
+        for _ in range(3):
+            own._session._observer_failed("Backwards.after", RuntimeError("x"))
+
+    monkeypatch.setattr(live.Live, "start", failing)
+    bad = program().replace(CLEARS, "        if epoch < 2:\n    " + CLEARS)
+    bad += "\nimport builtins\nbuiltins.kept = len(builtins.started[-1]._events)\n"
+    monkeypatch.setattr("builtins.started", started, raising=False)
+    monkeypatch.setattr("builtins.kept", None, raising=False)
+    audit = run_of(bad, tmp_path, learned)
+    import builtins
+
+    assert builtins.kept == 0  # type: ignore[attr-defined]
+    assert {finding.rule for finding in audit.findings} == {"TA000"}
+    assert any("kept failing" in what for what in audit.not_seen)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from stories import EVAL, TRAIN, Story, broken, learned, sentences
 
+from ta_runtime.invariants.templates import cover
 from ta_runtime.trace.event import Flag
 
 ORDER = ("lead", "cover", "period")
@@ -75,6 +76,15 @@ def test_calls_that_changed_places_are_seen_in_the_first_step(tmp_path: Path) ->
         "a forward pass of `Net` comes without `AdamW.zero_grad` before it",
         "`Tensor.backward` comes without `AdamW.zero_grad` before it",
     ]
+
+
+def test_a_pass_over_a_loader_is_new_once_in_a_sentence() -> None:
+    assert cover.sentence({"call": "torch.optim.Adam.step", "after": "epoch of loader 0"}, {}) == (
+        "before each `Adam.step` there is always a new pass of loader 0"
+    )
+    assert cover.sentence({"call": "epoch of loader 0", "after": "epoch of loader 1"}, {}) == (
+        "before each new pass of loader 0 there is always a new pass of loader 1"
+    )
 
 
 def test_what_failed_once_is_not_learned(tmp_path: Path) -> None:

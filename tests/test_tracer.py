@@ -464,6 +464,25 @@ def test_a_parameter_that_takes_the_place_of_another_is_the_one_that_is_told() -
     assert of(events, "parameter", subject="bias")[0].flags & Flag.CHANGED
 
 
+def test_of_a_module_with_the_name_of_one_before_nothing_was_seen() -> None:
+    def train() -> None:
+        for _ in range(2):
+            model = nn.Linear(2, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(3):
+                if step == 2:
+                    model.double()  # of the same module
+                model(torch.ones(1, 2, dtype=model.weight.dtype)).sum().backward()
+                optimizer.step()
+            del model, optimizer
+
+    flags = [
+        event.flags & (Flag.CHANGED | Flag.UNSEEN)
+        for event in of(traced(train), "parameter", subject="weight")
+    ]
+    assert flags == [*[Flag.CHANGED] * 3, Flag.UNSEEN, Flag.CHANGED, Flag.CHANGED]
+
+
 def test_a_closure_holds_the_passes_and_gradients_of_its_step() -> None:
     def train() -> None:
         model = nn.Linear(2, 1)
@@ -502,6 +521,46 @@ def test_passes_and_batches_of_a_loader_are_told_and_not_what_it_does_inside() -
     assert [event.shape for event in of(events, "batch")] == ["4,4", "2,4", "4,4", "2,4"]
     assert {event.subject for event in of(events, "batch")} == {"0"}
     assert json.loads(of(events, "epoch")[0].arguments)["num_workers"] == 0
+
+
+def test_loaders_are_numbered_as_they_are_built_and_one_from_before_by_its_first_pass() -> None:
+    data = TensorDataset(torch.randn(6, 4))
+    before = DataLoader(data, batch_size=1)
+
+    class Own(DataLoader[Any]):
+        def __init__(self) -> None:
+            super().__init__(data, batch_size=2)
+            self.extra = 1
+
+    def passes(*, evaluates_first: bool) -> list[tuple[str, str]]:
+        def train() -> None:
+            training = DataLoader(data, batch_size=4, drop_last=True)
+            evaluation = Own()
+            if evaluates_first:
+                assert len(list(evaluation)) == 3
+            for loader in (training, evaluation, before):
+                assert list(loader)
+
+        return sorted({(event.subject, event.shape) for event in of(traced(train), "batch")})
+
+    numbered = [("0", "4,4"), ("1", "2,4"), ("2", "1,4")]
+    assert passes(evaluates_first=False) == passes(evaluates_first=True) == numbered
+
+
+def test_a_loader_whose_settings_cannot_be_read_is_built_as_ever() -> None:
+    class Closed(DataLoader[Any]):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "sampler":
+                raise RuntimeError(name)
+            return super().__getattribute__(name)
+
+    built: list[object] = []
+
+    def train() -> None:
+        built.append(Closed(TensorDataset(torch.randn(6, 4))))
+
+    assert traced(train) == []
+    assert len(built) == 1
 
 
 class Loud(torch.utils.data.Dataset[Tensor]):

@@ -39,6 +39,7 @@ damaged file, or a report that could not be written
 """
 
 _RULES = {"TA000", "TA510"}
+_KEYS = ("--select", "--ignore", "--baseline")
 
 
 def add(commands: Commands) -> None:
@@ -68,9 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_runtime.runs import Run  # isort: skip - it says how to get pyarrow, which the others need
 
     from ta_runtime.invariants.checking import Checker
+    from ta_runtime.settings import check_told
 
     trace = Run(arguments.trace)
     settings = auditing.settings(arguments, live=False)
+    check_told(settings.rules, _KEYS)
     settings = dataclasses.replace(settings, rules=settings.rules & _RULES)
     with auditing.own_stdout(arguments, sys.stdout) as stream:
         audit = auditing.made(arguments, settings, _script(trace), optimizers=[])  # nothing is to step

@@ -9,8 +9,10 @@ What an invariant means are its template, terms and where; id and sentence follo
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Never
 
 import msgspec
 
@@ -30,6 +32,10 @@ _VALUES = {
     "autocast": ("yes", "no"),
     "requires_grad": ("yes", "no"),
 }
+
+
+_TYPES = {("period", "times"): (int, "a whole number"), ("constant_argument", "value"): (object, "")}
+"""Of the terms of templates that are not names or other words."""
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -183,11 +189,34 @@ def _invariant(path: Path, number: int, entry: Entry) -> Invariant:
         entry.note,
         entry.covered_by,
     )
+    for name, term in entry.terms.items():
+        of_type, called = _TYPES.get((entry.template, name), (str, "a text"))
+        if not isinstance(term, of_type) or (of_type is int and isinstance(term, bool)):
+            raise complain(f"`terms` has `{name}` as {term!r}; it is {called}")
     try:
-        says(invariant)
-    except KeyError as error:
+        _try(replace(invariant, terms=_Terms(entry.terms)))
+    except _LackError as error:
         raise complain(f"`terms` lacks {error}") from error
+    except KeyError as error:
+        raise complain(f"`terms` has {error}, which `{entry.template}` does not know") from error
     return invariant
+
+
+class _LackError(Exception):
+    """There is no such term."""
+
+
+class _Terms(dict[str, str | bool | int | float]):
+    """Terms that tell one that is missing from a value that some other table does not hold."""
+
+    def __missing__(self, name: str) -> Never:
+        raise _LackError(repr(name))
+
+
+def _try(invariant: Invariant) -> None:
+    """Ask of an invariant what is asked of it later, before any event is seen."""
+    says(invariant)
+    template(invariant.template).Watcher([invariant])
 
 
 def _complaint(path: Path, number: int, entry: Entry, what: str) -> UsageError:

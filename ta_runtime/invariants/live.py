@@ -4,10 +4,10 @@ What ranks have in common the first of them shows the others in the store of the
 there when they have ended a later step, and nobody waits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch.overrides import get_overridable_functions
 
@@ -29,6 +29,8 @@ _SLOTS = 8
 """Steps of the first rank that lie in the store at a time."""
 _LATER = 4
 """Steps after which a rank no longer looks for what the first showed of one."""
+_AT_ONCE = 4096
+"""Events, and violations, that are kept at most: an evaluation after the last step may go on for long."""
 _OF_CONTENTS = {"distinct_arguments"}
 """Templates for which digests are taken of what loaders and modules return."""
 _BACKWARD = "torch.Tensor.backward"
@@ -43,7 +45,10 @@ class Live:
 
     def __init__(self, session: "Session", files: Iterable[Path], *, every: int) -> None:
         self._session = session
-        self._events: list[Event] = []  # of the step that runs
+        self._events: list[Event] = []  # of the step that runs, what the checker has not seen yet
+        # in that step so far: told when it is over, as what one fault breaks in a step is one finding
+        self._broken: list[Violation] = []
+        self._look = self._guarded(self._see)
         known = file.merged([shipped.FILE, *files])
         held = [each for each in known if each.covered_by not in session.settings.rules]
         self._checker = Checker(held, lambda text: session.fail(text, text))
@@ -53,13 +58,13 @@ class Live:
             if kind != "op" or not name or _is_function(name)
         )
         self._tracer = Tracer(
-            self._events.append,
+            self._take,
             level="digests" if _OF_CONTENTS & {each.template for each in held} else "modules",
             every=every,
             first=_FIRST,
             names=session.names,
             wanted=wanted,
-            on_step_over=session.guarded(self._end_step),
+            on_step_over=self._guarded(self._end_step),
         )
         self._told: dict[int, Telling] = {}  # steps that are still to be compared
         self._rank = ranks.rank()
@@ -70,6 +75,8 @@ class Live:
     def stop(self) -> None:
         """Judge what came after the last step, and the run as a whole."""
         self._tracer.stop()
+        if not self._session.started:  # it stopped after failures, and says from where on nothing was seen
+            return
         self._end_step(self._tracer.step)
         self._tell(self._checker.over())
         for what in unseen(self._checker.not_seen):
@@ -89,13 +96,45 @@ class Live:
             elif step is not None and number + _LATER < step:
                 del self._told[number]
 
-    def _end_step(self, step: int) -> None:
-        connected = ranks.connected()
-        if connected:
+    def _guarded(self, method: Callable[..., Any]) -> Callable[..., None]:
+        """As the session does, and once that has stopped after failures, be silent: nothing is asked any more."""
+        guarded = self._session.guarded(method)
+
+        def run(*args: object) -> None:
+            if self._session.started:
+                guarded(*args)
+            else:
+                self._tracer.fall_silent()
+                self._events.clear()
+                self._broken.clear()
+
+        return run
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        if len(self._events) >= _AT_ONCE:
+            self._look()
+
+    def _see(self) -> None:
+        """Let the checker see what came since it last did."""
+        if ranks.connected():
             self._rank = ranks.rank()
-        rank, events = self._rank, self._events.copy()
+        events = self._events.copy()
         self._events.clear()
-        self._tell([*self._checker.see(events, rank), *self._checker.step_over(step, rank)])
+        self._broken += self._checker.see(events, self._rank)
+        if len(self._broken) >= _AT_ONCE:
+            self._tell_broken()
+
+    def _tell_broken(self) -> None:
+        broken = self._broken.copy()
+        self._broken.clear()
+        self._tell(broken)
+
+    def _end_step(self, step: int) -> None:
+        self._see()
+        rank, connected = self._rank, ranks.connected()
+        self._broken += self._checker.step_over(step, rank)
+        self._tell_broken()
         if (told := self._checker.told(rank)) and connected:
             if rank:
                 self._told[step] = told

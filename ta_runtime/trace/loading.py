@@ -20,7 +20,9 @@ NAME = "torch.utils.data.DataLoader"
 
 
 class Loading:
-    """Watches every loader between `attach` and `detach`. They are numbered in the order of their first passes."""
+    """Watches every loader between `attach` and `detach`. They are numbered in the order in which they are built: a run that
+    evaluates before it trains, as one that is resumed, gives them the same numbers. One from before comes with its first pass.
+    """
 
     def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
         self._course, self._failed = course, failed
@@ -32,6 +34,7 @@ class Loading:
 
     def attach(self) -> None:
         self._undo = [
+            Patch(DataLoader, "__init__", self._init).undo,
             Patch(DataLoader, "__iter__", self._iter).undo,
             Patch(_BaseDataLoaderIter, "__next__", self._next).undo,
         ]
@@ -39,6 +42,19 @@ class Loading:
     def detach(self) -> None:
         while self._undo:
             self._undo.pop()()
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        course = self._course
+
+        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+            original(loader, *args, **kwargs)
+            if course.quiet != QUIET and not course.is_elsewhere:
+                try:
+                    self._describe(loader)
+                except Exception as error:  # noqa: BLE001 - the run goes on
+                    self._failed("a loader", error)
+
+        return __init__
 
     def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         course = self._course

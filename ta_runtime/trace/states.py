@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.digests import number_of_zeros, numbers
-from ta_runtime.guarding import captured
 from ta_runtime.observers import construction
+from ta_runtime.observers.compilers import captured
 from ta_runtime.registers import Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import REQUIRES_GRAD, TRAINING, Course, Open
@@ -53,6 +53,8 @@ class States:
         self._is_on = any(map(choice.of, ("parameter", "buffer", "gradient")))
         self._last: dict[Key, int] = {}  # digests
         self._versions: dict[Key, tuple[int, int, int]] = {}  # of the parameters with these digests
+        self._modules: dict[Key, weakref.ref[nn.Module]] = {}  # what these keys are of
+        self._taken: set[Key] = set()  # those that are of another module than before, until they are told
         self._slots: Register[tuple[list[Slot], int]] = Register()  # of models, until they are asked again
         self._strangers: set[int] = set()  # parameters for which a model was looked for
         self._looks = 0
@@ -154,7 +156,20 @@ class States:
             for kind, tensors in (("parameter", module._parameters), ("buffer", module._buffers)):
                 for name in tensors:
                     subject = f"{layer.subject}.{name}" if layer.subject else name
-                    yield self._slot(kind, layer.name, subject, layer.module, name)
+                    slot = self._slot(kind, layer.name, subject, layer.module, name)
+                    self._met(slot, module)
+                    yield slot
+
+    def _met(self, slot: Slot, module: nn.Module) -> None:
+        """Of a module that has the name of one before, as the next model of a sweep has, nothing was seen."""
+        key = slot.key
+        before = self._modules.get(key)
+        if before is None or before() is not module:
+            self._modules[key] = weakref.ref(module)
+            if before is not None:
+                self._last.pop(key, None)
+                self._last.pop(slot.gradient or key, None)
+                self._taken.add(key)
 
     def _slot(
         self, kind: str, name: str, subject: str, module: "weakref.ref[nn.Module] | None", attribute: str
@@ -176,6 +191,8 @@ class States:
                 self._last[slot.key] = digest
 
     def _is_new(self, key: Key, tensor: Tensor) -> bool:
+        if key in self._taken:  # it is told as what nothing was seen of
+            return False
         return key not in self._last or self._versions.get(key) != _version(tensor)
 
     def _tell_gradients(self, parent: Open, places: Sequence[Place]) -> None:
@@ -195,6 +212,8 @@ class States:
         self._tell(parent, [(slot.key, slot, flags, tensor) for slot, flags, tensor in found])
         for slot, _, tensor in found:
             self._versions[slot.key] = _version(tensor)
+        if self._taken:
+            self._taken -= {slot.key for slot, *_ in found}
 
     def _tell(self, parent: Open, states: Sequence[tuple[Key, Slot, int, Tensor | None]]) -> None:
         course, last, whole = self._course, self._last, self._course.whole

@@ -8,6 +8,7 @@ from ta_runtime.trace.event import Event, Flag
 SCHEDULERS = "torch.optim.lr_scheduler."
 SCALER = "torch.amp.GradScaler."
 ABSENT, _WHOLE, _RAISED = int(Flag.NONE | Flag.ZERO), int(Flag.WHOLE), int(Flag.RAISED)
+_UNSEEN = int(Flag.UNSEEN)
 
 INSIDE = frozenset({("gradient", ""), ("parameter", ""), ("loop", "")})
 """Kind and name of the events that a call of the loop is judged by."""
@@ -57,6 +58,12 @@ class Law:
     def compare(self, key: str, own: object, other: object) -> str | None:
         """The message of a breach, if what two ranks told breaks it."""
         return None
+
+
+def is_new(state: Event) -> bool:
+    """Whether it is the first of its name, or of a module that took the name of another, as in a sweep: what was known by that
+    name says nothing of it. One whose content is never taken is not told from another."""
+    return bool(state.flags & _UNSEEN) and state.digest is not None
 
 
 def is_step(event: Event) -> bool:

@@ -1,14 +1,17 @@
 """Laws of parameters and buffers: what stays as it is from step to step."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from ta_runtime.invariants.laws.law import Breach, Law
+from ta_runtime.invariants.laws.law import Breach, Law, is_new
 from ta_runtime.invariants.words import quoted
 from ta_runtime.trace.event import Event, Flag
 
 _TOGETHER = 2
 """Contents that two parameters had at the same time, after which they count as tied: of one they may be constants."""
+_LARGE = 16
+"""Elements from which on contents are not equal by chance: of one, they are where an optimizer moves by signs alone."""
 _STATISTICS = ("running_mean", "running_var")
 _CHANGED, _TRAINING = int(Flag.CHANGED), int(Flag.TRAINING)
 
@@ -26,7 +29,7 @@ class DtypeStays(Law):
 
     def see(self, event: Event) -> Iterable[Breach]:
         before = self._dtypes.get(event.subject)
-        if before is None:
+        if before is None or is_new(event):
             self._dtypes[event.subject] = event.dtype
             return ()
         self.is_tested = True
@@ -52,7 +55,7 @@ class TiedStayTied(Law):
         )
 
     def see(self, event: Event) -> Iterable[Breach]:
-        if event.digest is not None:
+        if event.digest is not None and _is_large(event):
             self._now[event.subject] = event
         return ()
 
@@ -60,8 +63,9 @@ class TiedStayTied(Law):
         now, self._now = self._now, {}
         if not now:
             return
-        if self._groups is None:
-            self._groups = [(frozenset(names), set()) for names in _alike(now, frozenset(now))]
+        if self._groups is None or any(map(is_new, now.values())):
+            others = [group for group in self._groups or () if group[0].isdisjoint(now)]
+            self._groups = others + [(names, set()) for names in _alike(now, frozenset(now))]
         kept: list[tuple[frozenset[str], set[int]]] = []
         for names, contents in self._groups:
             if not names <= now.keys():  # not all of its models took part
@@ -124,6 +128,11 @@ class StatisticsRest(Law):
                 yield Breach(event, message, {"first": event.subject})
         if buffer == _STATISTICS[-1]:
             self._evaluated.pop(module, None)
+
+
+def _is_large(state: Event) -> bool:
+    lengths = state.shape.split(",")
+    return math.prod(int(length) for length in lengths if length.isdigit()) >= _LARGE
 
 
 def _alike(states: dict[str, Event], names: frozenset[str]) -> Iterator[frozenset[str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ta_runtime.invariants.laws.law import ABSENT, Breach, Evidence, Inside, Law, is_step
+from ta_runtime.invariants.laws.law import ABSENT, Breach, Evidence, Inside, Law, is_new, is_step
 from ta_runtime.invariants.words import quoted
 from ta_runtime.trace.event import Event, Flag
 
@@ -85,7 +85,10 @@ class MovedAtLast(_OfSteps):
     def judge_step(self, step: Event, inside: Inside) -> Iterator[Breach]:
         if not step.name.startswith("torch.optim.") or not step.value:
             return
-        key = f"{step.name} {step.subject} {next(iter(inside.gradients))}"
+        first = next(iter(inside.gradients))
+        key = f"{step.name} {step.subject} {first}"
+        if first in inside.parameters and is_new(inside.parameters[first]):
+            self._moved.discard(key)
         trained = [
             state
             for name, state in inside.parameters.items()

@@ -9,7 +9,9 @@ then so:
     every parameter    unchanged; `of` a module by its path, of which nothing is trained
 
 That every parameter is changed is never learned: a gradient that is rounding noise, or a small learning rate at the end of a
-schedule, leaves the bits of one as they are. A step whose learning rate is zero, as in a warm-up, need not change any.
+schedule, leaves the bits of one as they are. A step whose learning rate is zero, as in a warm-up, need not change any. That a
+step changes some parameter is learned of the runs that were traced: one that goes on for longer, until it has converged to the
+last bit, breaks it in good health.
 """
 
 from collections import defaultdict

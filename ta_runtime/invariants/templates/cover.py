@@ -25,7 +25,8 @@ def candidates(events: Events) -> Iterator[Candidate]:
 
 def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -> str:
     """What people read."""
-    return f"before each {said(terms['call']).removeprefix('a ')} there is always a new {said(terms['after']).removeprefix('a ')}{under(where)}"
+    after = said(terms["after"]).removeprefix("a ").removeprefix("new ")
+    return f"before each {said(terms['call']).removeprefix('a ')} there is always a new {after}{under(where)}"
 
 
 class Watcher(Follower):

@@ -1,7 +1,9 @@
 """No two batches are alike: of one pass over a loader within a step of the optimizer, or of two ranks at the same time.
 
-Batches are compared by their content. Passes are kept apart, as the same data come again in each. TrainCheck (OSDI'25) calls
-it APIArg, and takes any function; of those of torch a trace has no contents of arguments.
+Batches are compared by their content. Passes are kept apart, as the same data come again in each. That no two are equal by
+chance is taken for granted: few distinct samples in smaller batches than those it was learned from may be. How many rows they
+had is not among the terms, as an invariant would have another id for each size of a batch. TrainCheck (OSDI'25) calls it
+APIArg, and takes any function; of those of torch a trace has no contents of arguments.
 """
 
 from collections import Counter, defaultdict
