@@ -406,7 +406,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             folders[way, ending] = folder = top / f"{way}{number}"
             folder.mkdir()
             (folder / ".git").mkdir()
-            at_once = "writer.SECONDS = writer.SHARE = 0\n" if ending == KILLED else ""
+            at_once = "writer.ROWS = 1\n" if ending == KILLED else ""
             (folder / "train.py").write_text(SCRIPT.format(before=at_once + enable, at_4=ending))
     ran = commands.python(top, "-c", EACH, *(folder.name for folder in folders.values()), timeout=300)
     assert ran.returncode == 0, ran.stderr
