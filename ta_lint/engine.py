@@ -1,12 +1,13 @@
 """Linting one file: gates, parse, facts, checks, places, suppression.
 
-Two gates stand before libcst's parser, which is most of what a file costs: its text must hold the words that a check
-needs, and over a skeleton of its tree the check must suspect something. Without them the findings are the same.
+Two gates stand before libcst's parser, which would be most of what a file costs: its text must hold the words that a
+check needs, and over a skeleton of its tree the check must suspect something. Then only the statements are parsed that
+the finding is in. Without all this the findings are the same.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ta_lint.facts import Module, Suspicion
+    from ta_lint.facts.tree import Tree
 
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
 
@@ -124,13 +126,11 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
 
 
 def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    target = file.config.target_torch
     over_facts = [check for check in wanted if check.over_facts is not None]
-    root = None
-    if file.gated and over_facts and isinstance(source.syntax, ast.Module):
-        over_facts = _suspecting(source, source.syntax, over_facts, target)
-    elif over_facts or ("TA001" in file.config.rules and isinstance(source.symbols, SyntaxError)):
-        root = parse(source)
+    if over_facts:
+        yield from _over_facts(source, over_facts, file)
+    elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
+        parse(source)
     for check in wanted:
         if check.over_source is None:
             continue
@@ -139,66 +139,89 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
                 yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
         except Exception as error:  # noqa: BLE001 - a check never stops the job
             yield _crash(check.rule, error, source)
-    if over_facts:
-        yield from _check_facts(source, root if root is not None else parse(source), over_facts, target)
+
+
+def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> list[Finding]:
+    """What these checks find, over as much of libcst's tree of the file as they need."""
+    from ta_lint.facts import Module
+
+    target = file.config.target_torch
+    if file.gated and isinstance(source.syntax, ast.Module):
+        wanted, partly = _suspecting(source, source.syntax, wanted, target)
+        if partly is not None:
+            try:
+                suspicions, crashes = _suspicions(wanted, partly)
+                if not crashes:
+                    return _placed(suspicions, partly)
+            except Exception:  # noqa: BLE001, S110 - it asked for more layout: the whole tree has it
+                pass
+    if not wanted:
+        return []
+    whole = Module(source, parse(source), target)
+    suspicions, crashes = _suspicions(wanted, whole)
+    return [_crash(rule, error, source) for rule, error in crashes.items()] + _placed(suspicions, whole)
 
 
 def _suspecting(
     source: Source, syntax: ast.Module, wanted: list[checks.Check], target: tuple[int, int] | None
-) -> list[checks.Check]:
-    """The checks that have anything to say of a file, seen without its layout; and those that need that to know."""
+) -> "tuple[list[checks.Check], Module | None]":
+    """The checks that have anything to say of a file, seen without its layout; and those that need that to know.
+
+    With them comes the file with the layout of the statements in question, where that is all that they need.
+    """
     from ta_lint.facts import Module
     from ta_lint.facts.skeleton import skeleton
+    from ta_lint.facts.written import Written
 
     try:
-        module = Module(source, skeleton(source, syntax), target)
+        root = skeleton(source, syntax)
+        written = Written(source, root, syntax)
+        module = Module(source, root, target, written)
     except Exception:  # noqa: BLE001 - an `Unlike`, or what nobody thought of: libcst will tell
-        return wanted
-    return [check for check in wanted if _suspects(check, module)]
-
-
-def _suspects(check: checks.Check, module: "Module") -> bool:
-    assert check.over_facts is not None
+        return wanted, None
+    suspicions, crashes = _suspicions(wanted, module)
+    rules = crashes.keys() | {rule for rule, _ in suspicions}
+    suspecting = [check for check in wanted if check.rule in rules]
     try:
-        return next(iter(check.over_facts(module)), None) is not None
-    except Exception:  # noqa: BLE001 - it asked for layout, or it is a crash, which the whole tree will show
-        return True
+        if suspicions and not crashes:
+            nodes = _nodes(suspicions, module.tree)
+            return suspecting, Module(source, written.root(map(module.tree.top, nodes)), target)
+    except Exception:  # noqa: BLE001, S110 - as above
+        pass
+    return suspecting, None
 
 
-def _check_facts(
-    source: Source, root: "cst.Module", wanted: list[checks.Check], target: tuple[int, int] | None
-) -> Iterator[Finding]:
-    from ta_lint.facts import Module
-
-    module = Module(source, root, target)
-    suspicions: list[tuple[str, Suspicion]] = []
+def _suspicions(
+    wanted: list[checks.Check], module: "Module"
+) -> "tuple[list[tuple[str, Suspicion]], dict[str, Exception]]":
+    """What checks suspect in a file, each by its rule, and what they raised."""
+    found: list[tuple[str, Suspicion]] = []
+    crashes: dict[str, Exception] = {}
     for check in wanted:
         assert check.over_facts is not None
         try:
-            suspicions += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
-        except Exception as error:  # noqa: BLE001
-            yield _crash(check.rule, error, source)
-    if suspicions:
-        yield from _placed(suspicions, module)
+            found += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
+        except Exception as error:  # noqa: BLE001 - a check never stops the job
+            crashes[check.rule] = error
+    return found, crashes
 
 
-def _placed(suspicions: "Iterable[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
-    """Positions cost more than parsing: they are computed where there are findings alone."""
+def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> list[Finding]:
+    """The findings that suspicions are. Positions cost more than parsing: they are computed for these nodes alone."""
+    if not suspicions:
+        return []
     from ta_lint.facts import placing
     from ta_lint.facts.positions import positions
 
     source, tree = module.source, module.tree
-    suspicions = list(suspicions)
-    nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
-    for _, found in suspicions:
-        nodes += placing.nodes(found.fix, tree) if found.fix is not None else ()
     syntax = source.syntax
-    places = positions(tree, nodes, None if isinstance(syntax, SyntaxError) else syntax)
+    places = positions(tree, _nodes(suspicions, tree), None if isinstance(syntax, SyntaxError) else syntax)
 
     def site(node: "cst.CSTNode") -> Site:
         start, end = places[node].start, places[node].end
         return Site(source.path, start.line, start.column + 1, end.line, end.column + 1)
 
+    findings = []
     for rule, suspicion in suspicions:
         related = tuple(Related(site(node), message) for node, message in suspicion.related)
         finding = _finding(rule, suspicion.message, site(suspicion.node), related)
@@ -206,7 +229,18 @@ def _placed(suspicions: "Iterable[tuple[str, Suspicion]]", module: "Module") -> 
         if proposed is not None and (edits := placing.text_edits(proposed, tree, source, places)) is not None:
             applicability = Applicability.UNSAFE if proposed.unsafe else Applicability.SAFE
             finding = replace(finding, fix=Fix(proposed.title, edits, applicability))
-        yield finding
+        findings.append(finding)
+    return findings
+
+
+def _nodes(suspicions: "list[tuple[str, Suspicion]]", tree: "Tree") -> "list[cst.CSTNode]":
+    """The nodes whose places findings need, and those of their fixes."""
+    from ta_lint.facts import placing
+
+    nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
+    for _, found in suspicions:
+        nodes += placing.nodes(found.fix, tree) if found.fix is not None else ()
+    return nodes
 
 
 def parse(source: Source) -> "cst.Module":

@@ -29,13 +29,13 @@ class Anchor:
 class Replacement:
     """`code` in the place of what stands from `start` to `end`; between two equal places it is inserted.
 
-    `parentheses` of its own around a node, as many, go with it where they are on its line.
+    With `parentheses`, those of a node of its own go with it where they are on its line.
     """
 
     start: Anchor
     end: Anchor
     code: str
-    parentheses: int = 0
+    parentheses: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def replace(node: Node, code: str) -> Replacement:
 
 def replace_with_atom(node: cst.BaseExpression, code: str) -> Replacement:
     """`code` that holds together anywhere, such as a call, instead of a node and the parentheses it may have."""
-    return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code, len(node.lpar))
+    return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code, parentheses=True)
 
 
 def insert_after(node: Node, code: str) -> Replacement:
@@ -196,5 +196,5 @@ def move(tree: Tree, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
     if len(line.body) > 1 or len(other.body) > 1 or tree.parent[line] is not tree.parent[other]:
         return ()
     comment = line.trailing_whitespace.comment
-    code = tree.root.code_for_node(line.body[0]) + (f"  {comment.value}" if comment is not None else "")
+    code = tree.code(line.body[0]) + (f"  {comment.value}" if comment is not None else "")
     return () if "\n" in code else (Removal(line.body[0]), Insertion(other.body[0], side, code))

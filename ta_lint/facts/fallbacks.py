@@ -25,9 +25,10 @@ _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "
 class Fallbacks:
     """Queries about code that knows of several releases."""
 
-    def __init__(self, tree: Tree, kinds: Kinds) -> None:
+    def __init__(self, tree: Tree, kinds: Kinds, text: str) -> None:
         self._tree = tree
         self._kinds = kinds
+        self._text = text
 
     def around(self, node: Node) -> bool:
         """Whether the code around a node, or before it, asks for the release, or expects something to be missing."""
@@ -50,7 +51,7 @@ class Fallbacks:
     @cached_property
     def _asked(self) -> list[tuple[int, int]]:
         """The releases of torch that the file asks for anywhere."""
-        found = (match.groups() for match in _RELEASE.finditer(self._tree.root.code))
+        found = (match.groups() for match in _RELEASE.finditer(self._text))
         return [(int(name or number), int(minor or rest)) for name, minor, number, rest in found]
 
     def _ends_otherwise(self, statement: Node) -> bool:

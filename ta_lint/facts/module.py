@@ -43,6 +43,7 @@ from ta_lint.facts.shapes import Shapes
 from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
 from ta_lint.facts.unpickling import Unpickling
 from ta_lint.facts.wrappers import Wrappers
+from ta_lint.facts.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +62,15 @@ class Suspicion:
 class Module:
     """Facts of one file, each computed when first asked for."""
 
-    def __init__(self, source: Source, root: cst.Module, target_torch: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        root: cst.Module,
+        target_torch: tuple[int, int] | None = None,
+        written: Written | None = None,
+    ) -> None:
         self.source = source
-        self.tree = Tree(root)
+        self.tree = Tree(root, written)
         self._target_torch = target_torch
 
     @cached_property
@@ -129,7 +136,7 @@ class Module:
 
     @cached_property
     def fallbacks(self) -> Fallbacks:
-        return Fallbacks(self.tree, self.kinds)
+        return Fallbacks(self.tree, self.kinds, self.source.text)
 
     @cached_property
     def recording(self) -> Recording:
@@ -294,7 +301,7 @@ class Module:
 
     def verbatim(self, node: Node) -> str:
         """The source of an expression as it is written, for a fix."""
-        return self.tree.root.code_for_node(node)
+        return self.tree.code(node)
 
     def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name `module.name`: the spelling, and the import statements that it needs.

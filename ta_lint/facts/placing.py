@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import dropwhile, pairwise, takewhile
+from typing import cast
 
 import libcst as cst
 from libcst.metadata import CodeRange
@@ -96,7 +97,7 @@ class _Placing:
     def _around(self, edit: Replacement) -> tuple[tuple[int, int], tuple[int, int]]:
         """From where to where a replacement reaches, with the parentheses that go."""
         (line, start), (end_line, end) = self._position(edit.start), self._position(edit.end)
-        for _ in range(edit.parentheses):
+        for _ in cast(cst.BaseExpression, edit.start.node).lpar if edit.parentheses else ():
             before = self._source.lines[line - 1][: start - 1].rstrip()
             after = self._source.lines[end_line - 1][end - 1 :]
             if not before.endswith("(") or not after.lstrip().startswith(")") or before[-2:-1].isalnum():
@@ -240,9 +241,7 @@ def _imports(statement: Node, tree: Tree) -> bool:
 
 
 def _code(statement: Node, tree: Tree) -> str:
-    return tree.root.code_for_node(
-        statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement
-    )
+    return tree.code(statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement)
 
 
 def _is_standard(code: str) -> bool:

@@ -166,7 +166,7 @@ class Renaming:
 
     def _are_as_said(self, given: dict[str, cst.Arg], rewrite: Rewrite) -> bool:
         """Whether what must be a number is one, and what goes has the one value that it may have."""
-        code = self._tree.root.code_for_node
+        code = self._tree.code
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
         return numbers and all(
             name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
@@ -177,7 +177,7 @@ class Renaming:
         parameters = _parameters(call, rewrite)
         if not rewrite.equal_with or parameters is None:
             return not rewrite.equal_with
-        code = self._tree.root.code_for_node
+        code = self._tree.code
         return any(
             name in rewrite.equal_with and rewrite.equal_with[name] in ("", code(arg.value))
             for name, arg in zip(parameters, call.args, strict=True)
@@ -198,7 +198,7 @@ class Renaming:
         package = f"{row.symbol.rpartition('.')[0]}."
         if not isinstance(name, cst.Attribute) or not row.new.startswith(package):
             return None
-        return f"{self._tree.root.code_for_node(name.value)}.{row.new.removeprefix(package)}", ()
+        return f"{self._tree.code(name.value)}.{row.new.removeprefix(package)}", ()
 
     def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name the new symbol, which an import of the old one may seem to be."""
@@ -234,7 +234,7 @@ class Renaming:
         move = moves[wanted[0]]
         if move is None:
             return None
-        asname = self._tree.root.code_for_node(wanted[0].asname) if wanted[0].asname is not None else ""
+        asname = self._tree.code(wanted[0].asname) if wanted[0].asname is not None else ""
         code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
         return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,), move.equal)
 

@@ -4,7 +4,7 @@ libcst takes ten times as long as `ast` to parse a file, most of it for layout: 
 comments. Most files hold nothing that a check suspects, and no check needs layout to know that. So a file is parsed by
 `ast` first and its tree is turned into libcst's nodes, all that `tree.children` lists and the words and numbers in
 them. What is left out is not set at all: who asks for it gets an `AttributeError`, and whoever asked must look at the
-tree of libcst instead, as must all who found something.
+tree of libcst instead. Who found something looks at the statements of that place as libcst has them: `facts.written`.
 """
 
 import ast

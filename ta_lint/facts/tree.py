@@ -5,9 +5,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any, TypeVar, cast, get_origin, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin, overload
 
 import libcst as cst
+
+if TYPE_CHECKING:
+    from ta_lint.facts.written import Written
 
 Node = cst.CSTNode
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
@@ -124,8 +127,9 @@ class Tree:
     `within` is two bisections.
     """
 
-    def __init__(self, root: cst.Module) -> None:
+    def __init__(self, root: cst.Module, written: "Written | None" = None) -> None:
         self.root = root
+        self._written = written
         self.nodes: list[Any] = []
         self.above: list[int] = []
         """The number of each node's parent."""
@@ -202,6 +206,20 @@ class Tree:
             child = above
         return self.root
 
+    def subtree(self, node: Node) -> list[Any]:
+        """A node and all below it, in source order."""
+        first = self.number[id(node)]
+        return self.nodes[first : self._last[first] + 1]
+
+    def code(self, node: Node) -> str:
+        """The source of a node as it is written, its own parentheses included; of a skeleton, from its statement.
+
+        Raises:
+            Differs: only libcst's tree of the whole file tells.
+        """
+        root, node = self._written.twin(node, self) if self._written is not None else (self.root, node)
+        return root.code_for_node(node)
+
     def order(self, node: Node) -> int:
         """The number of a node in source order."""
         return self.number[id(node)]
@@ -222,6 +240,15 @@ class Tree:
         while number:
             number = above[number]
             yield nodes[number]
+
+    def top(self, node: Node) -> Any:
+        """The statement of the file itself that a node below the root stands in."""
+        child = node
+        for above in self.ancestors(node):
+            if above is self.root:
+                break
+            child = above
+        return child
 
     def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
         """The nearest node of these exact types strictly above `node`."""

@@ -1,0 +1,97 @@
+"""The statements of a file as they are written: each parsed by libcst alone, when somebody asks.
+
+A skeleton says what a check suspects and where, but not how it is written, which a message quotes and a fix needs. To
+know that, libcst need not parse a file of thousands of lines, but the top-level statement of that place. Node by node,
+in source order, it is what the skeleton has there.
+"""
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property
+from itertools import islice
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+from ta_lint.facts.tree import Node, Tree
+
+
+class Differs(Exception):
+    """libcst makes something else of a statement alone than of the file, or than the skeleton has."""
+
+
+class Written:
+    """The top-level statements of a skeleton, by its own nodes."""
+
+    def __init__(self, source: Source, root: cst.Module, syntax: ast.Module) -> None:
+        self._source = source
+        self._root = root
+        self._syntax = syntax
+        self._alone: dict[int, Tree] = {}  # by the `id` of the statement
+
+    def twin(self, node: Node, tree: Tree) -> tuple[cst.Module, Node]:
+        """What libcst makes of a node of the skeleton, and the module of its statement alone.
+
+        Raises:
+            Differs: libcst makes other nodes of the statement.
+            cst.ParserSyntaxError: it cannot parse the statement.
+        """
+        statement = tree.top(node)
+        theirs = self._tree(statement)
+        ours = tree.subtree(statement)
+        if list(map(type, ours)) != list(map(type, theirs.nodes[1:])):
+            raise Differs
+        return theirs.root, theirs.nodes[1 + tree.order(node) - tree.order(statement)]
+
+    def root(self, statements: Iterable[Node]) -> cst.Module:
+        """The skeleton with these of its statements, and all that anybody has asked for, as libcst has them.
+
+        Raises:
+            Differs: they do not indent or end their lines alike.
+            cst.ParserSyntaxError: libcst cannot parse one.
+        """
+        for statement in statements:
+            self._tree(statement)
+        theirs = {own: alone.root for own, alone in self._alone.items()}
+        styles = {(alone.default_indent, alone.default_newline) for alone in theirs.values()}
+        if len(styles) != 1:
+            raise Differs
+        indent, newline = styles.pop()
+        body = [theirs[id(own)].body[0] if id(own) in theirs else own for own in self._root.body]
+        return cst.Module(body, default_indent=indent, default_newline=newline)
+
+    def _tree(self, statement: Node) -> Tree:
+        """A statement, with the comments before it, as a file of its own."""
+        found = self._alone.get(id(statement))
+        if found is None:
+            before, last = self._lines[id(statement)]
+            lines = zip(self._source.lines[before:last], self._source.line_ends[before:last], strict=True)
+            root = cst.parse_module("".join(line + end for line, end in lines))
+            if len(root.body) != 1:
+                raise Differs
+            found = self._alone[id(statement)] = Tree(root)
+        return found
+
+    @cached_property
+    def _lines(self) -> dict[int, tuple[int, int]]:
+        """Where the statement before each ends, and where itself does."""
+        places = lines(self._root, self._syntax)
+        if places is None:
+            raise Differs
+        ends = [last for _, last in places.values()]
+        return dict(zip(map(id, places), zip([0, *ends], ends, strict=False), strict=True))
+
+
+def lines(root: cst.Module, syntax: ast.Module) -> dict[Node, tuple[int, int]] | None:
+    """The first line of each top-level statement, decorators included, and the last; None if the two parsers disagree."""
+    parsed = iter(syntax.body)
+    found: dict[Node, tuple[int, int]] = {}
+    for statement in root.body:
+        small = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
+        same = list(islice(parsed, small))
+        if len(same) < small:
+            return None
+        decorators = getattr(same[0], "decorator_list", [])
+        first = min(item.lineno for item in (same[0], *decorators))
+        found[statement] = first, same[-1].end_lineno or first
+    return found if next(parsed, None) is None else None
