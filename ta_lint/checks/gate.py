@@ -46,6 +46,10 @@ class Text:
         return frozenset(self.data.translate(_SPACED).split())
 
     @cached_property
+    def lower(self) -> bytes:
+        return self.data.lower()
+
+    @cached_property
     def words(self) -> bytes:
         """The names, each once, one after another: a sixth of the file, and a word is in both or in neither."""
         return b" ".join(self.names)
@@ -173,21 +177,25 @@ def _alternative(pattern: str) -> Need:
         for word in words:
             if not text.has(word):
                 return False
-        return found(text.data)
+        return found(text)
 
     return holds
 
 
-def _found(pattern: str) -> Callable[[bytes], bool]:
+def _found(pattern: str) -> Need:
     if _LITERAL.fullmatch(pattern):
         literal = re.sub(r"\\(.)", r"\1", pattern).encode()
-        return lambda data: literal in data
+        return lambda text: literal in text.data
+    if pattern.startswith("(?i)") and pattern == pattern.lower():  # four times as fast without the flag
+        lowered = _compiled(pattern.removeprefix("(?i)"))
+        return lambda text: lowered().search(text.lower) is not None
+    expression = _compiled(pattern)
+    return lambda text: expression().search(text.data) is not None
 
-    @cache
-    def compiled() -> re.Pattern[bytes]:
-        return re.compile(pattern.encode(), re.MULTILINE)
 
-    return lambda data: compiled().search(data) is not None
+def _compiled(pattern: str) -> Callable[[], re.Pattern[bytes]]:
+    """The expression, compiled when first asked for."""
+    return cache(lambda: re.compile(pattern.encode(), re.MULTILINE))
 
 
 def _certain(pattern: str) -> str:

@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
     seen: set[cst.Call] = set()
-    for link in module.chains.links():
+    for link in module.chains.links(_NORM):
         if link.first not in seen and _has_bias(module, link.first) and _is_cancelled(module, link):
             seen.add(link.first)
             layer = module.code(link.first.func)

@@ -20,7 +20,7 @@ _SWITCHED = (
 NEEDS = (
     r"\.parameters\(\)",
     "optim|Optim|OPTIM|adam|Adam|ADAM|sgd|Sgd|SGD",
-    r"(?i:optim|adam|sgd)[\w.]*\(",
+    r"(?i)(?:optim|adam|sgd)[\w.]*\(",
     (r"resize_token_embeddings\(", r"load_state_dict\([^\n]*assign", r"fully_shard\(", _SWITCHED, _NEW),
 )
 

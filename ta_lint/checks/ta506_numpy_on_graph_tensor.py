@@ -14,7 +14,7 @@ NEEDS = (
     r"\.numpy\(\)|\b(?:np|numpy)\.as?array\(",
     r"\bnn\b|\btorchvision\b|\btimm\b|\btransformers\b",
     # where it certainly runs with gradients
-    (r"backward\s*\(", r"(?i:scaler)\w*\s*\(", runs("numpy", "array", "asarray")),
+    (r"backward\s*\(", r"(?i)scaler\w*\s*\(", runs("numpy", "array", "asarray")),
 )
 
 _ARRAYS = ("numpy.array", "numpy.asarray")

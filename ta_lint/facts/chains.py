@@ -1,5 +1,6 @@
 """Which layer's output goes straight into which other layer."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,14 +41,24 @@ class Chains:
         self._classes = classes
         self._kinds = kinds
 
-    def links(self) -> Iterator[Link]:
+    def links(self, taker: re.Pattern[str]) -> Iterator[Link]:
+        """The links of which the second layer is one whose full name matches."""
+        makers = [call for call in self._tree.all(cst.Call) if self._makes(call, taker)]
+        if not makers:
+            return
         for layers in self._sequences():
             for first, second in pairwise(layers):
                 made = self._kinds.construction(second)
-                if isinstance(first, cst.Call) and made is not None:
+                if isinstance(first, cst.Call) and made is not None and self._makes(made, taker):
                     yield Link(first, made)
+        homes = {self._tree.enclosing(call, cst.ClassDef) for call in makers}
         for klass in self._classes.modules():
-            yield from self._called(klass)
+            if any(home in (None, klass) or self._classes.related(home, klass) for home in homes):
+                yield from (link for link in self._called(klass) if self._makes(link.second, taker))
+
+    def _makes(self, call: cst.Call, layer: re.Pattern[str]) -> bool:
+        called = self._names.qualified(call.func)
+        return called is not None and layer.fullmatch(called) is not None
 
     # -- nn.Sequential ----------------------------------------------------------------------------------------
 

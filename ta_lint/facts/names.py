@@ -227,19 +227,21 @@ class Names:
             return []
         first = found[0]
         if first not in self._mentions:
+            owners = self._owners(name.value).items()
+            scope = next(scope for scope, owned in owners if owned is found)
             self._mentions[first] = [
                 other
-                for other in self._by_text[name.value]
+                for other in self._tree.among(self._by_text[name.value], scope)
                 if not self._is_label(other) and self.bindings(other) is found
             ]
         return self._mentions[first]
 
     @cached_property
-    def _by_text(self) -> dict[str, list[cst.Name]]:
-        """All names of the file by what they say, in source order."""
-        names: dict[str, list[cst.Name]] = {}
+    def _by_text(self) -> dict[str, list[int]]:
+        """The numbers of all names of the file by what they say, in source order."""
+        names: dict[str, list[int]] = {}
         for name in self._tree.all(cst.Name):
-            names.setdefault(name.value, []).append(name)
+            names.setdefault(name.value, []).append(self._tree.order(name))
         return names
 
     def _is_label(self, name: cst.Name) -> bool:

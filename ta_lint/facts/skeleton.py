@@ -680,6 +680,10 @@ _METHODS: dict[type[ast.AST], Callable[[_Skeleton, Any], Any]] = {
 
 
 def _is_one_string(text: str) -> bool:
+    mark = text[-1]
+    quote = mark * 3 if text.startswith(mark * 3) and text[-4:-3] != mark else mark
+    if text.startswith(quote) and text.endswith(quote) and text.count(quote) == 2:  # as most are
+        return True
     found = _STRING.match(text)
     return found is not None and found.end() == len(text)
 

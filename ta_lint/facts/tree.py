@@ -188,6 +188,12 @@ class Tree:
             found.sort()
         return [self.nodes[number] for number in found]
 
+    def among(self, numbers: Sequence[int], node: Node) -> list[Any]:
+        """The nodes of these numbers, which ascend, that are `node` or stand below it."""
+        first = self.number[id(node)]
+        found = numbers[bisect_left(numbers, first) : bisect_right(numbers, self._last[first])]
+        return [self.nodes[number] for number in found]
+
     @overload
     def own(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
     @overload
