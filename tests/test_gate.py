@@ -1,8 +1,10 @@
 """`NEEDS` keeps files from being parsed, and never keeps a finding from being made."""
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -53,8 +55,53 @@ def test_what_is_looked_up_first_never_hides_where_an_expression_matches(page: P
     for expression in expressions(module.NEEDS):
         search = re.compile(expression.encode(), re.MULTILINE).search
         assert [need(expression)(Text(text)) for text in texts] == [
-            search(text) is not None for text in texts
+            search(Text(text).data) is not None for text in texts
         ]
+
+
+@pytest.mark.parametrize("package", ["torch.optim", "torch.nn", "libcst"])
+def test_gates_look_at_all_code_and_at_no_docstring_or_comment(package: str) -> None:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    kept = whole = 0
+    for path in sorted(Path(spec.origin).parent.rglob("*.py")):
+        data = path.read_bytes()
+        text = Text(data).data
+        assert without_docstrings(text) == without_docstrings(data), path
+        kept, whole = kept + len(text), whole + len(data)
+    assert kept < 0.9 * whole
+
+
+def without_docstrings(data: bytes) -> str:
+    tree = ast.parse(data)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            node = node.value
+        elif not (isinstance(node, ast.Constant) and "\n" in str(node.value)):
+            continue  # of a string of several lines one may look like a comment
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ('def f():\n    """torch.save"""\n    x', False),
+        ('class A:\n    r"""torch.save"""\n    x', False),
+        ("x\n  # torch.save\ny", False),
+        ('x = """torch.save"""', True),
+        ('d = {1:\n"""torch.save"""}', False),  # no docstring, but a string all the same
+        ('# """\ndef f():\n    """a"""\n    torch.save', True),
+        ('x = \'a"""\'\ndef f():\n    torch.save\n    """a"""; \'"""\'', True),
+        ('x = "a"; y = \'"""\'\ndef f():\n    torch.save', True),
+        ("def f():\n    '''a\"\"\"'''\n    torch.save\n    \"\"\"b", True),
+        ('def f():\n    """a\\"""torch.save"""', True),
+    ],
+)
+def test_what_may_be_code_is_looked_at(text: str, seen: bool) -> None:
+    assert need(r"torch\.save")(Text(text.encode())) is seen
 
 
 @pytest.mark.parametrize(

@@ -270,13 +270,16 @@ class Module:
 
     @cached_property
     def _makers(self) -> dict[int, str | None]:
-        """What made the things that calls call, by the number of the call: `torch.nn.MSELoss` for `self.criterion(x, y)`.
+        """What made the things that are called with two arguments or more, by the number of the call: `torch.nn.MSELoss` for
+        `self.criterion(x, y)`.
 
-        A layer is called in many places and made in one, so what made it is looked for once.
+        What is called in many places and made in one is looked for once.
         """
         found: dict[int, str | None] = {}
         makers: dict[int, str | None] = {}
         for call in self.tree.all(cst.Call):
+            if len(call.args) < 2 and not spreads(call):
+                continue  # a loss takes scores and targets; most layers take one thing
             origin = self.kinds.origin(call.func)
             if type(origin) is not cst.Call:
                 continue
