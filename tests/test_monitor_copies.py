@@ -13,6 +13,7 @@ from ta_runtime.monitor import ModuleMonitor, moments, statistics
 from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Measured
 from ta_runtime.monitor.statistics import STATISTICS, Part
+from ta_runtime.monitor.tally import Tally
 
 NEEDS = ("mean",)
 
@@ -250,3 +251,27 @@ def test_a_copy_of_a_monitor_begins_without_what_was_held() -> None:
     copies: Copies[int] = Copies()
     copies.add(torch.ones(2), NEEDS, 0, new=True)
     assert copy.deepcopy(copies).count == 0
+
+
+def test_numbers_that_the_device_loses_cost_their_step_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = nn.Linear(2, 2)
+    monitor = ModuleMonitor(monitor_step_fn=None)
+    monitor.set_module(model)
+    monitor.add_activation_metric("mean")
+    values = Tally.values
+    calls = iter(range(3))
+
+    def lost_once(tally: Tally) -> dict[str, float]:
+        if next(calls) == 1:
+            raise RuntimeError("an error of the device, reported late")
+        return values(tally)
+
+    monkeypatch.setattr(Tally, "values", lost_once)
+    for number in range(3):
+        monitor.begin_step(number)
+        model(torch.ones(1, 2))
+        monitor.end_step()
+    assert sorted(monitor.get_all_metrics()) == [0, 2]
+    assert "step 1: its numbers did not arrive: RuntimeError: an error of the device" in caplog.text

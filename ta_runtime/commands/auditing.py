@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FORMATS = ("text", "concise", "json", "sarif", "github")
 DOCUMENTS = ("json", "sarif")  # formats that a program reads: nothing else may stand on standard output
 
+KEYS = ("--select", "--ignore", "--baseline")  # as settings.resolve calls them in its complaints
+
 _SELECTORS = """\
 A rule is named by an id (TA102), a prefix (TA1), a name (exploding-gradient),
 or a tag (stability); several are separated by commas."""
@@ -100,7 +102,7 @@ def settings(arguments: argparse.Namespace, **steps: object) -> "Settings":
         baseline=arguments.baseline,
         config_file=arguments.config,
         isolated=arguments.isolated,
-        keys=("--select", "--ignore", "--baseline"),
+        keys=KEYS,
         **steps,  # type: ignore[arg-type]
     )
     if arguments.update_baseline and resolved.baseline is None:

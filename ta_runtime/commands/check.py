@@ -38,9 +38,6 @@ exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, a
 damaged file, or a report that could not be written
 """
 
-_RULES = {"TA000", "TA510"}
-_KEYS = ("--select", "--ignore", "--baseline")
-
 
 def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
@@ -69,12 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_runtime.runs import Run  # isort: skip - it says how to get pyarrow, which the others need
 
     from ta_runtime.invariants.checking import Checker
-    from ta_runtime.settings import check_told
+    from ta_runtime.settings import VIOLATED, check_told
 
     trace = Run(arguments.trace)
     settings = auditing.settings(arguments, live=False)
-    check_told(settings.rules, _KEYS)
-    settings = dataclasses.replace(settings, rules=settings.rules & _RULES)
+    check_told(settings.rules, auditing.KEYS)
+    settings = dataclasses.replace(settings, rules=settings.rules & {"TA000", VIOLATED})
     with auditing.own_stdout(arguments, sys.stdout) as stream:
         audit = auditing.made(arguments, settings, _script(trace), optimizers=[])  # nothing is to step
         audit.start()

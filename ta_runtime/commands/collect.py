@@ -106,7 +106,7 @@ def _tell(trace: "TraceWriter", level: str) -> None:
     from ta_runtime.reports import error_line
     from ta_runtime.storage import shown
 
-    if ranks.rank() != 0 or trace.run.complaint is not None or not trace.run.open:
+    if ranks.rank() != 0 or not trace.run.open:
         return
     folder = shown(trace.run.folder)
     rank = f" by rank 0 of {size}" if (size := ranks.world_size()) > 1 else ""

@@ -131,7 +131,7 @@ class ModuleMonitor:
             tuple[int, Tally]
         ] = []  # of steps that have ended, whose numbers are on their way
         self._storage = storage or StorageManager(logger, sinks)
-        at_end(self, _hand_over, self._pending, self._storage)  # while the sinks are open
+        at_end(self, _hand_over, self._pending, self._storage, self.logger)  # while the sinks are open
         weakref.finalize(self, self._compilers.lift)
 
     # -- what is measured -------------------------------------------------------------------------------------
@@ -327,14 +327,14 @@ class ModuleMonitor:
             except Exception as error:  # noqa: BLE001 - of the device, and the run goes on
                 self._failed(f"step {self.current_step}", error)
         self.current_step_monitored = False
-        _hand_over(self._pending, self._storage, wait=False)
+        _hand_over(self._pending, self._storage, self.logger, wait=False)
 
     # -- what came of it --------------------------------------------------------------------------------------
 
     @property
     def storage(self) -> StorageManager:
         """The numbers of all steps that have ended; waits for those that are on their way."""
-        _hand_over(self._pending, self._storage)
+        _hand_over(self._pending, self._storage, self.logger)
         return self._storage
 
     def get_step_metrics(self) -> dict[str, float]:
@@ -609,8 +609,15 @@ class ModuleMonitor:
             self.logger.warning("step %s: %s", self.current_step, message)
 
 
-def _hand_over(pending: list[tuple[int, Tally]], storage: StorageManager, wait: bool = True) -> None:
+def _hand_over(
+    pending: list[tuple[int, Tally]], storage: StorageManager, logger: logging.Logger, wait: bool = True
+) -> None:
     """Give the storage the numbers of the steps that have ended, in order; without waiting, of those that have arrived."""
     while pending and (wait or pending[0][1].arrived):
         step, tally = pending.pop(0)
-        storage.add(step, tally.values())
+        try:
+            values = tally.values()
+        except Exception as error:  # noqa: BLE001 - of the device, and the run goes on
+            logger.warning("step %s: its numbers did not arrive: %s: %s", step, type(error).__name__, error)
+        else:
+            storage.add(step, values)

@@ -20,7 +20,7 @@ from ta_runtime.monitor.moments import Needs
 from ta_runtime.monitor.statistics import Part
 from ta_runtime.readings import LAYOUT, SMALL, Deliver, Readings, alike, local
 
-_HELD = 256  # small tensors, which take 64 MiB at most
+_HELD = 256  # small tensors, which take 16 MiB at most in float32
 _PLAIN = {Tensor, nn.Parameter, nn.Buffer}
 _STRIDED = {torch.strided}
 
