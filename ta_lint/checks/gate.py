@@ -31,32 +31,38 @@ _SPACED = bytes(
     code if (chr(code).isalnum() and code < 128) or code == ord("_") else 32 for code in range(256)
 )
 
-
-_COMMENT = re.compile(rb"\n[ \t]*+#[^\n]*+")  # on a line of its own: a licence above all
+_COMMENT = re.compile(rb"\n[ \t]*+#[^\n]*+")
 _MARK = b'"""'  # of nearly every docstring
 
 
+def code(data: bytes) -> bytes:
+    """The bytes of a file but for what nobody runs, a quarter of most: docstrings, and comments on lines of their own.
+
+    Where it is not certain what is a docstring, they all stay.
+    """
+    return _COMMENT.sub(b"", _without_docstrings(data))
+
+
 def _without_docstrings(data: bytes) -> bytes:
-    """The bytes of a file without what its docstrings say; all of them where it is not certain what is one."""
     parts = data.split(_MARK)
     if len(parts) % 2 == 0 or b"'''" in data:
         return data
     for number in range(0, len(parts) - 1, 2):  # every other part is code, if each mark is one
-        code, text = parts[number : number + 2]
-        line = code.rfind(b"\n") + 1
-        before = code[line:]
-        if b"#" in before or b"'" in before or b'"' in before or text.endswith(b"\\"):
+        before, text = parts[number : number + 2]
+        line = before.rfind(b"\n") + 1
+        head = before[line:]
+        if b"#" in head or b"'" in head or b'"' in head or text.endswith(b"\\"):
             return data
-        if not before.strip(b" \trR") and code[:line].rstrip().endswith(b":"):
+        if not head.strip(b" \trR") and before[:line].rstrip().endswith(b":"):
             parts[number + 1] = b""
     return _MARK.join(parts)
 
 
 class Text:
-    """The bytes of a file but for what nobody runs, a quarter of most, and what has been asked of them."""
+    """The code of a file, and what has been asked of it."""
 
     def __init__(self, data: bytes) -> None:
-        self.data = _COMMENT.sub(b"", _without_docstrings(data))
+        self.data = code(data)
         self.answers: dict[str, bool] = {}
         self._has: dict[bytes, bool] = {}
 
