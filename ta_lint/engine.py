@@ -202,7 +202,7 @@ def _suspicions(
         try:
             found += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
         except Exception as error:  # noqa: BLE001 - a check never stops the job
-            crashes[check.rule] = error
+            crashes[check.rule] = error.with_traceback(None)  # whose frames would hold the trees, in a circle
     return found, crashes
 
 

@@ -9,7 +9,7 @@ from ta_lint.core.source import Source
 
 
 def reports(text: str) -> list[Report]:
-    return list(check_source(Source("train.py", f"{text}# epoch")))
+    return list(check_source(Source("train.py", f"{text}epoch = 0\n")))
 
 
 def test_the_whole_name_is_marked_in_characters_not_bytes() -> None:
@@ -42,3 +42,9 @@ assert list(check_source(source)) == []
 assert "syntax" not in vars(source) and "pyflakes.checker" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_comment_about_training_makes_no_file_of_a_run() -> None:
+    text = "import torch\n\n\ndef f():\n    # loss.backward()\n    return missing\n"
+    assert list(check_source(Source("train.py", text))) == []
+    assert list(check_source(Source("train.py", text.replace("# ", "")))) != []

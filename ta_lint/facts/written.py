@@ -6,7 +6,7 @@ in source order, it is what the skeleton has there.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -64,34 +64,31 @@ class Written:
         """A statement, with the comments before it, as a file of its own."""
         found = self._alone.get(id(statement))
         if found is None:
-            before, last = self._lines[id(statement)]
-            lines = zip(self._source.lines[before:last], self._source.line_ends[before:last], strict=True)
-            root = cst.parse_module("".join(line + end for line, end in lines))
+            before, last = self._ends[id(statement)]
+            parts = zip(self._source.lines[before:last], self._source.line_ends[before:last], strict=True)
+            root = cst.parse_module("".join(line + end for line, end in parts))
             if len(root.body) != 1:
                 raise Differs
             found = self._alone[id(statement)] = Tree(root)
         return found
 
     @cached_property
-    def _lines(self) -> dict[int, tuple[int, int]]:
-        """Where the statement before each ends, and where itself does."""
-        places = lines(self._root, self._syntax)
-        if places is None:
+    def _ends(self) -> dict[int, tuple[int, int]]:
+        """The last line of the statement before each, and its own."""
+        parsed = parsed_as(self._root.body, self._syntax.body)
+        if parsed is None:
             raise Differs
-        ends = [last for _, last in places.values()]
-        return dict(zip(map(id, places), zip([0, *ends], ends, strict=False), strict=True))
+        ends = [statements[-1].end_lineno or 0 for statements in parsed.values()]
+        return dict(zip(map(id, parsed), zip([0, *ends], ends, strict=False), strict=True))
 
 
-def lines(root: cst.Module, syntax: ast.Module) -> dict[Node, tuple[int, int]] | None:
-    """The first line of each top-level statement, decorators included, and the last; None if the two parsers disagree."""
-    parsed = iter(syntax.body)
-    found: dict[Node, tuple[int, int]] = {}
-    for statement in root.body:
-        small = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
-        same = list(islice(parsed, small))
-        if len(same) < small:
+def parsed_as(body: Sequence[Node], syntax: list[ast.stmt]) -> dict[Node, list[ast.stmt]] | None:
+    """What Python's parser makes of each statement of a list: of `a; b` two; None if the two parsers disagree."""
+    parsed = iter(syntax)
+    found: dict[Node, list[ast.stmt]] = {}
+    for statement in body:
+        count = len(statement.body) if isinstance(statement, cst.SimpleStatementLine) else 1
+        found[statement] = list(islice(parsed, count))
+        if len(found[statement]) < count:
             return None
-        decorators = getattr(same[0], "decorator_list", [])
-        first = min(item.lineno for item in (same[0], *decorators))
-        found[statement] = first, same[-1].end_lineno or first
     return found if next(parsed, None) is None else None
