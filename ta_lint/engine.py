@@ -159,7 +159,7 @@ def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> list[
         return []
     whole = Module(source, parse(source), target)
     suspicions, crashes = _suspicions(wanted, whole)
-    return [_crash(rule, error, source) for rule, error in crashes.items()] + _placed(suspicions, whole)
+    return [*crashes.values(), *_placed(suspicions, whole)]
 
 
 def _suspecting(
@@ -185,7 +185,7 @@ def _suspecting(
     try:
         if suspicions and not crashes:
             nodes = _nodes(suspicions, module.tree)
-            return suspecting, Module(source, written.root(map(module.tree.top, nodes)), target)
+            return suspecting, Module(source, written.root(nodes, module.tree), target)
     except Exception:  # noqa: BLE001, S110 - as above
         pass
     return suspecting, None
@@ -193,16 +193,18 @@ def _suspecting(
 
 def _suspicions(
     wanted: list[checks.Check], module: "Module"
-) -> "tuple[list[tuple[str, Suspicion]], dict[str, Exception]]":
-    """What checks suspect in a file, each by its rule, and what they raised."""
+) -> "tuple[list[tuple[str, Suspicion]], dict[str, Finding]]":
+    """What checks suspect in a file, each by its rule, and by rule the crashes: not what was raised, as its frames would
+    hold the trees, in a circle.
+    """
     found: list[tuple[str, Suspicion]] = []
-    crashes: dict[str, Exception] = {}
+    crashes: dict[str, Finding] = {}
     for check in wanted:
         assert check.over_facts is not None
         try:
             found += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
         except Exception as error:  # noqa: BLE001 - a check never stops the job
-            crashes[check.rule] = error.with_traceback(None)  # whose frames would hold the trees, in a circle
+            crashes[check.rule] = _crash(check.rule, error, module.source)
     return found, crashes
 
 

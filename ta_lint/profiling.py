@@ -40,7 +40,7 @@ _STAGES = {
     },
     "ta_lint.facts.skeleton": {"skeleton": "skeleton"},
     "ta_lint.facts.tree": {"Tree.__init__": "tree index"},
-    "ta_lint.facts.written": {"Written._tree": "libcst parse"},
+    "ta_lint.facts.written": {"Written._parsed": "libcst parse"},
     "ta_lint.commands.check": {"_report": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""

@@ -37,21 +37,18 @@ class Written:
             cst.ParserSyntaxError: it cannot parse the statement.
         """
         statement = tree.top(node)
-        theirs = self._tree(statement)
-        ours = tree.subtree(statement)
-        if list(map(type, ours)) != list(map(type, theirs.nodes[1:])):
-            raise Differs
+        theirs = self._parsed(statement, tree)
         return theirs.root, theirs.nodes[1 + tree.order(node) - tree.order(statement)]
 
-    def root(self, statements: Iterable[Node]) -> cst.Module:
-        """The skeleton with these of its statements, and all that anybody has asked for, as libcst has them.
+    def root(self, nodes: Iterable[Node], tree: Tree) -> cst.Module:
+        """The skeleton with the statements of these nodes, and all that anybody has asked for, as libcst has them.
 
         Raises:
-            Differs: they do not indent or end their lines alike.
+            Differs: they do not indent or end their lines alike, or libcst makes other nodes of one.
             cst.ParserSyntaxError: libcst cannot parse one.
         """
-        for statement in statements:
-            self._tree(statement)
+        for node in nodes:
+            self._parsed(tree.top(node), tree)
         theirs = {own: alone.root for own, alone in self._alone.items()}
         styles = {(alone.default_indent, alone.default_newline) for alone in theirs.values()}
         if len(styles) != 1:
@@ -60,16 +57,17 @@ class Written:
         body = [theirs[id(own)].body[0] if id(own) in theirs else own for own in self._root.body]
         return cst.Module(body, default_indent=indent, default_newline=newline)
 
-    def _tree(self, statement: Node) -> Tree:
+    def _parsed(self, statement: Node, tree: Tree) -> Tree:
         """A statement, with the comments before it, as a file of its own."""
         found = self._alone.get(id(statement))
         if found is None:
             before, last = self._ends[id(statement)]
             parts = zip(self._source.lines[before:last], self._source.line_ends[before:last], strict=True)
             root = cst.parse_module("".join(line + end for line, end in parts))
-            if len(root.body) != 1:
+            found = Tree(root)
+            if list(map(type, tree.subtree(statement))) != list(map(type, found.nodes[1:])):
                 raise Differs
-            found = self._alone[id(statement)] = Tree(root)
+            self._alone[id(statement)] = found
         return found
 
     @cached_property
