@@ -9,14 +9,14 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint import checks
 from ta_lint.checks.gate import Text
 from ta_lint.core import collector
 from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
-from ta_lint.core.errors import oneline
+from ta_lint.core.errors import PASSING, crash, oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
@@ -32,12 +32,23 @@ if TYPE_CHECKING:
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
 
 
+class Examined(NamedTuple):
+    """What was found in a file, and its source: that of a notebook is its cells, joined."""
+
+    findings: list[Finding]
+    """Where they are in the source."""
+    located: list[Finding]
+    """The same, as they are reported: those in a notebook by cell, and line in the cell."""
+    source: Source
+
+
 def lint_file(file: File) -> list[Finding]:
     """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
     try:
-        return lint(file, contents(file))
+        data = contents(file)
     except Unreadable as error:
         return _finished([_unread(error, file)], file, Source(file.name, ""))
+    return lint(file, data)
 
 
 def contents(file: File) -> bytes:
@@ -49,6 +60,37 @@ def contents(file: File) -> bytes:
     return file.given if file.given is not None else read(file.location)
 
 
+@collector.paused()  # until the source, which holds Python's own tree, is gone
+def lint(file: File, data: bytes) -> list[Finding]:
+    """The findings of a file that holds these bytes; see `examine`."""
+    return examine(file, data).located
+
+
+@collector.paused()
+def examine(file: File, data: bytes) -> Examined:
+    """What is found in a file that holds these bytes.
+
+    One file never stops the others: whatever is raised on the way becomes the one finding of this one.
+    """
+    try:
+        findings, source = _examine(file, data)
+        return Examined(findings, located(findings, source), source)
+    except PASSING:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as it says above; a panic of libcst's parser is no `Exception`
+        findings = crashed(file, "linting it", error)
+        return Examined(findings, findings, Source(file.name, ""))
+
+
+def crashed(file: File, doing: str, error: BaseException) -> list[Finding]:
+    """The finding that says of a file what went wrong with it through a defect of ours; none where that is ignored.
+
+    It names nothing in the file, for to look there may be what went wrong.
+    """
+    source = Source(file.name, "")
+    return _finished([_crash(doing, error, source)], file, source)
+
+
 def located(findings: list[Finding], source: Source) -> list[Finding]:
     """Findings as they are reported: those in a notebook by cell, and line in the cell."""
     if source.notebook is None:
@@ -56,18 +98,8 @@ def located(findings: list[Finding], source: Source) -> list[Finding]:
     return [finding if finding.site.cell else source.notebook.located(finding) for finding in findings]
 
 
-@collector.paused()  # until the source, which holds Python's own tree, is gone
-def lint(file: File, data: bytes) -> list[Finding]:
-    """The findings of a file that holds these bytes."""
-    return located(*examine(file, data))
-
-
-@collector.paused()
-def examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
-    """The findings of a file that holds these bytes, where they are in its source, and that source.
-
-    The source of a notebook is its cells, joined; `located` says in which cell a finding is.
-    """
+def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
+    """The findings of a file, where they are in its source, and that source."""
     enabled = file.config.rules
     source = Source(file.name, "")
     own_suppression = "TA002" in enabled and _may_name_a_rule(data)
@@ -138,7 +170,7 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
             for report in check.over_source(source):
                 yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
         except Exception as error:  # noqa: BLE001 - a check never stops the job
-            yield _crash(check.rule, error, source)
+            yield _crash(f"the check of {check.rule}", error, source)
 
 
 def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> list[Finding]:
@@ -204,7 +236,7 @@ def _suspicions(
         try:
             found += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
         except Exception as error:  # noqa: BLE001 - a check never stops the job
-            crashes[check.rule] = _crash(check.rule, error, module.source)
+            crashes[check.rule] = _crash(f"the check of {check.rule}", error, module.source)
     return found, crashes
 
 
@@ -270,6 +302,5 @@ def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] =
     return Finding(rule, message, rule_of(rule).severity, site, related=related)
 
 
-def _crash(rule: str, error: Exception, source: Source) -> Finding:
-    message = f"the check of {rule} raised {type(error).__name__}: {oneline(error)}"
-    return _finding("TA000", message, Site(source.path, 1, 1, 1, 1))
+def _crash(doing: str, error: BaseException, source: Source) -> Finding:
+    return _finding("TA000", crash(doing, error), Site(source.path, 1, 1, 1, 1))

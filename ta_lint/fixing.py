@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import PASSING, UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, TextEdit
 from ta_lint.core.source import Source, Unreadable, bytes_of, read, source_of
-from ta_lint.engine import contents, examine, lint, lint_file, located, parse
+from ta_lint.engine import contents, crashed, examine, lint, lint_file, located, parse
 from ta_lint.file import File
 
 ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
@@ -41,20 +41,36 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
 
     `accepted` are the fingerprints in the baseline: their findings stay, and so do the statements that hold them, as
     a changed statement has another fingerprint.
+
+    One file never stops the others: whatever is raised on the way becomes a finding of this one, which stays as it is.
     """
+    unchanged = file.given or b""
     try:
-        data = contents(file)
-        source = source_of(file.name, data)
+        return _fixed(file, accepted)
     except Unreadable:
-        data = file.given or b""
-        return Fixed(file, data, data, lint_file(file), 0, ())
-    if bytes_of(source, data) != data:
+        return Fixed(file, unchanged, unchanged, lint_file(file), 0, ())
+    except PASSING:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as `examine` does
+        findings = [*lint_file(file), *crashed(file, "fixing it", error)]
+        return Fixed(file, unchanged, unchanged, findings, 0, ())
+
+
+def _fixed(file: File, accepted: frozenset[str]) -> Fixed:
+    """The file with every fix made.
+
+    Raises:
+        Unreadable: it cannot be read.
+    """
+    data = contents(file)
+    if not _comes_back(source_of(file.name, data), data):
         complaint = f"{file.name}: not fixed: its encoding would not give the same bytes back"
         return Fixed(file, data, data, lint(file, data), 0, (complaint,))
     before, count, refused, rounds = data, 0, set[str](), 0
     complaints: list[str] = []
     while True:
-        findings, source = examine(file, data)
+        examined = examine(file, data)
+        findings, source = examined.findings, examined.source
         proposed = [
             finding for finding in _admitted(findings, file, source, accepted) if _key(finding) not in refused
         ]
@@ -73,7 +89,15 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
             f"{file.name}:{finding.site.position}: the fix of {finding.rule} would break the file; it was not made"
             for finding in located(broken, source)
         ]
-    return Fixed(file, before, data, located(findings, source), count, tuple(complaints))
+    return Fixed(file, before, data, examined.located, count, tuple(complaints))
+
+
+def _comes_back(source: Source, data: bytes) -> bool:
+    """Whether the source of these bytes, written as it was read, gives the same bytes."""
+    try:
+        return bytes_of(source, data) == data
+    except ValueError:  # an encoding that only reads
+        return False
 
 
 def is_sound(finding: Finding, source: Source, data: bytes) -> bool:

@@ -1,14 +1,16 @@
 """One file through the engine: what a crash, a gate and an unreadable file do to the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from ta_lint import checks, engine
+from ta_lint import checks, engine, fixing
 from ta_lint.checks import Check
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
+from ta_lint.core.source import Source
 from ta_lint.engine import File, lint_file
 from ta_lint.facts import Module, Suspicion
 
@@ -42,7 +44,8 @@ def crashing_check(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_check_that_raises_is_one_finding_and_the_others_go_on(tmp_path: Path) -> None:
     findings = {finding.rule: finding for finding in lint(tmp_path, BUGGY, "TA600", "TA401")}
     assert findings.keys() == {"TA000", "TA401"}
-    assert findings["TA000"].message == "the check of TA600 raised ZeroDivisionError: division by zero"
+    said = "the check of TA600 raised ZeroDivisionError: division by zero (ta_lint/engine.py:"
+    assert findings["TA000"].message.startswith(said)
     assert findings["TA000"].site.line == 1
 
 
@@ -52,6 +55,82 @@ def test_a_crash_stays_silent_only_when_ignored_by_name(tmp_path: Path) -> None:
     path.write_text(BUGGY)
     config = Configs(Options(ignore=["TA000", "TA401"]), tmp_path).root_config
     assert lint_file(File(path, "train.py", config)) == []
+
+
+class Panic(BaseException):
+    """What pyo3 raises for a panic in Rust."""
+
+
+DEFECTS = (RecursionError("too deep"), MemoryError(), ValueError("a page\n" * 9_999), Panic("at line 1"))
+STAGES = ("source_of", "_wanted", "_check", "_placed", "named", "suppressed", "located")
+
+
+@pytest.fixture
+def broken_stage(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, BaseException], None]:
+    """Makes a stage of the engine raise for whatever holds a text."""
+
+    def put(stage: str, error: BaseException) -> None:
+        healthy = getattr(engine, stage)
+
+        def broken(*arguments: object) -> object:
+            if any(isinstance(given, Source) and not given.text for given in arguments):
+                return healthy(*arguments)
+            raise error
+
+        monkeypatch.setattr(engine, stage, broken)
+
+    return put
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: type(defect).__name__)
+@pytest.mark.parametrize("stage", STAGES)
+def test_whatever_goes_wrong_with_a_file_is_one_short_finding_of_it(
+    tmp_path: Path, broken_stage: Callable[[str, BaseException], None], stage: str, defect: BaseException
+) -> None:
+    """A6: in each stage, not in the checks alone."""
+    broken_stage(stage, defect)
+    (finding,) = lint(tmp_path, BUGGY, "TA401")
+    assert finding.rule == "TA000"
+    assert finding.message.startswith(f"linting it raised {type(defect).__name__}: ")
+    assert finding.message.endswith(")")
+    assert "(ta_lint/engine.py:" in finding.message
+    assert len(finding.message) < 300
+
+
+@pytest.mark.parametrize("stage", ["_compatible", "_edited", "_is_broken", "bytes_of", "_comes_back"])
+def test_whatever_goes_wrong_in_fixing_a_file_leaves_it_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """A1: for what nobody thought of, too."""
+
+    def broken(*arguments: object) -> NoReturn:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(fixing, stage, broken)
+    path = tmp_path / "train.py"
+    path.write_text("import torch\ntorch.qr(x)\n")
+    config = Configs(Options(select=["TA901"], unsafe_fixes=True), tmp_path).root_config
+    fixed = fixing.fix_file(File(path, "train.py", config))
+    assert not fixed.changes
+    assert [finding.rule for finding in fixed.findings] == ["TA901", "TA000"]
+    assert fixed.findings[1].message.startswith("fixing it raised RecursionError: too deep (ta_lint/fixing.py:")
+
+
+@pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_is_no_finding(
+    tmp_path: Path,
+    broken_stage: Callable[[str, BaseException], None],
+    monkeypatch: pytest.MonkeyPatch,
+    passing: type[BaseException],
+) -> None:
+    broken_stage("source_of", passing())
+    monkeypatch.setattr(fixing, "source_of", engine.source_of)
+    path = tmp_path / "train.py"
+    path.write_text(BUGGY)
+    file = File(path, "train.py", Configs(Options(select=["TA401"]), tmp_path).root_config)
+    for work in (lint_file, fixing.fix_file):
+        with pytest.raises(passing):
+            work(file)
 
 
 def test_a_file_that_no_check_wants_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

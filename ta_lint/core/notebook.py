@@ -125,7 +125,7 @@ class Notebook:
         Raises:
             ValueError: the source does not have the cells of the notebook any more, or the file repeats a key.
         """
-        texts = text.split(self.separator)
+        texts = text.split(self.separator) if self.cells else []
         if len(texts) != len(self.cells) or not all(part.endswith("\n") for part in texts):
             raise ValueError("an edit joins cells of the notebook")
         parts: list[str] = []

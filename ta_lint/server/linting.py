@@ -87,9 +87,9 @@ def _linted(document: Document, settings: Settings, complaint: str | None) -> Li
     if file is None:
         return Linted(document, settings, Source(document.path.name, ""), [], complaint)
     assert file.given is not None
-    findings, source = examine(file, file.given)
-    findings, _ = baseline.marked(findings, settings.accepted)
-    return Linted(document, settings, source, [finding for finding in findings if finding.counts])
+    examined = examine(file, file.given)
+    findings, _ = baseline.marked(examined.findings, settings.accepted)
+    return Linted(document, settings, examined.source, [finding for finding in findings if finding.counts])
 
 
 def _alike(first: Settings, second: Settings) -> bool:
