@@ -1,6 +1,6 @@
 """How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import libcst as cst
@@ -14,16 +14,16 @@ from ta_lint.facts.edits import (
     Replacement,
     Side,
     add_argument,
+    insert_line_before,
     remove_argument,
     replace,
 )
 from ta_lint.facts.names import Names
+from ta_lint.facts.spelling import Spellings
 from ta_lint.facts.symbols import Rewrite, Row
 from ta_lint.facts.tree import Node, Tree, argument, spreads
 
 _INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
-
-Spelled = Callable[[str, Node], tuple[str, tuple[str, ...]] | None]
 
 
 class _Move(NamedTuple):
@@ -36,13 +36,13 @@ class _Move(NamedTuple):
 
 
 class Renaming:
-    """Fixes of uses. `spelled` says how code at a node can name something."""
+    """Fixes of uses."""
 
-    def __init__(self, tree: Tree, names: Names, source: Source, spelled: Spelled) -> None:
+    def __init__(self, tree: Tree, names: Names, source: Source, spellings: Spellings) -> None:
         self._tree = tree
         self._names = names
         self._source = source
-        self._spelled = spelled
+        self._spellings = spellings
 
     def fix(self, use: Use) -> Fix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
@@ -204,8 +204,8 @@ class Renaming:
         """How code at a node can name the new symbol, which an import of the old one may seem to be."""
         imported = (rows().get(path) for path, _ in self._names.imports())
         if not any(row is not None and row.new == new for row in imported):
-            return self._spelled(new, at)
-        return (new, ()) if self._names.spelling("torch", at) == "torch" else None
+            return self._spellings.of(new, at)
+        return (new, ()) if self._spellings.bound("torch", at) == "torch" else None
 
     # -- imports ----------------------------------------------------------------------------------------------
 
@@ -225,18 +225,15 @@ class Renaming:
                     named = replace(alias.name, move.name)
                     edits += [*([named] if alias.name.value != move.name else []), *move.edits]
             return _fix(row, edits, (), all(move is not None and move.equal for move in moves.values()))
-        if (
-            len(wanted) > 1
-            or len(moves) == 1
-            or self._tree.parent[self._tree.parent[statement]] is not self._tree.root
-        ):
+        if len(wanted) > 1 or len(moves) == 1:
             return None
         move = moves[wanted[0]]
         if move is None:
             return None
         asname = self._tree.code(wanted[0].asname) if wanted[0].asname is not None else ""
         code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
-        return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,), move.equal)
+        beside = insert_line_before(self._tree, statement, code)
+        return _fix(row, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
         """What an import of a symbol becomes, if every use of it in the file can follow."""
