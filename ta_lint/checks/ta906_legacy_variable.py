@@ -67,8 +67,9 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
     if _asks(requires_grad):  # of one that something else holds this would change that
         suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
     title = f"write `{suffix}` instead" if suffix else "drop it"
+    unsafe = not _is_plain_tensor(data.value, module)
     if not suffix:
-        return Fix(title, unwrap(call, data.value))
+        return Fix(title, unwrap(call, data.value), unsafe=unsafe)
     before, after = ("", suffix) if _holds_together(data.value, module) else ("(", f"){suffix}")
     return Fix(
         title,
@@ -76,7 +77,16 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
             Replacement(Anchor(call, Side.START), Anchor(data.value, Side.START), before),
             Replacement(Anchor(data.value, Side.END), Anchor(call, Side.END), after),
         ),
+        unsafe=unsafe,
     )
+
+
+def _is_plain_tensor(node: Node, module: Module) -> bool:
+    """Whether a value certainly is a tensor, and none of a subclass, which `Variable` makes a plain one of.
+
+    What functions of torch give is plain as long as what they are given is: so what numbers are made into.
+    """
+    return _has_no_graph(node, module, of_loaders=False)
 
 
 def _is_shared(call: cst.Call, held: Node | None, module: Module) -> bool:
