@@ -238,12 +238,15 @@ _METHODS = frozenset({"cpu", "detach", "mean", "sum"})
 
 
 def _is_number_alone(module: Module, found: Accumulation, parts: list[Node]) -> bool:
-    """Whether tensors are certainly what is taken in, and the file asks for nothing but their numbers.
+    """Whether tensors are certainly what a function takes in, and it asks for nothing but their numbers.
 
     Whoever prints such a total, turns it into an array or hands it on sees whether it has a graph.
     """
+    tree, home = module.tree, module.tree.home(found.statement)
     losses = {dotted(start) for _, start in module.graphs.starts}
     if not isinstance(found.owner, cst.Name) or any(dotted(part) not in losses for part in parts):
+        return False
+    if not isinstance(home, cst.FunctionDef) or tree.within(home, cst.Global, cst.Nonlocal):
         return False
     name = found.owner.value
     return all(_is_read_as_number(mention, name, module) for mention in module.names.mentions(found.owner))

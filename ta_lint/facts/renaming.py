@@ -54,7 +54,7 @@ class Renaming:
     def fix(self, use: Use) -> Fix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
         row = use.row
-        if self._is_named_elsewhere(row):
+        if self._is_named_elsewhere(row) or self._spellings.is_patched(row.new):
             return None
         if isinstance(use.node, cst.ImportFrom):
             return self._of_import(use.node, tuple(_aliases(use.node)), row)
@@ -309,12 +309,14 @@ class Renaming:
         package, _, old = path.rpartition(".")
         if row is None:
             row = rows().get(package)
-            if row is None or old not in row.names:
+            if row is None or old not in row.names or self._spellings.is_patched(f"{row.new}.{old}"):
                 return None
             return _Move(row.new, old, [], row.equal)
         module, _, new = row.new.rpartition(".")
         local = alias.asname.name if alias.asname is not None else alias.name
         if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
+            return None
+        if self._spellings.is_patched(row.new):
             return None
         code = new if alias.asname is None else local.value
         edits = self._of_mentions(local, code, row.fix)

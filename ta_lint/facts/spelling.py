@@ -42,14 +42,14 @@ class Spellings:
             return found, ()
         module = qualified.rpartition(".")[0]
         package = module.partition(".")[0]
-        if self._names.is_bound(package) or self._may_be_hidden(package, None) or self._is_patched(qualified):
+        if self._names.is_bound(package) or self._may_be_hidden(package, None) or self.is_patched(qualified):
             return None
         loaded = package in sys.stdlib_module_names or imported_before(package, at, self._tree) is not None
         return (qualified, (f"import {module}",)) if loaded else None
 
     def bound(self, qualified: str, at: Node) -> str | None:
         """The shortest spelling by the imports that certainly have run; None where there is none."""
-        if self._is_patched(qualified):
+        if self.is_patched(qualified):
             return None
         spellings: dict[str, str] = {}
         nearer: set[str] = set()
@@ -63,6 +63,15 @@ class Spellings:
                     spellings[whole] = name + qualified.removeprefix(whole)
             nearer.update(bound)
         return spellings[max(spellings, key=len)] if spellings else None
+
+    def is_patched(self, qualified: str) -> bool:
+        """Whether the file puts something else in the place of what is named, or of a module on the way to it.
+
+        By an assignment, or by a string that names it, as `mock.patch` is given.
+        """
+        if any(f"{qualified}.".startswith(f"{patched}.") for patched in self._assigned):
+            return True
+        return any(string.evaluated_value == qualified for string in self._tree.all(cst.SimpleString))
 
     # -- what has certainly run -------------------------------------------------------------------------------
 
@@ -121,15 +130,6 @@ class Spellings:
     def _type_parameters(self) -> set[str]:
         found = self._tree.all(cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias)
         return {node.name.value for node in found}
-
-    def _is_patched(self, qualified: str) -> bool:
-        """Whether the file puts something else in the place of what is named, or of a module on the way to it.
-
-        By an assignment, or by a string that names it, as `mock.patch` is given.
-        """
-        if any(f"{qualified}.".startswith(f"{patched}.") for patched in self._assigned):
-            return True
-        return any(string.evaluated_value == qualified for string in self._tree.all(cst.SimpleString))
 
     @cached_property
     def _assigned(self) -> set[str | None]:
