@@ -138,8 +138,22 @@ NAMES = {
 CALLS = """
 torch.qr(x)
 x.qr()
+torch.qr(input=x, some=True)
+torch.qr(x, False)
+x.qr(some=False)
 torch.cholesky(x)
 x.cholesky()
+torch.cholesky(x, upper=True)
+torch.cholesky(x, False)
+x.cholesky(True)
+torch.chain_matmul(x, x, x, out=torch.empty(0))
+torch.range(0, 3, device="cpu")
+torch.range(-2, end=2, device="cpu")
+torch.range(start=0, end=9, step=2, device="cpu")
+torch.range(5, 1, -2, device="cpu")
+torch.range(3, 3, requires_grad=True, device="cpu")
+torch.range(0, 255, dtype=torch.int64, device="cpu")
+torch.range(1, 4, dtype=torch.float64, device="cpu")
 torch.chain_matmul(x, x, x)
 torch.ger(v, v)
 v.ger(v)
@@ -172,7 +186,6 @@ functorch.vmap(torch.sum)(x)
 functorch.jacrev(torch.sin)(v)
 functorch.hessian(torch.sum)(v)
 torch.cuda.amp.autocast(False, torch.bfloat16).fast_dtype
-torch.cuda.amp.autocast(enabled=False)._enabled
 torch.cpu.amp.autocast(True, torch.bfloat16).fast_dtype
 torch.cpu.amp.autocast(dtype=torch.float16, cache_enabled=False)._cache_enabled
 torch.cpu.amp.GradScaler(4.0, enabled=True).get_scale()
@@ -192,7 +205,8 @@ def test_a_fix_that_is_called_equal_computes_the_same_to_the_last_bit(code: str,
 
 
 # By each of these the two forms differ, or it depends on what is not in the call: sparse matrices and devices with norms
-# of their own, a matrix that has no inverse, an autocast around, one matrix, a second registration.
+# of their own, a matrix that has no inverse, an autocast around or inside, one matrix, a second registration, a default
+# device, the end of a range.
 UNEQUAL = """
 torch.norm(x)
 torch.norm(x, p=2, dim=1)
@@ -205,6 +219,26 @@ torch.cpu.amp.autocast(True, cache_enabled=False)
 torch.utils._pytree._register_pytree_node(a, b, c)
 torch.library.impl_abstract(qualname="a::b")
 torch.chain_matmul(*v)
+torch.chain_matmul(x, out=x)
+torch.cuda.amp.autocast(enabled=False)
+torch.cpu.amp.autocast(False)
+torch.qr(x, v)
+torch.qr(x, out=v)
+torch.cholesky(x, upper=v)
+x.cholesky(**v)
+torch.range(0, 3)
+torch.range(0, 256, device="cpu")
+torch.range(0, 5.5, device="cpu")
+torch.range(0, 1, 0.1, device="cpu")
+torch.range(5, 1, device="cpu")
+torch.range(0, 1 << 24, device="cpu")
+torch.range(0, 4096, device="cpu")
+torch.range(0, 3, 0, device="cpu")
+torch.range(0, 3, out=x, device="cpu")
+torch.range(0, 3, dtype=torch.uint8, device="cpu")
+torch.range(0, 3, dtype=v, device="cpu")
+torch.range(0, len(v), device="cpu")
+torch.range(0, v - 1, device="cpu")
 torch.cuda.amp.autocast(**v)
 """.strip().splitlines()
 

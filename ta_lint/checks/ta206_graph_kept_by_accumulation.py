@@ -9,7 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, call_method
 from ta_lint.facts.loops import Region
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.tree import Node, argument, dotted, is_name
 
 NEEDS = (r"backward\s*\(", r"\+=|\.append\(|(\b\w[\w.]{0,80})\s*=\s*(?:\1\s*\+|.{0,200}\+\s*\1\b)")
 
@@ -61,7 +61,9 @@ def check(module: Module) -> Iterator[Suspicion]:
                 edits = [edit for value, _ in kept for edit in call_method(value, ".detach()")]
                 passes = module.graphs.passes(kept[0][1], region)
                 related = tuple((call, "the backward pass starts here") for call in passes)
-                yield Suspicion(found.statement, message, fix=Fix("detach it", tuple(edits)), related=related)
+                is_seen = not _is_number_alone(module, found, [part for _, part in kept])
+                fix = Fix("detach it", tuple(edits), unsafe=is_seen)
+                yield Suspicion(found.statement, message, fix=fix, related=related)
 
 
 def _regions(module: Module) -> Iterator[Region]:
@@ -226,3 +228,51 @@ def _is_emptied(module: Module, found: Accumulation) -> bool:
         and any(dotted(part) == name for part in tree.within(call.func.value, cst.Name, cst.Attribute))
         for call in tree.own(found.region, cst.Call)
     )
+
+
+# -- who sees the graph ---------------------------------------------------------------------------------------
+
+_READS = ("builtins.bool", "builtins.float", "builtins.int", "builtins.len")
+_REDUCES = ("builtins.sum", "torch.mean", "torch.stack", "torch.sum")
+_METHODS = frozenset({"cpu", "detach", "mean", "sum"})
+
+
+def _is_number_alone(module: Module, found: Accumulation, parts: list[Node]) -> bool:
+    """Whether tensors are certainly what a function takes in, and it asks for nothing but their numbers.
+
+    Whoever prints such a total, turns it into an array or hands it on sees whether it has a graph.
+    """
+    tree, home = module.tree, module.tree.home(found.statement)
+    losses = {dotted(start) for _, start in module.graphs.starts}
+    if not isinstance(found.owner, cst.Name) or any(dotted(part) not in losses for part in parts):
+        return False
+    if not isinstance(home, cst.FunctionDef) or tree.within(home, cst.Global, cst.Nonlocal):
+        return False
+    name = found.owner.value
+    return all(_is_read_as_number(mention, name, module) for mention in module.names.mentions(found.owner))
+
+
+def _is_read_as_number(node: Node, name: str, module: Module) -> bool:
+    """Whether nothing but a number is taken of a total or a list of losses, where it is bound, added to or mentioned."""
+    above = module.tree.parent[node]
+    call = module.tree.parent[above] if isinstance(above, (cst.Arg, cst.Attribute)) else None
+    if isinstance(above, (cst.AssignTarget, cst.Element)):
+        return module.tree.enclosing(node, cst.AssignTarget) is not None
+    if isinstance(above, cst.AugAssign):
+        return node is above.target
+    if isinstance(above, cst.Assign):  # total = total + loss
+        return all(is_name(target.target, name) for target in above.targets)
+    if isinstance(above, cst.FormattedStringExpression):
+        return above.format_spec is not None
+    if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+        called = module.qualified(call.func)
+        return called in _READS or (called in _REDUCES and _is_read_as_number(call, name, module))
+    if isinstance(above, cst.Attribute) and isinstance(call, cst.Call):
+        if above.attr.value == "append":
+            return isinstance(module.tree.parent[call], cst.Expr)
+        method = above.attr.value
+        return method == "item" or (method in _METHODS and _is_read_as_number(call, name, module))
+    if isinstance(above, cst.Subscript) and above.value is not node:
+        return False
+    goes_on = isinstance(above, (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript))
+    return goes_on and _is_read_as_number(above, name, module)

@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _with_adamw(call: cst.Call, module: Module) -> Fix | None:
     """The parameters are the same, in the same order."""
-    imported = isinstance(call.func, cst.Name) and module.names.spelling("torch.optim", call) is None
+    imported = isinstance(call.func, cst.Name) and module.spellings.bound("torch.optim", call) is None
     if imported and not module.names.is_bound("AdamW"):
         return Fix("use `AdamW`", (replace(call.func, "AdamW"),), ("from torch.optim import AdamW",))
     spelled = module.spelled("torch.optim.AdamW", at=call)

@@ -16,7 +16,7 @@ _PARAMETERS = ("requires_grad", "volatile")
 
 # What makes a tensor of numbers, which has no graph unless it is asked for one.
 _FRESH = regex(
-    r"torch\.(arange|empty|eye|from_numpy|full|linspace|logspace|multinomial|normal|ones|rand|randint|randn|randperm|"
+    r"torch\.(arange|empty|eye|from_numpy|full|linspace|logspace|multinomial|ones|rand|randint|randn|randperm|"
     r"tensor|zeros|(empty|full|ones|rand|randint|randn|zeros)_like)"
 )
 _CUTS = frozenset("detach new new_empty new_full new_ones new_tensor new_zeros".split())
@@ -33,6 +33,9 @@ _MAY_RETURN_SELF = frozenset("contiguous cpu cuda double flatten float half int 
 # What one of two tensors with the same numbers may have, and the other not.
 _OF_ONE_TENSOR = frozenset("data grad register_hook requires_grad".split())
 _DEPTH = 8
+
+# What is changed in place, and has no graph after it that it had not before.
+_FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform_ zero_".split())
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -67,8 +70,9 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
     if _asks(requires_grad):  # of one that something else holds this would change that
         suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
     title = f"write `{suffix}` instead" if suffix else "drop it"
+    unsafe = not _is_plain_tensor(data.value, module)
     if not suffix:
-        return Fix(title, unwrap(call, data.value))
+        return Fix(title, unwrap(call, data.value), unsafe=unsafe)
     before, after = ("", suffix) if _holds_together(data.value, module) else ("(", f"){suffix}")
     return Fix(
         title,
@@ -76,6 +80,24 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
             Replacement(Anchor(call, Side.START), Anchor(data.value, Side.START), before),
             Replacement(Anchor(data.value, Side.END), Anchor(call, Side.END), after),
         ),
+        unsafe=unsafe,
+    )
+
+
+def _is_plain_tensor(node: Node, module: Module) -> bool:
+    """Whether a value certainly is a tensor, and none of a subclass, which `Variable` makes a plain one of: one that is
+    made of numbers here.
+    """
+    node = module.kinds.origin(node)
+    if isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value == "data"):
+        return _is_plain_tensor(node.value, module)
+    if not isinstance(node, cst.Call):
+        return False
+    made = module.qualified(node.func)
+    if made is not None:
+        return _FRESH.fullmatch(made) is not None and not made.endswith("_like")
+    return isinstance(node.func, cst.Attribute) and (
+        node.func.attr.value in _KEEPS | _CUTS and _is_plain_tensor(node.func.value, module)
     )
 
 
@@ -123,6 +145,24 @@ def _is_asked(name: cst.Name, module: Module) -> bool:
     return False
 
 
+def _is_written(name: cst.Name, module: Module) -> bool:
+    """Whether something is put into a variable's tensor somewhere in the file, which may bring its graph along."""
+    for mention in module.names.mentions(name):
+        above = module.tree.parent[mention]
+        is_part = isinstance(above, cst.Subscript)
+        while isinstance(above, cst.Subscript):
+            above = module.tree.parent[above]
+        if isinstance(above, cst.AugAssign) or (is_part and isinstance(above, cst.AssignTarget)):
+            return True
+        if (
+            isinstance(above, cst.Attribute)
+            and above.attr.value.endswith("_")
+            and above.attr.value not in _FILLS
+        ):
+            return True
+    return False
+
+
 def _held(node: Node) -> Node | None:
     """The variable whose very tensor an expression may be: `x` of `x.type(t)`; None where it is a new one."""
     while True:
@@ -147,7 +187,7 @@ def _holds_together(node: Node, module: Module) -> bool:
 
 def _has_no_graph(node: Node, module: Module, depth: int = _DEPTH) -> bool:
     """Whether a tensor certainly has no graph and asks for no gradient: fresh, cut off, or of a loader's batch."""
-    if depth == 0:
+    if depth == 0 or (isinstance(node, cst.Name) and _is_written(node, module)):
         return False
     if isinstance(node, cst.Name) and module.loaders.pass_of(node) is not None:
         return True

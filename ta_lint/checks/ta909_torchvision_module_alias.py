@@ -37,4 +37,6 @@ def _fix(statement: cst.Import, written: list[str], others: list[str], module: M
     first, *further = [f"import {', '.join(others)}", *written] if others else written
     lines = [insert_line_after(module.tree, statement, "\n".join(further))] if further else []
     edits: tuple[Edit, ...] = (replace(statement, first), *lines)
-    return Fix("import it from its package", edits)
+    # a module that is not there is a ModuleNotFoundError the long way, and only an ImportError the short one
+    is_tried = module.tree.enclosing(statement, cst.Try, cst.TryStar) is not None
+    return Fix("import it from its package", edits, unsafe=is_tried)

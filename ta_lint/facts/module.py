@@ -40,6 +40,7 @@ from ta_lint.facts.recording import Recording
 from ta_lint.facts.renaming import Renaming
 from ta_lint.facts.scripts import Scripts
 from ta_lint.facts.shapes import Shapes
+from ta_lint.facts.spelling import Spellings
 from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
 from ta_lint.facts.unpickling import Unpickling
 from ta_lint.facts.wrappers import Wrappers
@@ -99,8 +100,11 @@ class Module:
 
     @cached_property
     def renaming(self) -> Renaming:
-        module: Module = proxy(self)  # as in `Kinds`
-        return Renaming(self.tree, self.names, self.source, lambda name, at: module.spelled(name, at))
+        return Renaming(self.tree, self.names, self.source, self.spellings)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        return Spellings(self.tree, self.names)
 
     @cached_property
     def layers(self) -> Layers:
@@ -309,16 +313,10 @@ class Module:
     def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name `module.name`: the spelling, and the import statements that it needs.
 
-        By the file's own imports if they reach it: `deepcopy` after `from copy import deepcopy`. None where the name
-        of the module means something else in this file.
+        By the file's own imports if they certainly have run: `deepcopy` after `from copy import deepcopy`. None where
+        the name of the module means something else in this file.
         """
-        found = self.names.spelling(qualified, at)
-        if found is not None:
-            return found, ()
-        module = qualified.rpartition(".")[0]
-        if self.names.is_bound(module.partition(".")[0]):
-            return None
-        return qualified, (f"import {module}",)
+        return self.spellings.of(qualified, at)
 
     def number(self, node: Node) -> float | None:
         """The number behind an expression: a literal, signed or not, or names that lead to one."""

@@ -379,19 +379,10 @@ class Names:
             else:
                 yield from ((qualified, alias) for _, qualified, alias in _imported(node))
 
-    def spelling(self, qualified: str, at: Node) -> str | None:
-        """How code at a node names something by what the file imports; the shortest, None where nothing reaches it."""
-        spellings: dict[str, str] = {}
-        nearer: set[str] = set()
+    def visible(self, at: Node) -> Iterator[dict[str, list[Binding]]]:
+        """What each scope binds that code at a node sees, by name, the nearest scope first."""
         for scope in self._scopes(at):
-            bound = self._of_scope.get(scope, {})
-            for name, bindings in sorted(bound.items(), key=lambda item: self._tree.order(item[1][0].node)):
-                brought = {binding.qualified for binding in bindings}
-                whole = brought.pop() if len(brought) == 1 and name not in nearer else None
-                if whole is not None and (qualified == whole or qualified.startswith(f"{whole}.")):
-                    spellings[whole] = name + qualified.removeprefix(whole)
-            nearer.update(bound)
-        return spellings[max(spellings, key=len)] if spellings else None
+            yield self._of_scope.get(scope, {})
 
     def is_bound(self, name: str) -> bool:
         """Whether a name is bound anywhere in the file, in whatever scope."""

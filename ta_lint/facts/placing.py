@@ -26,6 +26,7 @@ from ta_lint.facts.edits import (
     Unwrapping,
     is_atom,
 )
+from ta_lint.facts.spelling import imported_before
 from ta_lint.facts.tree import Node, Tree
 
 _Places = Mapping[Node, CodeRange]
@@ -222,13 +223,18 @@ def _is_removed(statement: Node, removed: set[Node]) -> bool:
 
 
 def _place_of_import(code: str, fix: Fix, tree: Tree) -> Node | None:
-    """The statement that a new import comes before: among the first imports of the file one of its kind, or the first.
+    """The statement that a new import comes before: the first that imports from the same package, which so is loaded no
+    earlier than it was; else among the first imports of the file one of its kind, or the first.
 
     Where the fix comes earlier, or nothing is imported, the first after the docstring and `from __future__`.
     """
+    first_edit = min((_node(edit) for edit in fix.edits), key=tree.order)
+    beside = imported_before(_package(code), first_edit, tree)
+    if beside is not None and not _is_standard(code):
+        return beside
     statements = [statement for statement in tree.root.body if not _must_come_first(statement)]
     later = list(dropwhile(lambda statement: not _imports(statement, tree), statements))
-    if not later or any(tree.before(_node(edit), later[0]) for edit in fix.edits):
+    if not later or tree.before(first_edit, later[0]):
         return statements[0] if statements else None
     first = list(takewhile(lambda statement: _imports(statement, tree), later))
     alike = (statement for statement in first if _is_standard(_code(statement, tree)) == _is_standard(code))
@@ -246,8 +252,13 @@ def _code(statement: Node, tree: Tree) -> str:
 
 def _is_standard(code: str) -> bool:
     """Whether code imports something of the standard library."""
+    return _package(code) in sys.stdlib_module_names
+
+
+def _package(code: str) -> str:
+    """The package that an import statement is of; empty for other code."""
     found = re.match(r"(?:import|from)\s+(\w+)", code)
-    return found is not None and found[1] in sys.stdlib_module_names
+    return found[1] if found is not None else ""
 
 
 def _node(edit: Edit) -> Node:

@@ -1,6 +1,6 @@
 """How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import libcst as cst
@@ -14,16 +14,23 @@ from ta_lint.facts.edits import (
     Replacement,
     Side,
     add_argument,
+    insert_after,
+    insert_line_before,
     remove_argument,
     replace,
 )
 from ta_lint.facts.names import Names
+from ta_lint.facts.spelling import Spellings
 from ta_lint.facts.symbols import Rewrite, Row
 from ta_lint.facts.tree import Node, Tree, argument, spreads
 
-_INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
+# What `torch.range` of whole numbers may be of: types that hold these numbers exactly.
+_RANGED = frozenset(
+    f"torch.{name}" for name in ("float", "float32", "double", "float64", "int", "int32", "int64", "long")
+)
+_EXACT = 2**8  # bfloat16 may be the default
 
-Spelled = Callable[[str, Node], tuple[str, tuple[str, ...]] | None]
+_INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
 
 
 class _Move(NamedTuple):
@@ -36,18 +43,18 @@ class _Move(NamedTuple):
 
 
 class Renaming:
-    """Fixes of uses. `spelled` says how code at a node can name something."""
+    """Fixes of uses."""
 
-    def __init__(self, tree: Tree, names: Names, source: Source, spelled: Spelled) -> None:
+    def __init__(self, tree: Tree, names: Names, source: Source, spellings: Spellings) -> None:
         self._tree = tree
         self._names = names
         self._source = source
-        self._spelled = spelled
+        self._spellings = spellings
 
     def fix(self, use: Use) -> Fix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
         row = use.row
-        if self._is_named_elsewhere(row):
+        if self._is_named_elsewhere(row) or self._spellings.is_patched(row.new):
             return None
         if isinstance(use.node, cst.ImportFrom):
             return self._of_import(use.node, tuple(_aliases(use.node)), row)
@@ -91,12 +98,25 @@ class Renaming:
         if method != row.new:
             return _fix(row, [replace(call.func.attr, method)], (), row.equal)
         spelling = self._spelling(row.new, call)
-        if spelling is None or call.args:
+        given = self._given_now(call, rewrite)
+        if spelling is None or given is None:
             return None
         receiver = call.func.value
         opening = Replacement(Anchor(call, Side.START), Anchor(receiver, Side.START), f"{spelling[0]}(")
-        closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), ")")
+        code = ", ".join(["", *filter(None, given)])
+        closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), f"{code})")
         return _fix(row, [opening, closing], spelling[1], row.equal)
+
+    def _given_now(self, call: cst.Call, rewrite: Rewrite) -> list[str] | None:
+        """What the arguments of a method become; None where one may be anything."""
+        parameters = _parameters(call, rewrite)
+        if spreads(call) or parameters is None:
+            return None
+        found = [
+            rewrite.becomes.get(name, {}).get(self._tree.code(arg.value))
+            for name, arg in zip(parameters, call.args, strict=True)
+        ]
+        return [code for code in found if code is not None] if None not in found else None
 
     def _is_named_elsewhere(self, row: Row) -> bool:
         """Whether the file knows a symbol in a way that no fix follows: by a string, as in a patch, or to compare with."""
@@ -127,15 +147,24 @@ class Renaming:
         if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args):
             return None
         parameters = _parameters(call, rewrite)
+        counted = [arg for arg in call.args if arg.keyword is None or not rewrite.listed]
         if (
             parameters is None
-            or len(call.args) < rewrite.least
+            or len(counted) < rewrite.least
             or not self._are_as_said(dict(zip(parameters, call.args, strict=True)), rewrite)
         ):
             return None
-        kept = [
-            (arg, name) for arg, name in zip(call.args, parameters, strict=True) if name not in rewrite.drops
+        now = {
+            arg: rewrite.becomes[name][self._tree.code(arg.value)]
+            for arg, name in zip(call.args, parameters, strict=True)
+            if name in rewrite.becomes
+        }
+        goes = [
+            arg
+            for arg, name in zip(call.args, parameters, strict=True)
+            if name in rewrite.drops or now.get(arg) == ""
         ]
+        kept = [(arg, name) for arg, name in zip(call.args, parameters, strict=True) if arg not in goes]
         if not kept:
             given = ", ".join(filter(None, (rewrite.first, rewrite.last)))
             whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({given})")
@@ -148,15 +177,18 @@ class Renaming:
                 edits.append(Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before))
             if arg.keyword is not None and arg.keyword.value in rewrite.keywords:
                 edits.append(replace(arg.keyword, rewrite.keywords[arg.keyword.value]))
+            if arg in now:
+                edits.append(replace(arg, now[arg]))
             before = ""
-        edits += [
-            remove_argument(call, arg)
-            for arg, name in zip(call.args, parameters, strict=True)
-            if name in rewrite.drops
-        ]
+        edits += [remove_argument(call, arg) for arg in goes]
         if rewrite.listed:
-            last = Anchor(call.args[-1], Side.END)
+            last = Anchor(counted[-1], Side.END)
             edits.append(Replacement(last, last, "]"))
+        if rewrite.inclusive:
+            ends = self._past_the_end(dict(zip(parameters, call.args, strict=True)))
+            if ends is None:
+                return None
+            edits += ends
         if rewrite.last:
             added = add_argument(call, rewrite.last)
             if added is None:
@@ -168,20 +200,56 @@ class Renaming:
         """Whether what must be a number is one, and what goes has the one value that it may have."""
         code = self._tree.code
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
-        return numbers and all(
-            name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
+        known = all(
+            code(given[name].value) in values for name, values in rewrite.becomes.items() if name in given
         )
+        return (
+            numbers
+            and known
+            and all(
+                name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
+            )
+        )
+
+    def _past_the_end(self, given: dict[str, cst.Arg]) -> list[Edit] | None:
+        """The edits by which `end`, which the old function goes up to, is one past it; None where it is not certain.
+
+        Without a `dtype` the old function gives floats, also of integers, and the new one does so of a float alone.
+        """
+        step = _integer(given["step"].value) if "step" in given else 1
+        start, end = _integer(given["start"].value), given["end"].value
+        if not step or start is None:
+            return None
+        past = 1 if step > 0 else -1
+        point = "" if "dtype" in given else ".0"
+        last = _integer(end)
+        if last is not None:
+            return [replace(end, f"{last + past}{point}")] if (last - start) * past >= 0 else None
+        if not isinstance(end, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BinaryOperation)):
+            return None
+        edits: list[Edit] = [replace(given["start"].value, f"{start}{point}")] if point else []
+        if not isinstance(end, cst.BinaryOperation):
+            return [*edits, insert_after(end, f" {'+' if past > 0 else '-'} 1")]
+        if past > 0 and isinstance(end.operator, cst.Subtract) and _integer(end.right) == 1:  # up to `n - 1`
+            return [*edits, replace(end, self._tree.code(end.left))]
+        return None
 
     def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
         """Whether a call gives what makes the new one compute the same; of a row that says that it then does."""
         parameters = _parameters(call, rewrite)
-        if not rewrite.equal_with or parameters is None:
-            return not rewrite.equal_with
-        code = self._tree.code
-        return any(
-            name in rewrite.equal_with and rewrite.equal_with[name] in ("", code(arg.value))
-            for name, arg in zip(parameters, call.args, strict=True)
-        )
+        if parameters is None:
+            return not rewrite.equal_with and not rewrite.inclusive
+        given = dict(zip(parameters, call.args, strict=True))
+        if rewrite.equal_with and not any(name in given for name in rewrite.equal_with):
+            return False
+        return not rewrite.inclusive or self._is_whole(given)
+
+    def _is_whole(self, given: dict[str, cst.Arg]) -> bool:
+        """Whether a range certainly goes over whole numbers, of a type that holds them exactly and both functions know."""
+        numbers = [_integer(given[name].value) for name in ("start", "end", "step") if name in given]
+        if any(number is None or abs(number) >= _EXACT for number in numbers):
+            return False
+        return "dtype" not in given or self._names.qualified(given["dtype"].value) in _RANGED
 
     def _is_number(self, node: Node) -> bool:
         if isinstance(node, cst.UnaryOperation):
@@ -204,8 +272,8 @@ class Renaming:
         """How code at a node can name the new symbol, which an import of the old one may seem to be."""
         imported = (rows().get(path) for path, _ in self._names.imports())
         if not any(row is not None and row.new == new for row in imported):
-            return self._spelled(new, at)
-        return (new, ()) if self._names.spelling("torch", at) == "torch" else None
+            return self._spellings.of(new, at)
+        return (new, ()) if self._spellings.bound("torch", at) == "torch" else None
 
     # -- imports ----------------------------------------------------------------------------------------------
 
@@ -225,18 +293,15 @@ class Renaming:
                     named = replace(alias.name, move.name)
                     edits += [*([named] if alias.name.value != move.name else []), *move.edits]
             return _fix(row, edits, (), all(move is not None and move.equal for move in moves.values()))
-        if (
-            len(wanted) > 1
-            or len(moves) == 1
-            or self._tree.parent[self._tree.parent[statement]] is not self._tree.root
-        ):
+        if len(wanted) > 1 or len(moves) == 1:
             return None
         move = moves[wanted[0]]
         if move is None:
             return None
         asname = self._tree.code(wanted[0].asname) if wanted[0].asname is not None else ""
         code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
-        return _fix(row, [_remove(wanted[0], statement), *move.edits], (code,), move.equal)
+        beside = insert_line_before(self._tree, statement, code)
+        return _fix(row, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
         """What an import of a symbol becomes, if every use of it in the file can follow."""
@@ -244,12 +309,14 @@ class Renaming:
         package, _, old = path.rpartition(".")
         if row is None:
             row = rows().get(package)
-            if row is None or old not in row.names:
+            if row is None or old not in row.names or self._spellings.is_patched(f"{row.new}.{old}"):
                 return None
             return _Move(row.new, old, [], row.equal)
         module, _, new = row.new.rpartition(".")
         local = alias.asname.name if alias.asname is not None else alias.name
         if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
+            return None
+        if self._spellings.is_patched(row.new):
             return None
         code = new if alias.asname is None else local.value
         edits = self._of_mentions(local, code, row.fix)
@@ -268,6 +335,8 @@ class Renaming:
             return None
         if code != local.value and self._names.is_bound(code):
             return None
+        if isinstance(self._names.scope(local), cst.ClassDef):
+            return None  # an attribute of the class, which others use by its name
         edits: list[Edit] = []
         for name in mentions:
             above = self._tree.parent[name]
@@ -288,6 +357,15 @@ class Renaming:
         return any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString))
 
 
+def _integer(node: Node) -> int | None:
+    """The whole number that is written out, signed or not."""
+    negative = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
+    literal = node.expression if isinstance(node, cst.UnaryOperation) and negative else node
+    if not isinstance(literal, cst.Integer):
+        return None
+    return -literal.evaluated_value if negative else literal.evaluated_value
+
+
 def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
     return () if isinstance(statement.names, cst.ImportStar) else statement.names
 
@@ -302,7 +380,9 @@ def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
         name = arg.keyword.value if arg.keyword is not None else None
         if name is None and index < limit:
             name = rewrite.takes[index]
-        if name not in rewrite.takes or name in found or (rewrite.listed and arg.keyword is not None):
+        if name not in rewrite.takes or name in found:
+            return None
+        if rewrite.listed and arg.keyword is not None and name in rewrite.takes[:limit]:
             return None
         found.append(name)
     return found

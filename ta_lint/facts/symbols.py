@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+_SOME = MappingProxyType({"some": MappingProxyType({"True": "", "False": 'mode="complete"'})})
+_UPPER = MappingProxyType({"upper": MappingProxyType({"True": "upper=True", "False": ""})})
 
 
 class Rewrite(NamedTuple):
@@ -18,9 +20,11 @@ class Rewrite(NamedTuple):
     in order, the first `positional` of them by position (all, if that is not said), an empty one by position alone;
     any other call is left alone, and so is one with fewer arguments than `least`. With `named`, arguments by position
     become keywords. `keywords` are parameters that have another name, `numbers` those that must be given a number,
-    `drops` those that must be given this very value, and go. With `listed` all arguments become one list. If
-    `equal_with` names parameters, a call computes the same only if it gives one of them, and that the value that stands
-    there, if one does. `decorates`: a decorator without a call gets one. `suffix` comes after a name that is no call.
+    `drops` those that must be given this very value, and go. `becomes` says of a parameter what each value that it may
+    be given is now, nothing where that is the default. With `listed` the arguments by position become one list. With
+    `inclusive` the parameter `end`, which was part of the result, is not any more. If `equal_with` names parameters, a call
+    computes the same only if it gives one of them. `decorates`: a decorator without a call gets one. `suffix` comes after a
+    name that is no call.
     """
 
     first: str = ""
@@ -32,8 +36,10 @@ class Rewrite(NamedTuple):
     keywords: Mapping[str, str] = _NONE
     numbers: tuple[str, ...] = ()
     drops: Mapping[str, str] = _NONE
-    equal_with: Mapping[str, str] = _NONE
+    becomes: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    equal_with: tuple[str, ...] = ()
     listed: bool = False
+    inclusive: bool = False
     decorates: bool = False
     suffix: str = ""
 
@@ -108,7 +114,7 @@ ROWS = (
             first='"cuda"',
             takes=("enabled", "dtype", "cache_enabled"),
             named=True,
-            equal_with={"dtype": "", "enabled": "False"},
+            equal_with=("dtype",),
         ),
         needs=("cuda.amp", "cuda import amp"),
     ),
@@ -123,7 +129,7 @@ ROWS = (
             first='"cuda"',
             takes=("enabled", "dtype", "cache_enabled"),
             named=True,
-            equal_with={"dtype": "", "enabled": "False"},
+            equal_with=("dtype",),
         ),
         needs=("cuda.amp", "cuda import amp"),
     ),
@@ -138,7 +144,7 @@ ROWS = (
             first='"cpu"',
             takes=("enabled", "dtype", "cache_enabled"),
             named=True,
-            equal_with={"dtype": "", "enabled": "False"},
+            equal_with=("dtype",),
         ),
         needs=("cpu.amp",),
     ),
@@ -378,7 +384,7 @@ ROWS = (
         new="torch.linalg.qr",
         replacement_since="1.8",
         equal=True,
-        fix=Rewrite(takes=("input",), positional=1),
+        fix=Rewrite(takes=("input", "some"), keywords={"input": "A"}, becomes=_SOME),
         needs=("torch.qr",),
     ),
     Row(
@@ -388,16 +394,16 @@ ROWS = (
         new="torch.linalg.qr",
         replacement_since="1.8",
         equal=True,
-        fix=Rewrite(takes=()),
-        needs=(".qr()",),
+        fix=Rewrite(takes=("some",), becomes=_SOME),
+        needs=(".qr(",),
     ),
     Row(
         symbol="torch.cholesky",
         deprecated="1.9",
         new="torch.linalg.cholesky",
-        replacement_since="1.8",
+        replacement_since="1.10",  # with `upper`
         equal=True,
-        fix=Rewrite(takes=("input",), positional=1),
+        fix=Rewrite(takes=("input", "upper"), becomes=_UPPER),
         needs=("torch.cholesky",),
     ),
     Row(
@@ -405,10 +411,10 @@ ROWS = (
         kind="method",
         deprecated="1.9",
         new="torch.linalg.cholesky",
-        replacement_since="1.8",
+        replacement_since="1.10",  # with `upper`
         equal=True,
-        fix=Rewrite(takes=()),
-        needs=(".cholesky()",),
+        fix=Rewrite(takes=("upper",), becomes=_UPPER),
+        needs=(".cholesky(",),
     ),
     Row(
         symbol="torch.chain_matmul",
@@ -417,7 +423,9 @@ ROWS = (
         new="torch.linalg.multi_dot",
         replacement_since="1.9",
         equal=True,
-        fix=Rewrite(takes=("a", "b", "c", "d", "e", "f", "g", "h"), positional=8, listed=True, least=2),
+        fix=Rewrite(
+            takes=("a", "b", "c", "d", "e", "f", "g", "h", "out"), positional=8, listed=True, least=2
+        ),
     ),
     Row(
         symbol="torch.ger",
@@ -521,6 +529,14 @@ ROWS = (
         replacement="`torch.arange`, which leaves the end out",
         new="torch.arange",
         replacement_since="1.0",
+        equal=True,
+        fix=Rewrite(
+            takes=("start", "end", "step", "dtype", "layout", "device", "requires_grad"),
+            positional=3,
+            least=2,
+            inclusive=True,
+            equal_with=("device",),  # the old one does not know of a default device
+        ),
         needs=("torch.range",),
     ),
     Row(
