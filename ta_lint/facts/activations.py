@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name
+from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, whole_index
 
 _DEPTH = 8
 
@@ -134,7 +134,7 @@ class Activations:
     def _part(self, node: Node) -> tuple[cst.Call, _Part] | None:
         """The call, and which of the values that it returns, where an expression is one of several."""
         if isinstance(node, cst.Subscript):
-            index = _index(node)
+            index = whole_index(node)
             call = self._kinds.origin(node.value)
             returns = index is not None and isinstance(call, cst.Call) and self._returns_several(call)
             return (call, _Part(index)) if returns else None
@@ -270,14 +270,3 @@ def _path(node: Node) -> str:
         parts.append(node.attr.value if isinstance(node, cst.Attribute) else "[]")
         node = node.value
     return ".".join([node.value, *reversed(parts)]) if isinstance(node, cst.Name) else ""
-
-
-def _index(node: cst.Subscript) -> int | None:
-    """The whole number that something is subscripted by, as it stands in the source."""
-    inner = node.slice[0].slice
-    value = inner.value if len(node.slice) == 1 and isinstance(inner, cst.Index) else None
-    negative = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus)
-    literal = value.expression if isinstance(value, cst.UnaryOperation) and negative else value
-    if not isinstance(literal, cst.Integer):
-        return None
-    return -literal.evaluated_value if negative else literal.evaluated_value
