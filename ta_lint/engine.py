@@ -19,6 +19,7 @@ from ta_lint.core.config import Config
 from ta_lint.core.errors import PASSING, crash, oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
+from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
@@ -105,14 +106,14 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     own_suppression = "TA002" in enabled and _may_name_a_rule(data)
     findings: list[Finding] = []
     try:
-        if file.name.endswith(NOTEBOOK) and (b"torch" in data or own_suppression):
+        if file.name.endswith(NOTEBOOK) and (may_be_ours(data) or own_suppression):
             source = source_of(file.name, data)
             data = source.text.encode("utf-8", "surrogatepass")
             own_suppression = "TA002" in enabled and _may_name_a_rule(data)
-        is_ours = b"torch" in data
-        if is_ours or b"\0" in data or own_suppression:
+        ours = is_ours(data)
+        if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
-        if is_ours:
+        if ours:
             findings = list(_check(source, _wanted(data, file), file))
             if source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]

@@ -3,6 +3,8 @@
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from ta_lint.core import libraries
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -44,8 +46,8 @@ _FEW = 20
 def worth_a_look(files: list[File]) -> bool:
     """Whether there may be a finding in files; no other answer than that takes more than reading a few of them.
 
-    It spares the most frequent runs, of an editor or a commit hook over files that do not mention torch, the loading of
-    all that looks closer. What `engine.examine` looks at has one of these words.
+    It spares the most frequent runs, of an editor or a commit hook over files that are not ours (`core.libraries`), the
+    loading of all that looks closer. What `engine.examine` looks at has one of these words.
     """
     return len(files) > _FEW or any(map(_may_hold_a_finding, files))
 
@@ -60,4 +62,5 @@ def _may_hold_a_finding(file: File) -> bool:
             data = stream.read()
     except OSError:
         return True
-    return b"torch" in data or b"\0" in data or b"noqa" in data.lower()
+    is_ours = libraries.may_be_ours if file.name.endswith(".ipynb") else libraries.is_ours
+    return is_ours(data) or b"\0" in data or b"noqa" in data.lower()

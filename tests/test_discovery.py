@@ -135,7 +135,8 @@ def test_a_file_has_the_settings_of_the_nearest_folder_that_has_any(tmp_path: Pa
 FRAGMENTS = [
     b"import torch\n", b"TORCH", b"\0", b"x = 1\n", b"x = (\n", b"# noqa: TA603\n", b"y = 2  #NoQA:uncalled-method\n",
     b"# ta: noqa: TA401\n", b"\xff", "import torch\n".encode("utf-16"), "# coding: no\n".encode("utf-8-sig"),
-    b'{"cells": []}', b'{"cells": [{"cell_type": "code", "source": "import tor\\u0063h"}]}',
+    b"import timm\n", b"# timm, datasets\n", b'{"cells": []}',
+    b'{"cells": [{"cell_type": "code", "source": "import datasets"}]}', b'{"cells": [{"cell_type": "code", "source": "import tor\\u0063h"}]}',
 ]  # fmt: skip
 
 

@@ -78,6 +78,27 @@ def text_of(*findings, lines=SOURCE, color=False):
     return report.text(findings, read_lines=lambda path, _: lines, display=lambda path: path, color=color)
 
 
+def test_notes_with_the_same_words_are_shown_once_for_a_file_with_the_lines_of_the_others():
+    """N9: old code has the same note in a hundred lines; all are counted, and one is shown."""
+    again = [replace(NOTE, site=replace(SITE, line=line)) for line in (3, 5, 7, 7)]
+    other = replace(NOTE, site=replace(SITE, path="model.py", line=1))
+    shown = text_of(*again, other)
+    assert shown.count("it is slow") == 2
+    assert "= and 3 more of these in this file, on lines 5, 7" in shown
+    assert report.summary([*again, other]) == "Found 5 notes in 2 files.\n"
+    many = text_of(*[replace(NOTE, site=replace(SITE, line=line)) for line in range(1, 40)])
+    assert "= and 38 more of these in this file, on lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ..." in many
+
+
+def test_what_says_something_else_or_is_no_note_is_shown_each_time():
+    """N9: what a commit is blocked for, and what a run has judged, stands for itself."""
+    differing = replace(NOTE, message="it is slower")
+    refuted = replace(NOTE, evidence={"share": 0.5})
+    for pair in ((FINDING, FINDING), (WARNING, WARNING), (NOTE, differing), (NOTE, refuted)):
+        assert "more of these" not in text_of(*pair)
+        assert text_of(*pair).count("-->") == 2
+
+
 def concise_of(*findings, color=False):
     return report.concise(findings, display=lambda path: path, color=color)
 

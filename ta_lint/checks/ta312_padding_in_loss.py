@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.edits import Fix, add_argument
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.facts.tree import Node, argument, spreads
 
 NEEDS = (
     r"pad_sequence\(|padding_idx",
@@ -45,18 +45,22 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _padding(module: Module) -> str | None:
     """The token that sequences of this file are padded with, None where it is not one that is known."""
-    found: set[str] = set()
+    found: set[float | None] = set()
     for call in module.tree.all(cst.Call):
         if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence":
             value = argument(call, "padding_value", 2)
-            found.add(module.code(value) if value is not None else "0")
+            found.add(_token(module, value) if value is not None else 0.0)
         elif called_name(call) == "Embedding" and (index := argument(call, "padding_idx", 2)) is not None:
-            found.add(module.code(index))
-    numbers = {text for text in found if text.lstrip("-").replace(".", "", 1).isdigit()}
-    if len(found) != 1 or len(numbers) != 1:
+            found.add(_token(module, index))
+    number = found.pop() if len(found) == 1 else None
+    if number is None or number == _IGNORED or not number.is_integer():
         return None
-    number = float(numbers.pop())
-    return str(int(number)) if number != _IGNORED and number.is_integer() else None
+    return str(int(number))
+
+
+def _token(module: Module, value: Node) -> float | None:
+    """The number that a call pads with: a literal, or a variable that is one. What a layer keeps may be told to others."""
+    return module.number(value) if not isinstance(value, cst.Attribute) else None
 
 
 def _is_over_tokens(module: Module, call: cst.Call) -> bool:

@@ -40,7 +40,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if link.first not in seen and _has_bias(module, link.first) and _is_cancelled(module, link):
             seen.add(link.first)
             layer = module.code(link.first.func)
-            message = f"the bias of this `{layer}` is subtracted again by the normalisation that follows"
+            message = f"the bias of this `{layer}` is subtracted again by the normalisation that follows: it costs memory and nothing else"
             norm = ((link.second, f"`{module.code(link.second.func)}` subtracts the mean of each channel"),)
             yield Suspicion(link.first, message, related=norm, fix=_fix(module, link))
 

@@ -42,11 +42,11 @@ _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 def check(module: Module) -> Iterator[Suspicion]:
     for product in module.tree.all(cst.BinaryOperation):
         if isinstance(product.operator, cst.Multiply) and (layer := _repeated(module, product)) is not None:
-            message = f"this is one `{layer}` several times, with one set of weights"
+            message = f"this repeats one `{layer}`: all copies share the same weights"
             yield Suspicion(product, message, fix=_fix(module, product))
     for listed in module.tree.all(cst.ListComp, cst.GeneratorExp):
         if (layer := _of_one(module, listed)) is not None:
-            yield Suspicion(listed, f"this is one `{layer}` several times, with one set of weights")
+            yield Suspicion(listed, f"this repeats one `{layer}`: all copies share the same weights")
 
 
 def _repeated(module: Module, product: cst.BinaryOperation) -> str | None:

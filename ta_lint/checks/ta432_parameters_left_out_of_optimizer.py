@@ -46,7 +46,8 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         scope = _scope(target, module)
         beside = [o for o in optimizers if scope is not None and module.tree.contains(scope, o.call)]
-        if scope is None or not beside or _is_held(path, optimizers):
+        held = any(_is_held(name, optimizers) for name in (path, *_others(statement.value, module)))
+        if scope is None or not beside or held:
             continue
         used = _goes_back(target, path, module)
         if used is not None:
@@ -75,6 +76,14 @@ def _scope(target: Node, module: Module) -> Node | None:
     if isinstance(target, cst.Name):
         return module.tree.home(target)
     return module.tree.enclosing(target, cst.ClassDef) if attribute_of_self(target) is not None else None
+
+
+def _others(value: Node, module: Module) -> Iterator[str]:
+    """The other variables that have the parameters of a value: `model` for `torch.compile(model)`."""
+    while isinstance(value, cst.Call) and (inner := module.kinds.handed_on(value)) is not None:
+        if (path := dotted(inner)) is not None:
+            yield path
+        value = module.kinds.origin(inner)
 
 
 def _is_held(path: str, optimizers: list[Optimizer]) -> bool:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.gradients import Flow
+from ta_lint.facts.kinds import Kind
 from ta_lint.facts.tree import Node, argument, dotted
 
 NEEDS = (
@@ -24,11 +25,11 @@ def check(module: Module) -> Iterator[Suspicion]:
         for term in module.gradients.terms(loss):
             forced = [term] if _forces(module, term) else _forcings(module, term, loss.call)
             for node in forced:
-                if node not in seen:
+                if node not in seen and not _is_differentiated(module, node):
                     seen.add(node)
                     message = (
-                        f"`{module.code(node)}` makes `backward` run on a loss that is cut off from the model, "
-                        "and no parameter gets a gradient"
+                        f"`{module.code(node)}` starts the graph at the loss: "
+                        "`backward` runs, and no parameter gets a gradient"
                     )
                     related = ((loss.call, "the backward pass starts here"),)
                     yield Suspicion(node, message, related=related)
@@ -96,6 +97,36 @@ def _is_computed(module: Module, value: Node) -> bool:
     """Whether a value comes from a model, as far as can be told: a number or a new tensor does not."""
     gradient = module.gradients.of(value)
     return gradient.flow is not Flow.NO or gradient.cut is not None
+
+
+def _is_differentiated(module: Module, forced: Node) -> bool:
+    """Whether the gradient of a variable that is made to require one is wanted for itself: the file reads its `grad`, or gives
+    it to an optimizer or to `torch.autograd.grad`.
+    """
+    tree = module.tree
+    statement = tree.statement(forced)
+    if isinstance(statement, cst.Assign) and statement.value is forced:
+        variable: Node = statement.targets[0].target
+    elif isinstance(forced, cst.Call) and isinstance(forced.func, cst.Attribute):
+        variable = forced.func.value
+    else:
+        return False
+    mentions: list[Node] = list(module.names.mentions(variable)) if isinstance(variable, cst.Name) else []
+    if (path := dotted(variable)) is not None and not mentions:
+        mentions = [attribute for attribute in tree.all(cst.Attribute) if dotted(attribute) == path]
+    return any(
+        (isinstance(above := tree.parent[mention], cst.Attribute) and above.attr.value == "grad")
+        or any(
+            _asks_for_gradients(module, call)
+            for call in tree.ancestors(mention)
+            if isinstance(call, cst.Call)
+        )
+        for mention in mentions
+    )
+
+
+def _asks_for_gradients(module: Module, call: cst.Call) -> bool:
+    return module.qualified(call.func) == "torch.autograd.grad" or module.kind(call) is Kind.OPTIMIZER
 
 
 def _is_asked_for(module: Module, call: cst.Call) -> bool:

@@ -1,4 +1,4 @@
-"""TA612: an evaluation under `no_grad` finds its model in training mode."""
+"""TA612: an evaluation or a prediction under `no_grad` finds its model in training mode."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,28 @@ from ta_lint.facts.evaluations import Evaluation
 from ta_lint.facts.layout import plain
 from ta_lint.facts.passes import What
 
-NEEDS = (r"backward", r"no_grad|inference_mode|set_grad_enabled", r"backward\s*\(", r"\.train\(")
+_HAS_MODES = "(?i)dropout|batchnorm|rrelu|transformer|torchvision|timm"
+NEEDS = (
+    r"no_grad|inference_mode|set_grad_enabled",
+    (
+        (r"backward\s*\(", r"\.train\("),
+        (r"backward|load_state_dict|weights|pretrained", _HAS_MODES),
+    ),
+)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
+    modes = module.evaluations.modes
+    if not modes:
+        yield from _never_set(module)
+        yield from _predictions(module)
+    elif modes != {What.EVAL}:
+        yield from _set_to_train(module)
+
+
+def _set_to_train(module: Module) -> Iterator[Suspicion]:
     for evaluation in module.evaluations.all:
         if module.recording.records(evaluation.call) is not False:
             continue
@@ -28,6 +44,40 @@ def check(module: Module) -> Iterator[Suspicion]:
             message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode"
             related = ((mode[1], "the mode is set here"),)
             yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
+
+
+def _never_set(module: Module) -> Iterator[Suspicion]:
+    """Models that are trained and measured in a file that puts none into a mode, though they have layers that ask for it."""
+    facts = module.evaluations
+    for evaluation in facts.all:
+        called = module.passes.called(evaluation.call)
+        if (
+            module.recording.records(evaluation.call) is not False
+            or facts.depends_on_mode(called) is not True
+        ):
+            continue
+        trained = facts.trained_before(evaluation)
+        if trained is not None and not facts.is_handed_away(called):
+            model = module.code(called)
+            message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode: nothing calls `eval()`"
+            yield Suspicion(evaluation.call, message, related=((trained, "it is trained here"),))
+
+
+def _predictions(module: Module) -> Iterator[Suspicion]:
+    """Models that predict with weights from elsewhere, in a file that puts none into a mode."""
+    facts = module.evaluations
+    for prediction in facts.predictions:
+        called = module.passes.called(prediction.call)
+        if (
+            module.recording.records(prediction.call) is not False
+            or facts.depends_on_mode(called) is not True
+        ):
+            continue
+        if not facts.is_handed_away(called):
+            message = f"`{module.code(prediction.call)}` predicts in training mode: nothing calls `eval()`"
+            related = ((prediction.loaded, "its weights come from here"),)
+            edit = insert_line_before(module.tree, prediction.call, f"{module.verbatim(called)}.eval()")
+            yield Suspicion(prediction.call, message, related, Fix("predict in evaluation mode", (edit,)))
 
 
 def _must_depend(module: Module, evaluation: Evaluation) -> bool:

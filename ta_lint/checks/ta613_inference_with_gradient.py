@@ -23,7 +23,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if _is_handed_out(module, evaluation):
             continue
-        message = f"`{module.code(evaluation.call)}` records a graph that nothing goes back through"
+        message = f"`{module.code(evaluation.call)}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
         related = ((mode[1], "the model is put into evaluation mode here"),)
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
 

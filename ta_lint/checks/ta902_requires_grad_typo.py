@@ -20,7 +20,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if attribute.attr.value == _TYPO and (
             _is_assigned(attribute, module) or _is_tensor(attribute.value, module)
         ):
-            message = f"`{module.code(attribute)}` is nothing to autograd, which reads `{_NAME}`"
+            message = f"`{module.code(attribute)}` is ignored by autograd; did you mean `{_NAME}`?"
             is_module = module.kind(attribute.value) is Kind.MODULE  # it has no such attribute by either name
             fix = None if is_module else _respelled(attribute.attr, _NAME)
             yield Suspicion(attribute, message, fix=fix)
@@ -35,7 +35,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if module.qualified(call.func) == "builtins.setattr" and len(call.args) == 3:
             named = call.args[1].value
             if literal_text(named) == _TYPO:
-                message = f"`{_TYPO}` is nothing to autograd, which reads `{_NAME}`"
+                message = f"`{_TYPO}` is ignored by autograd; did you mean `{_NAME}`?"
                 yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
 
 

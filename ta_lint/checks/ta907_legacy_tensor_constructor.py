@@ -7,6 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.edits import Fix, replace, wrap
 from ta_lint.facts.patterns import ARGUMENTS
+from ta_lint.facts.tree import Node, is_name
 
 # Arguments that are no size: one list, and what one function of a module gives.
 _LIST = r"\[(?:[^\[\]]|\[[^\[\]]*+\])*+\]\s*\)"
@@ -56,9 +57,37 @@ def _is_filled(call: cst.Call, module: Module) -> bool:
     if isinstance(above, cst.Attribute):
         return True
     if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name):
-        uses = (module.tree.parent[name] for name in module.names.mentions(target))
-        return any(isinstance(use, cst.Attribute) and use.attr.value.endswith("_") for use in uses)
+        return any(_is_written(mention, module) for mention in module.names.mentions(target))
     return isinstance(above, cst.Arg) and isinstance(module.tree.parent[above], cst.Call)
+
+
+def _is_written(mention: Node, module: Module) -> bool:
+    """Whether an in-place method or function writes to memory, if only by way of a view: `x.data.copy_(y)`, `x[0].fill_(1)`."""
+    tree = module.tree
+    node, above = mention, tree.parent[mention]
+    while isinstance(above, (cst.Attribute, cst.Call, cst.Subscript)):
+        if (above.func if isinstance(above, cst.Call) else above.value) is not node:
+            break
+        if isinstance(above, cst.Attribute) and above.attr.value.endswith("_"):
+            return True
+        node, above = above, tree.parent[above]
+    if not isinstance(above, cst.Arg):
+        return False
+    if above.keyword is not None and above.keyword.value == "out":
+        return True
+    call = tree.parent[above]
+    if not isinstance(call, cst.Call):
+        return False
+    called = module.qualified(call.func) or ""
+    if called == "torch.autograd.Variable":  # the same memory by another name
+        assign = tree.parent[call]
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        return (
+            isinstance(target, cst.Name)
+            and not is_name(mention, target.value)
+            and any(_is_written(other, module) for other in module.names.mentions(target))
+        )
+    return called.endswith("_")
 
 
 def _holds_integers_alone(values: cst.List) -> bool:

@@ -1,6 +1,5 @@
 """The rule catalogue: one Markdown page per rule, read as it is."""
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from ta_lint.core.errors import UsageError
 from ta_lint.core.terms import Severity
+from ta_lint.core.toml import parsed
 
 _ALWAYS = ("TA000", "TA001")
 
@@ -151,18 +151,7 @@ def parse_page(filename: str, page: str) -> Rule:
 
 
 def _fields(toml: str) -> dict[str, Any]:
-    """The metadata of a page. Its lines are `key = value`, with a value that JSON writes the same and reads faster."""
-    pairs = [line.partition(" = ") for line in toml.splitlines()]
-    try:
-        fields: dict[str, Any] = json.loads(
-            "{" + ",".join(f'"{key}":{value}' for key, _, value in pairs) + "}"
-        )
-    except ValueError:  # it holds more than that
-        fields = {}
-    if len(fields) != len(pairs):
-        import tomllib
-
-        fields = tomllib.loads(toml)
+    fields = parsed(toml)
     _check(fields)
     return fields
 

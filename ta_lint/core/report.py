@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
+_LISTED = 10  # lines of findings that are like one that is shown
 ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
@@ -54,18 +55,31 @@ def text(
 ) -> str:
     """Each finding with its source line, and an empty line after it; `summary` goes well below.
 
+    Of notes that say the same of one file the first is shown, and where the others are.
+
     `read_lines` gives the lines of a finding's path, or of a cell of it by number, none if the file is gone; `display`
     the path to show for it.
     What `--fix` fixes, says `fixes`, is marked `[*]`.
     """
     paint = _painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
-    shown = (finding for finding in findings if finding.counts)
     blocks = (
-        _block(finding, lines_of(finding.site.path, _cell(finding.site)), display, paint, fixes(finding))
-        for finding in shown
+        _block(
+            finding, lines_of(finding.site.path, _cell(finding.site)), display, paint, fixes(finding), others
+        )
+        for finding, *others in _alike(finding for finding in findings if finding.counts)
     )
     return "".join("\n".join(block) + "\n\n" for block in blocks)
+
+
+def _alike(findings: "Iterable[Finding]") -> "Iterable[list[Finding]]":
+    """Findings in order, those together that need not be read one by one: notes on one file with the same words."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        repeats = finding.severity is Severity.NOTE and finding.verdict is None and not finding.evidence
+        key = (finding.site.path, finding.rule, finding.message) if repeats else len(groups)
+        groups.setdefault(key, []).append(finding)
+    return groups.values()
 
 
 def concise(
@@ -222,7 +236,12 @@ def _cell(site: "Site") -> int | None:
 
 
 def _block(
-    finding: "Finding", lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
+    finding: "Finding",
+    lines: list[str],
+    display: Callable[[str], str],
+    paint: _Paint,
+    fixable: bool,
+    others: "list[Finding]",
 ) -> Iterator[str]:
     from ta_lint.core.catalogue import rule_of
 
@@ -244,6 +263,11 @@ def _block(
     for related in finding.related:
         remark = f"{_place(related.site, display)}: {_harmless(related.message)}"
         yield f"{margin} {paint('=', _FRAME)} note: {remark}"
+    if others:
+        places = list(dict.fromkeys(other.site.position.rpartition(":")[0] for other in others))
+        listed = ", ".join(places[:_LISTED]) + ", ..." * (len(places) > _LISTED)
+        at = "in" if site.cell is not None else "on lines"
+        yield f"{margin} {paint('=', _FRAME)} and {len(others)} more of these in this file, {at} {listed}"
     if finding.verdict is not None:
         yield f"{margin} {paint('=', _FRAME)} verdict: {_VERDICTS[finding.verdict]}"
     if finding.evidence:

@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name
+from ta_lint.facts.tree import Node, Tree, argument, dotted, is_name, whole_index
 
 _DEPTH = 8
 
@@ -42,6 +42,24 @@ _SAME_VALUES = frozenset(
 _CHANGES = frozenset("add_module append extend insert pop register_module".split())
 
 
+@dataclass(frozen=True)
+class _Part:
+    """One of the values that a module returns: by index, as in `model(x)[1]`, or of `count`, as in `_, y = model(x)`."""
+
+    index: int
+    count: int | None = None
+
+    def of(self, returned: Node) -> Node | None:
+        """That value of a tuple; None where it is not certain which one it is."""
+        if not isinstance(returned, cst.Tuple):
+            return None
+        values = returned.elements
+        if any(isinstance(value, cst.StarredElement) for value in values):
+            return None
+        fits = self.count in (None, len(values)) and -len(values) <= self.index < len(values)
+        return values[self.index].value if fits else None
+
+
 @dataclass(frozen=True, eq=False)
 class Activation:
     """An activation by its functional name, and the expression that applies it or makes its layer.
@@ -70,7 +88,12 @@ class Activations:
     def of(self, node: Node, depth: int = _DEPTH) -> Activation | None:
         """The activation whose output an expression certainly is."""
         origin = self._values(node)
-        if depth == 0 or not isinstance(origin, cst.Call):
+        if depth == 0:
+            return None
+        part = self._part(origin)
+        if part is not None:
+            return self._of_module(part[0].func, depth - 1, part[1])
+        if not isinstance(origin, cst.Call):
             return None
         called = self._names.qualified(origin.func)
         if called is not None:
@@ -100,13 +123,43 @@ class Activations:
         """Where the values of a tensor come from, whatever view of them is taken."""
         for _ in range(_DEPTH):
             node = self._kinds.origin(node)
-            if isinstance(node, cst.Subscript):
+            if isinstance(node, cst.Subscript) and self._part(node) is None:
                 node = node.value
             elif (receiver := _receiver(node, _SAME_VALUES)) is not None:
                 node = receiver
             else:
                 return node
         return node
+
+    def _part(self, node: Node) -> tuple[cst.Call, _Part] | None:
+        """The call, and which of the values that it returns, where an expression is one of several."""
+        if isinstance(node, cst.Subscript):
+            index = whole_index(node)
+            call = self._kinds.origin(node.value)
+            returns = index is not None and isinstance(call, cst.Call) and self._returns_several(call)
+            return (call, _Part(index)) if returns else None
+        if not isinstance(node, cst.Name) or (bound := self._names.definition(node)) is None:
+            return None
+        statement, call = bound.node, bound.value
+        if bound.how != "unpack" or not isinstance(statement, cst.Assign) or not isinstance(call, cst.Call):
+            return None
+        target = statement.targets[0].target
+        if len(statement.targets) > 1 or not isinstance(target, (cst.Tuple, cst.List)):
+            return None
+        places = [
+            place for place, element in enumerate(target.elements) if is_name(element.value, node.value)
+        ]
+        starred = any(isinstance(element, cst.StarredElement) for element in target.elements)
+        return (call, _Part(places[0], len(target.elements))) if len(places) == 1 and not starred else None
+
+    def _returns_several(self, call: cst.Call) -> bool:
+        """Whether a call is one of a module of this file whose `forward` returns tuples."""
+        made = self._kinds.construction(call.func)
+        klass = self._classes.local(made.func) if made is not None else None
+        forward = self._classes.method(klass, "forward") if klass is not None else None
+        return forward is not None and any(
+            isinstance(leave.value, cst.Tuple) for leave in self._tree.own(forward, cst.Return)
+        )
 
     def _tensor_method(self, call: cst.Call) -> str | None:
         """`softmax` for `x.softmax(-1)`; a layer or helper of that name takes a tensor first."""
@@ -120,23 +173,25 @@ class Activations:
             own = name in ("sigmoid", "logsigmoid", "relu", "tanh") and not call.args
         return name if own and self._kinds.kind(call.func.value) in (None, Kind.TENSOR) else None
 
-    def _of_module(self, module: Node, depth: int) -> Activation | None:
-        """The activation that a module, called, ends with; `module` is what is called."""
+    def _of_module(self, module: Node, depth: int, part: _Part | None = None) -> Activation | None:
+        """The activation that a module, called, ends with, or a part of what it returns; `module` is what is called."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
         if is_name(module, "self"):
             klass = self._tree.enclosing(module, cst.ClassDef)
             final = klass is not None and not self._overridden(klass)
-            return self._of_class(klass, depth) if klass is not None and final else None
+            return self._of_class(klass, depth, part) if klass is not None and final else None
         construction = self._kinds.construction(module)
         if construction is None or self._changed(module):
             return None
-        return self._of_construction(construction, depth)
+        return self._of_construction(construction, depth, part)
 
-    def _of_construction(self, made: cst.Call, depth: int) -> Activation | None:
+    def _of_construction(self, made: cst.Call, depth: int, part: _Part | None = None) -> Activation | None:
         if depth == 0:
             return None
         called = self._names.qualified(made.func)
+        if part is not None and called is not None:
+            return None
         if called in _LAYER:
             return Activation(_LAYER[called], made)
         if called == "torch.nn.Sequential":
@@ -144,7 +199,7 @@ class Activations:
             inner = self._kinds.construction(last) if last is not None else None
             return self._of_construction(inner, depth - 1) if inner is not None else None
         klass = self._classes.local(made.func)
-        return self._of_class(klass, depth - 1) if klass is not None else None
+        return self._of_class(klass, depth - 1, part) if klass is not None else None
 
     def _last_layer(self, sequential: cst.Call) -> Node | None:
         if not sequential.args or any(arg.star or arg.keyword is not None for arg in sequential.args):
@@ -158,14 +213,18 @@ class Activations:
             return pair.elements[1].value if isinstance(pair, cst.Tuple) and len(pair.elements) == 2 else None
         return last
 
-    def _of_class(self, klass: cst.ClassDef, depth: int) -> Activation | None:
-        """The activation that every `return` of a class's `forward` returns."""
+    def _of_class(self, klass: cst.ClassDef, depth: int, part: _Part | None = None) -> Activation | None:
+        """The activation that every `return` of a class's `forward` returns, or a part of what it returns."""
         if not self._classes.derives(klass, "torch.nn.Module") or self._classes.method(klass, "__call__"):
             return None
         forward = self._classes.method(klass, "forward")
         returned = (
             [leave.value for leave in self._tree.own(forward, cst.Return)] if forward is not None else []
         )
+        if part is not None:
+            returned = [
+                part.of(self._kinds.origin(value)) if value is not None else None for value in returned
+            ]
         found = [self.of(value, depth) if value is not None else None for value in returned]
         same = len({activation.name if activation is not None else None for activation in found}) == 1
         return found[0] if same else None

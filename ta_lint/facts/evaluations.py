@@ -14,7 +14,7 @@ from ta_lint.facts.kinds import Kinds
 from ta_lint.facts.loops import Loop, Loops
 from ta_lint.facts.names import Names
 from ta_lint.facts.passes import Event, Passes, Variable, What
-from ta_lint.facts.tree import Node, Tree, dotted
+from ta_lint.facts.tree import Node, Tree, argument, dotted
 
 _CALLERS_DEEP = 2
 
@@ -44,6 +44,12 @@ _DEPENDS_ON_MODE = regex(
 )
 _MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 
+# What is given a model and leaves its mode as it is.
+_LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")
+
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -52,6 +58,15 @@ class Evaluation:
     region: Loop | cst.FunctionDef
     call: cst.Call
     model: Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """`call` runs the model that `made` makes, whose weights come from elsewhere by `loaded`."""
+
+    call: cst.Call
+    made: cst.Call
+    loaded: cst.Call
 
 
 class Evaluations:
@@ -170,15 +185,102 @@ class Evaluations:
             if event.call is evaluation.call:
                 yield self._mode_at(events, index)
 
+    @cached_property
+    def modes(self) -> frozenset[What]:
+        """The modes that anything in the file puts any model into."""
+        calls = (call for call in self._tree.all(cst.Call) if called_name(call) in ("eval", "train"))
+        found = {self._passes.mode(call) for call in calls if self._passes.is_mode(call)}
+        by_hand = any(
+            isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
+            for target in self._tree.all(cst.AssignTarget)
+        )
+        return frozenset(found | ({What.MODE} if by_hand else set()))
+
+    def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
+        """A backward pass that comes before an evaluation, in its pass or in the one before, of a model that is optimized."""
+        if self._passes.is_optimized(evaluation.model) is not True:
+            return None
+        for home in self._scopes(evaluation.call):
+            events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+            for index, event in enumerate(events):
+                if event.call is evaluation.call:
+                    for earlier in self._before(events, index):
+                        if earlier.what is What.BACKWARD:
+                            return earlier.call
+        return None
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """The first call of each model with weights from elsewhere, in a file that trains nothing."""
+        calls = self._tree.all(cst.Call)
+        if any(_DIFFERENTIATES.fullmatch(called_name(call) or "") for call in calls):
+            return []
+        found: dict[Node, Prediction] = {}
+        for call in calls:
+            prediction = self._prediction(call)
+            if prediction is not None:
+                found.setdefault(prediction.made, prediction)
+        return list(found.values())
+
+    def _prediction(self, call: cst.Call) -> Prediction | None:
+        called = self._passes.called(call)
+        if isinstance(self._tree.parent[call], cst.Expr) or self._names.qualified(called) is not None:
+            return None
+        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._passes.acts_as_model(called):
+            return None
+        home = self._tree.home(call)
+        if isinstance(home, cst.FunctionDef) and (
+            home.name.value == "forward" or _ON_PURPOSE.search(home.name.value)
+        ):
+            return None
+        around = [
+            above for above in self._tree.ancestors(call) if isinstance(above, (cst.For, *_COMPREHENSIONS))
+        ]
+        if any(_counts(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter) for loop in around):
+            return None  # samples of one input
+        made = self._kinds.construction(called)
+        loaded = self._loading(made) if made is not None else None
+        return Prediction(call, made, loaded) if made is not None and loaded is not None else None
+
+    def _loading(self, made: cst.Call) -> cst.Call | None:
+        """The call that gives a model weights from elsewhere: of `load_state_dict`, or the one that makes it."""
+        for call in self._tree.all(cst.Call):
+            if (
+                isinstance(call.func, cst.Attribute)
+                and call.func.attr.value == "load_state_dict"
+                and self._kinds.construction(call.func.value) is made
+            ):
+                return call
+        given = [argument(made, name) for name in ("weights", "pretrained")]
+        told = any(value is not None and dotted(value) not in ("None", "False") for value in given)
+        return made if told and self._names.qualified(made.func) is not None else None
+
+    def is_handed_away(self, model: Node) -> bool:
+        """Whether code of other files gets a model, and may set its mode."""
+        made = self._kinds.construction(model)
+        return any(
+            self._kinds.construction(arg.value) is made
+            for call in self._tree.all(cst.Call)
+            if self._kinds.calls.callee(call) is None
+            and not (self._names.qualified(call.func) or "").startswith(_LEAVES_MODES)
+            for arg in call.args
+            if isinstance(arg.value, (cst.Name, cst.Attribute))
+        )
+
+    def _before(self, events: list[Event], index: int) -> Iterator[Event]:
+        """What comes before an event, the last first, in its pass and in the one before."""
+        here = events[index]
+        around = self._tree.loops(here.here)
+        yield from reversed(events[:index])
+        for event in reversed(events[index + 1 :]):
+            if around and self._tree.contains(around[-1], event.here):
+                yield event
+
     def _mode_at(self, events: list[Event], index: int) -> tuple[What, cst.Call] | None:
         """The last mode set before an event, in its pass or in the one before."""
         here = events[index]
-        around = self._tree.loops(here.here)
-        again = [
-            event for event in events[index + 1 :] if around and self._tree.contains(around[-1], event.here)
-        ]
         trained = False
-        for event in [*reversed(events[:index]), *reversed(again)]:
+        for event in self._before(events, index):
             trained = trained or event.what is What.BACKWARD
             if event.what not in (What.TRAIN, What.EVAL, What.MODE):
                 continue

@@ -25,7 +25,7 @@ _BUDGET = 400  # expressions looked at for one answer: a loss is a few dozen
 # What hands on values and no gradient.
 _DETACHES = frozenset("detach detach_ item numpy tolist".split())
 _DETACHING_CALLS = regex(
-    r"torch\.(tensor|FloatTensor|DoubleTensor|HalfTensor|autograd\.Variable|from_numpy|detach)|"
+    r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
     r"builtins\.(float|int)|numpy\..*"
 )
 

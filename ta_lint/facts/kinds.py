@@ -153,7 +153,7 @@ class Kinds:
 
         Looks through what hands the value on: `.to(device)` of a module, `deepcopy`, `torch.compile`, `DataParallel`.
         """
-        call = self.origin(node)
+        call = self._moved_from(self.origin(node))
         passed: list[Node] = []
         try:
             for _ in range(_DEPTH):
@@ -164,10 +164,19 @@ class Kinds:
                 inner = self.handed_on(call) or self.calls.returned(call)
                 if inner is None:
                     return call
-                call = self.origin(inner)
+                call = self._moved_from(self.origin(inner))
             return None
         finally:
             self._constructing.difference_update(passed)
+
+    def _moved_from(self, node: Node) -> Node:
+        """Of a module that is bound anew to itself under a condition, `if cuda: model = model.cuda()`, what it was before."""
+        if not isinstance(node, (cst.Name, cst.Attribute)):
+            return node
+        first = [value for value in self._alternatives(node) if not self._same(value, node)]
+        if len(first) != 1 or self.kind(first[0]) not in (Kind.MODULE, Kind.CRITERION):
+            return node
+        return self.origin(first[0])
 
     def handed_on(self, call: cst.Call) -> Node | None:
         """What a call returns if it is a thing that was there before."""
@@ -353,10 +362,13 @@ class Kinds:
         return [node]
 
     def number(self, node: Node) -> float | None:
-        """The number behind an expression: a literal, signed or not, or names that lead to one."""
+        """The number behind an expression: a literal, signed or not, or names that lead to one.
+
+        A constant of the module that is bound once is such a name, in every function of the file.
+        """
         literal = self.origin(node)
         negative = isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Minus)
-        if isinstance(literal, cst.UnaryOperation):
+        if negative or (isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Plus)):
             literal = literal.expression
         if not isinstance(literal, (cst.Integer, cst.Float)):
             return None

@@ -108,7 +108,7 @@ class Passes:
         if name in BACKWARD and isinstance(call.func, cst.Attribute):
             return Event(What.BACKWARD, call, None, found, through)
         if self.is_mode(call):
-            what = self._mode(call)
+            what = self.mode(call)
         else:
             what = What.CALL
             receiver = self.called(call)
@@ -135,7 +135,8 @@ class Passes:
             and (isinstance(given, (cst.Comparison, cst.UnaryOperation)) or dotted(given) is not None)
         )
 
-    def _mode(self, call: cst.Call) -> What:
+    def mode(self, call: cst.Call) -> What:
+        """The mode that such a call sets."""
         if called_name(call) == "eval":
             return What.EVAL
         given = argument(call, "mode", 0)

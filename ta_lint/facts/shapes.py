@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
-from ta_lint.facts.kinds import Kinds
+from ta_lint.facts.kinds import Kind, Kinds
 from ta_lint.facts.loaders import Loaders
 from ta_lint.facts.names import Names
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.tree import Node, argument, spreads
 
 Shape = tuple[int | None, ...]
 """The size of each dimension, None where it is not known."""
@@ -30,6 +30,10 @@ ELEMENTWISE = frozenset(
     "abs bfloat16 bool clamp clone contiguous cos cpu cuda detach double exp float half int log long pow relu "
     "requires_grad_ sigmoid sin sqrt square tanh to type".split()
 )
+# What reduces to one number, if it is not told otherwise.
+_LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+_CRITERIA = regex(r"torch\.nn\.\w+Loss")
+_REDUCTIONS = frozenset({"torch.mean", "torch.sum"})
 _FUNCTIONS = regex(r"torch\.(abs|clamp|cos|exp|log|relu|sigmoid|sin|sqrt|square|tanh)")
 
 
@@ -57,11 +61,22 @@ class Shapes:
             return self.shape(node.expression)
         if isinstance(node, cst.Name):
             return self._of_batch(node)
+        if isinstance(node, cst.Attribute):
+            return self.shape(node.value) if node.attr.value == "data" else None
         if not isinstance(node, cst.Call):
             return None
         called = self._names.qualified(node.func)
         if called is not None:
             return self._made(called, node)
+        if self._kinds.kind(node.func) is Kind.CRITERION:
+            made = self._kinds.construction(node.func)
+            maker = self._names.qualified(made.func) if made is not None else None
+            reduces = (
+                made is not None and maker is not None and _CRITERIA.fullmatch(maker) and _reduces(made, 1)
+            )
+            return () if reduces else None
+        if (returned := self._kinds.calls.returned(node)) is not None:
+            return self.shape(returned)
         if isinstance(node.func, cst.Attribute):
             return self._by_method(node, node.func.value)
         return None
@@ -88,7 +103,8 @@ class Shapes:
         return (None, *whole[1:]) if whole else None
 
     def _operand(self, node: Node) -> Shape | None:
-        return () if self._size(node) is not None or _is_number(node) else self.shape(node)
+        counts = isinstance(node, cst.Call) and self._names.qualified(node.func) == "builtins.len"
+        return () if counts or self._size(node) is not None or _is_number(node) else self.shape(node)
 
     def _made(self, called: str, call: cst.Call) -> Shape | None:
         if _BY_SIZES.fullmatch(called):
@@ -102,6 +118,8 @@ class Shapes:
             return self._sizes([size]) if isinstance(size, (cst.Tuple, cst.List)) else None
         if _LIKE.fullmatch(called) or _FUNCTIONS.fullmatch(called):
             return self.shape(call.args[0].value) if call.args and not call.args[0].star else None
+        if _LOSSES.fullmatch(called) or called in _REDUCTIONS:
+            return () if _reduces(call, 4 if called not in _REDUCTIONS else 1) else None
         if called in _LINES:
             return (self._size(call.args[0].value) if len(call.args) == 1 else None,)
         if called in _OF_LITERAL and call.args:
@@ -126,6 +144,8 @@ class Shapes:
         sizes = [_whole(arg.value) for arg in call.args]
         if (name in ("view", "reshape") and sizes == [-1]) or (name in ("flatten", "ravel") and not sizes):
             return (self._count(receiver),)
+        if name in ("mean", "sum") and not call.args and self._kinds.kind(receiver) is Kind.TENSOR:
+            return ()
         before = self.shape(receiver)
         if before is None:
             return None
@@ -152,6 +172,17 @@ class Shapes:
                 return None
             count *= size
         return count
+
+
+def _reduces(call: cst.Call, by_position: int) -> bool:
+    """Whether a loss certainly gives one number: nothing says how it is reduced, or a word that does."""
+    told = argument(call, "reduction")
+    plain = told is None or (isinstance(told, cst.SimpleString) and told.evaluated_value in ("mean", "sum"))
+    others = any(
+        arg.keyword is not None and arg.keyword.value in ("dim", "axis", "reduce") for arg in call.args
+    )
+    given = sum(arg.keyword is None for arg in call.args)
+    return plain and not others and not spreads(call) and given <= by_position
 
 
 def _changes(arg: cst.Arg) -> bool:

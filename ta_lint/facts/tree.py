@@ -393,3 +393,14 @@ def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.B
 def spreads(call: cst.Call) -> bool:
     """Whether a call passes `*args` or `**kwargs`, so that any parameter may be given."""
     return any(arg.star for arg in call.args)
+
+
+def whole_index(node: cst.Subscript) -> int | None:
+    """The whole number that something is subscripted by, as it stands in the source."""
+    inner = node.slice[0].slice
+    value = inner.value if len(node.slice) == 1 and isinstance(inner, cst.Index) else None
+    negative = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus)
+    literal = value.expression if isinstance(value, cst.UnaryOperation) and negative else value
+    if not isinstance(literal, cst.Integer):
+        return None
+    return -literal.evaluated_value if negative else literal.evaluated_value
