@@ -9,7 +9,7 @@ _WORDS = re.compile(rb"\w+|\s+|[^\w\s]")
 Fails = Callable[[bytes], bool]
 
 
-def shrunk(data: bytes, fails: Fails, attempts: int = 400) -> bytes:
+def shrunk(data: bytes, fails: Fails, attempts: int = 200) -> bytes:
     """The smallest part of `data` found that `fails`, within this many attempts."""
     left = [attempts]
     for divide in (_LINES.findall, _WORDS.findall, lambda text: [bytes([byte]) for byte in text]):
