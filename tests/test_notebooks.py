@@ -544,3 +544,17 @@ def test_a_fixed_notebook_runs(tmp_path: Path) -> None:
     )
     (tmp_path / "run.py").write_text(code.replace("get_ipython()", "__import__('unittest.mock').mock.Mock()"))
     assert python(tmp_path, "run.py").returncode == 0
+
+
+def test_a_carriage_return_ends_a_line_of_a_cell_as_it_does_for_python(tmp_path: Path) -> None:
+    """Places count such lines, and comments against magics and broken cells stand on each of them."""
+    content = notebook(
+        ["import torch\rx = 1\r%matplotlib\rmodel.eval\n", "y"],
+        ["if\r89:\r    )"],
+        ["z = 1\r", 'torch.load("a", weights_only=False)'],
+    )
+    given = written(tmp_path, content)
+    assert places(lint_file(given)) == ["2:3:5 TA001", "3:2:1 TA700"]
+    source = source_of(given.name, given.path.read_bytes())
+    assert bytes_of(source, given.path.read_bytes()) == given.path.read_bytes()
+    ast.parse(source.text)

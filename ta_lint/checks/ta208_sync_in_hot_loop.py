@@ -1,10 +1,10 @@
 """TA208: `.item()` and its like in every step of a training loop let the CPU wait for the accelerator."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.checks.gate import says
 from ta_lint.facts import Module, Suspicion, TrainingLoop
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.tree import FUNCTIONS, Node, dotted
@@ -24,7 +24,7 @@ _PRINTS = frozenset({"builtins.print", "builtins.float"})
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if re.search(_DEVICE, module.source.text) is None:
+    if not says(_DEVICE, module.source.text):
         return
     seen: set[Node] = set()
     for loop in module.training_loops:

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.tree import Node, dotted
+
+_DEVICE = r"\bcuda\b|\bdevice\b"  # a script that names none runs on the CPU, and not for long
 
 NEEDS = (
     r"no_grad|inference_mode",
     r"\.eval\(\)",
     r"\b(?:no_grad|inference_mode)\b",
     r"^[ \t]*(?:async )?(?:for|while)\b",
-    r"\bcuda\b|\bdevice\b",
+    _DEVICE,
 )
 
 # Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
@@ -23,12 +26,11 @@ _ELSEWHERE = regex(
     r"torchao|quantiz|\.step\(",
     re.IGNORECASE,
 )
-_DEVICE = regex(r"\bcuda\b|\bdevice\b")  # a script that names none runs on the CPU, and not for long
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     text = module.source.text
-    if _ELSEWHERE.search(text) or not _DEVICE.search(text) or module.is_test:
+    if _ELSEWHERE.search(text) or not says(_DEVICE, text) or module.is_test:
         return
     seen: set[str] = set()
     for call in module.tree.all(cst.Call):

@@ -44,7 +44,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if forward is None:
             continue
         for call in module.tree.within(forward.body, cst.Call):
-            layer = module.layers.made(call)
+            layer = module.layers.made(call) if module.tree.home(call) is forward else None
             if layer is not None and _is_used_up(module, call) and not _is_inside_another(module, call):
                 yield Suspicion(call, _message(layer))
 

@@ -1,10 +1,10 @@
 """TA855: a training on an accelerator ends at the first batch that does not fit."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.layout import plain
@@ -25,7 +25,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _HANDLERS.search(module.source.text):
         return
-    if not re.search(_ACCELERATED, module.source.text):
+    if not says(_ACCELERATED, module.source.text):
         return
     steps = [step.call for training in module.scripts.training for step in training.steps]
     if not any(_is_caught(module, node) for node in [entry, *steps]):

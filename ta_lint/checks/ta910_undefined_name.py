@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from ta_lint.checks import Report, flakes
-from ta_lint.checks.gate import code
+from ta_lint.checks.gate import says
 from ta_lint.core.source import Source
 
 # What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
@@ -51,7 +51,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_source(source: Source) -> Iterator[Report]:
-    if not _is_of_a_run(source):  # what the rule is about, and not only a gate
+    if not says(_OF_A_RUN, source.text):  # what the rule is about, and not only a gate
         return
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
@@ -90,10 +90,6 @@ def check_source(source: Source) -> Iterator[Report]:
             yield _report(
                 name, "is read before this function assigns it: this raises `UnboundLocalError`", source
             )
-
-
-def _is_of_a_run(source: Source) -> bool:
-    return re.search(_OF_A_RUN.encode(), code(source.text.encode("utf-8", "surrogatepass"))) is not None
 
 
 def _is_template(source: Source) -> bool:

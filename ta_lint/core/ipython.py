@@ -9,6 +9,8 @@ import re
 import tokenize
 import warnings
 
+from ta_lint.core.source import LINE_END
+
 # Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
 _PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")
 
@@ -41,7 +43,7 @@ def as_python(source: str, mark: str) -> str | None:
 
     `mark` is what stands, in a comment, before a line that IPython alone understands.
     """
-    lines = source.split("\n")
+    lines, ends = LINE_END.split(source), [*LINE_END.findall(source), ""]
     filled = [line for line in lines if line.strip()]
     code = [line for line in filled if not line.lstrip().startswith("#")]  # Colab: a title above the magic
     if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # which IPython takes off
@@ -52,10 +54,11 @@ def as_python(source: str, mark: str) -> str | None:
     if code and _is_of_databricks(code):
         return None
     if len(filled) == 1 and _AUTOMAGIC.fullmatch(filled[0]) and refusal(source) is not None:
-        return "\n".join(f"pass{mark}{line}" if line.strip() else line for line in lines)
+        done = [f"pass{mark}{line}" if line.strip() else line for line in lines]
+        return "".join(map(str.__add__, done, ends))
     if not any(map(_magic, lines)) or refusal(source) is None:
         return source
-    done: list[str] = []
+    done = []
     begin = seen = 0  # lines done: before the statement that is being read, and when it was last looked at
     is_open = False
     indent: str | None = None  # of a magic that goes on in the next line
@@ -74,9 +77,9 @@ def as_python(source: str, mark: str) -> str | None:
         target = magic.groupdict().get("target") if magic is not None else None
         statement = f"{target} = get_ipython()" if target is not None else "pass"
         done.append(f"{indent}{statement}{mark}{line}")
-        if not line.rstrip("\r").endswith("\\"):
+        if not line.endswith("\\"):
             indent = None
-    return "\n".join(done)
+    return "".join(map(str.__add__, done, ends))
 
 
 def leaves_no_names(source: str) -> bool:

@@ -16,10 +16,10 @@ from typing import Any
 
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
 from ta_lint.core.ipython import as_python, leaves_no_names, refusal
-from ta_lint.core.source import Source, Unreadable, refused
+from ta_lint.core.source import LINE_END, Source, Unreadable, refused
 
 _BOM = "\ufeff"
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # to a notebook nothing else ends a line
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a notebook that lists lines ends them here alone
 
 # The kernels whose name is all that some notebooks say.
 _OTHER_KERNELS = re.compile(r"(ir|julia|scala|spylon)\b", re.IGNORECASE)
@@ -57,7 +57,7 @@ class Notebook:
 
     def lines_of(self, number: int) -> list[str]:
         """The lines of a cell, as they are in the notebook."""
-        return next((cell.text.split("\n") for cell in self.cells if cell.number == number), [])
+        return next((LINE_END.split(cell.text) for cell in self.cells if cell.number == number), [])
 
     def located(self, finding: Finding) -> Finding:
         """A finding in the joined source as one in a cell."""
@@ -87,7 +87,7 @@ class Notebook:
         pieces = self._pieces.get(cell.number, [])
         done = 0
         for (start, end), text in pieces:
-            done += text.count("\n")
+            done += len(LINE_END.findall(text))
             if done >= line or (start, end) == pieces[-1][0]:
                 return self._file_lines[start]
         return 1
@@ -144,7 +144,7 @@ class Notebook:
 
     def _restored(self, text: str) -> str:
         """A cell with what only IPython understands back in its place."""
-        return re.sub(rf".*{re.escape(self.mark)}", "", text)
+        return re.sub(rf"[^\r\n]*{re.escape(self.mark)}", "", text)
 
     def _changes(self, pieces: list[tuple[_Span, str]], text: str) -> Iterator[tuple[_Span, str]]:
         """What to write where, so that the strings of a cell's source hold another text."""
@@ -208,7 +208,7 @@ def read_notebook(name: str, data: bytes) -> Source:
             continue
         cells.append(_CodeCell(number, source, line))
         texts.append(text + "\n")
-        line += text.count("\n") + 1 + separator.count("\n")
+        line += len(LINE_END.findall(texts[-1])) + separator.count("\n")
     notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark, has_unread)
     if not _is_of_newer_python(content) and refusal(notebook.text) is not None:
         notebook = _without_broken_cells(notebook, texts)
@@ -225,8 +225,7 @@ def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
             kept.append(text)
             continue
         refusals.append(refused(error, above=cell.line - 1))
-        lines = cell.text.split("\n")
-        kept.append("".join(f"{notebook.mark}{line}\n" for line in lines))
+        kept.append(notebook.mark + LINE_END.sub(rf"\g<0>{notebook.mark}", cell.text) + "\n")
     return replace(
         notebook,
         text=notebook.separator.join(kept),

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
+"""What ends a line to Python, in a file and in a cell of a notebook."""
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
 
 NOTEBOOK = ".ipynb"
@@ -64,14 +65,14 @@ class Source:
         """Without line ends. Unlike `str.splitlines`, a form feed is not a line end, as for Python."""
         if "\r" not in self.text:
             return self.text.split("\n")  # ten times as fast
-        return _LINE_END.split(self.text)
+        return LINE_END.split(self.text)
 
     @cached_property
     def line_ends(self) -> list[str]:
         """The line end of each line, empty for the last."""
         if "\r" not in self.text:
             return [*"\n" * self.text.count("\n"), ""]
-        return [*_LINE_END.findall(self.text), ""]
+        return [*LINE_END.findall(self.text), ""]
 
     @cached_property
     def newline(self) -> str:
@@ -234,5 +235,5 @@ def encode(text: str, like: bytes) -> bytes:
 
 
 def _position(data: bytes, offset: int) -> tuple[int, int]:
-    before = _LINE_END.split(data[:offset].decode("latin-1"))
+    before = LINE_END.split(data[:offset].decode("latin-1"))
     return len(before), len(before[-1]) + 1
