@@ -3,11 +3,14 @@
 A folder with one file for each set of settings; in it, for each linted file, the digest of what it held and the
 findings. They are replaced and never edited, so that no lock is needed: a reader sees the old one or the new one, a
 process that is killed leaves the old one, and of two that write at once one may have to lint a little again.
+
+Each is named and signed with a key that only this user has: what came with a clone was written by somebody else.
 """
 
 import contextlib
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -15,11 +18,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from hashlib import blake2b
+from hmac import compare_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ta_lint import __version__
+from ta_lint.core.files import is_within
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -33,11 +38,15 @@ _BYTES_KEPT = 64 << 20  # of all files of a cache folder; 4,000 linted files tak
 _ENTRIES_KEPT = 100_000  # of one set of settings
 _SECONDS_BETWEEN_WRITES = 2.0
 
+_LEAST_KEY = 32  # characters of TA_CACHE_KEY: who has the cache may try out guesses
+
 # How much older than its reading a file must be for its times to show the next change: FAT counts two seconds as one.
 _SETTLED_NS = 2_000_000_000
 
-_MAGIC = b"ta-lint cache 1 "
-_NAME = "findings-*.json"
+_MAGIC = b"ta-lint cache "
+_HEAD = _MAGIC + b"2 "
+_NAME = re.compile(r"findings-[0-9a-f]{32}\.json")
+_LEFT_OVER = re.compile(rf"\.{_NAME.pattern}\.[0-9a-f]{{8}}")  # by a killed process
 _TAG = """\
 Signature: 8a477f597d28d172789f06886806bc55
 # This folder is the cache of ta-lint, see https://bford.info/cachedir/; `ta-lint clean` removes it.
@@ -77,12 +86,23 @@ class _Entry(NamedTuple):
 class Cache:
     """The cache in a folder, for files that are named from a root. It never raises for what is on disk.
 
-    `problem` says why nothing can be kept; what was kept before is still found.
+    `problem` says why nothing can be kept, and what helps; what was kept before is still found, if there is a key.
+
+    Raises:
+        UsageError: TA_CACHE_KEY is too short for a secret.
     """
 
     def __init__(self, folder: Path, root: Path) -> None:
         self.folder = folder
         self.problem = ""
+        self._key = b""
+        try:
+            self._key = _signing_key()
+        except OSError as error:
+            self.problem = f"{error.filename}: {error.strerror}; TA_CACHE_KEY may hold a key"
+        spelled = Path(os.path.abspath(folder))  # noqa: PTH100 - `resolve` would follow links
+        if spelled.is_relative_to(root) and not is_within(folder, root):
+            self.problem = f"{folder} leads out of the project by a link; --cache-dir names another place"
         self._root = root
         self._today = time.time_ns() // (86_400 * 10**9)
         self._books: dict[str, _Book] = {}
@@ -92,9 +112,11 @@ class Cache:
 
     def find(self, file: "File") -> "list[Finding] | None":
         """The findings of a file as it is now; None if it must be linted."""
+        if not self._key or file.given is not None:
+            return None
         book = self._book(file.config)
         entry = book.entries.get(file.name)
-        if entry is None or file.given is not None:
+        if entry is None:
             return None
         try:
             stamp: _Stamp | None = _stamp(os.stat(file.location))  # noqa: PTH116 - of thousands
@@ -115,7 +137,7 @@ class Cache:
         A crash of a check is not kept: memory may have been short.
         """
         crashed = any(found.rule == "TA000" for found in findings)
-        if content is None or crashed or not _are_of(file, findings):
+        if content is None or crashed or not self._key or not _are_of(file, findings):
             return
         entry = _Entry(content.digest, content.stamp, self._today, [*map(asdict, findings)])
         self._book(file.config).keep(file.name, entry)
@@ -131,10 +153,10 @@ class Cache:
     def _book(self, config: "Config") -> "_Book":
         known = self._book_of.get(id(config))
         if known is None:
-            key = _key(config, self._root, self.folder)
-            if key not in self._books:
-                self._books[key] = _Book(self.folder / _NAME.replace("*", key))
-            known = (config, self._books[key])  # with the config, which keeps its id while it lives
+            name = f"findings-{_digest(_decisive(config, self._root, self.folder), self._key)}.json"
+            if name not in self._books:
+                self._books[name] = _Book(self.folder / name, self._key)
+            known = (config, self._books[name])  # with the config, which keeps its id while it lives
             self._book_of[id(config)] = known
         return known[1]
 
@@ -149,7 +171,8 @@ class Cache:
             for book in changed:
                 book.save(self._today)
         except OSError as error:
-            self.problem = f"{self.folder}: {error.strerror or type(error).__name__}"
+            what = error.strerror or type(error).__name__
+            self.problem = f"{self.folder}: {what}; --cache-dir names another place"
         self._written = time.monotonic()
         self._pause = max(_SECONDS_BETWEEN_WRITES, 20 * (self._written - began))
         return not self.problem
@@ -158,8 +181,9 @@ class Cache:
 class _Book:
     """The entries of one set of settings, by the names of files; `fresh` are those that the file lacks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
+        self._key = key
         self.fresh: dict[str, _Entry] = {}
         self._seen: _Stamp | None = None
         self.entries: dict[str, _Entry] = {}
@@ -181,7 +205,7 @@ class _Book:
             latest = sorted(kept, key=lambda name: kept[name].used, reverse=True)
             kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
         body = json.dumps(kept, separators=(",", ":"), check_circular=False).encode()
-        _replace(self.path, _MAGIC + _digest(body).encode() + b"\n" + body)
+        _replace(self.path, self._head(body) + b"\n" + body)
         self.entries, self.fresh = kept, {}
         self._seen = _stamp(self.path.stat())
 
@@ -199,8 +223,12 @@ class _Book:
         except OSError:
             return
         self._seen = _stamp(status)
-        if head == _MAGIC + _digest(body).encode():
+        if compare_digest(head, self._head(body)):
             self.entries = {**_parsed(body), **self.fresh}
+
+    def _head(self, body: bytes) -> bytes:
+        """The first line of the file; its name is signed as well, or one of other settings would pass for it."""
+        return _HEAD + _digest(self.path.name.encode() + b"\n" + body, self._key).encode()
 
 
 def cache_folder(config: "Config", root: Path) -> Path:
@@ -219,8 +247,8 @@ def lint(file: "File") -> "tuple[list[Finding], Content | None]":
 def caches(top: Path) -> Iterator[Path]:
     """The cache folders at and below a folder, under their usual name; links are not followed."""
     for folder, below, _ in os.walk(top):
-        if FOLDER in below:
-            yield Path(folder, FOLDER)
+        if FOLDER in below and not (place := Path(folder, FOLDER)).is_symlink():
+            yield place
         below[:] = sorted(name for name in below if name not in (FOLDER, ".git", "node_modules"))
 
 
@@ -232,7 +260,7 @@ def remove(folder: Path) -> tuple[int, int]:
     """
     removed = size = 0
     marks = [folder / name for name, text in _MARKS.items() if _holds(folder / name, text)]
-    for path in [*folder.glob(_NAME), *folder.glob(f".{_NAME}.*"), *marks]:
+    for path in [*_own(folder), *marks]:
         size += path.lstat().st_size
         path.unlink(missing_ok=True)
         removed += 1
@@ -240,6 +268,32 @@ def remove(folder: Path) -> tuple[int, int]:
         with contextlib.suppress(OSError):  # not empty: the rest is somebody else's
             folder.rmdir()
     return removed, size
+
+
+def _own(folder: Path) -> list[Path]:
+    """The files with findings that ta-lint has written into a folder, for any user and any settings."""
+    try:
+        with os.scandir(folder) as listing:
+            return [
+                Path(entry.path)
+                for entry in listing
+                if entry.is_file(follow_symlinks=False) and _is_own(entry)
+            ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_own(entry: "os.DirEntry[str]") -> bool:
+    """By its name and by its first bytes, of which a process that was killed may have left none."""
+    left_over = _LEFT_OVER.fullmatch(entry.name) is not None
+    if not left_over and _NAME.fullmatch(entry.name) is None:
+        return False
+    try:
+        with open(entry.path, "rb") as stream:  # noqa: PTH123
+            head = stream.read(len(_MAGIC))
+    except OSError:
+        return False
+    return head == _MAGIC or (left_over and head == b"")
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -270,12 +324,34 @@ def _stamp(status: os.stat_result) -> _Stamp:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
 
 
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
+def _digest(data: bytes, key: bytes = b"") -> str:
+    """Of somebody's data; with a key, a signature that takes the key to make."""
+    return blake2b(data, digest_size=16, key=key).hexdigest()
+
+
+def _signing_key() -> bytes:
+    """The key that only this user has, or that a CI keeps as a secret for its jobs.
+
+    Raises:
+        OSError: there is no place for one.
+        UsageError: TA_CACHE_KEY is too short for a secret.
+    """
+    given = os.environ.get("TA_CACHE_KEY")
+    if not given:
+        from ta_lint.core.keys import user_key
+
+        return user_key("cache.key")
+    if len(given) < _LEAST_KEY:
+        from ta_lint.core.errors import UsageError
+
+        raise UsageError(
+            f"TA_CACHE_KEY: it has fewer than {_LEAST_KEY} characters; `openssl rand -hex 32` makes one"
+        )
+    return blake2b(os.fsencode(given), digest_size=32).digest()
 
 
 def _findings(entry: _Entry, file: "File") -> "list[Finding] | None":
-    """The findings of an entry; None if they are not findings of this file: the folder may be a stranger's."""
+    """The findings of an entry; None if they are not findings of this file."""
     from ta_lint.core.finding import Finding
     from ta_lint.core.plain import reader
 
@@ -309,8 +385,8 @@ def _parsed(body: bytes) -> dict[str, _Entry]:
     return entries if all(isinstance(entry.used, int) for entry in entries.values()) else {}
 
 
-def _key(config: "Config", root: Path, folder: Path) -> str:
-    """The digest of everything but the file that decides on its findings.
+def _decisive(config: "Config", root: Path, folder: Path) -> bytes:
+    """Everything but the file that decides on its findings.
 
     The place of the project is not among them if the cache lies in it, so that both can move.
     """
@@ -322,7 +398,7 @@ def _key(config: "Config", root: Path, folder: Path) -> str:
     settings["directory"] = os.path.relpath(config.directory, root)
     settings["root"] = "" if folder.is_relative_to(root) else str(root)
     settings["environment"] = [os.environ.get(name) for name in _VARIABLES]
-    return _digest(f"{settings!r} {_observer()}".encode("utf-8", "surrogatepass"))
+    return f"{settings!r} {_observer()}".encode("utf-8", "surrogatepass")
 
 
 @cache
@@ -387,10 +463,10 @@ def _prune(folder: Path, in_use: set[str]) -> None:
     """Drop the files that no run has written for long, and the oldest of those that are too much together."""
     oldest = time.time() - _DAYS_KEPT * 86_400
     total = 0
-    found = [(path.stat(), path) for path in [*folder.glob(_NAME), *folder.glob(f".{_NAME}.*")]]
+    found = [(path.stat(), path) for path in _own(folder)]
     for status, path in sorted(found, key=lambda item: item[0].st_mtime, reverse=True):
         total += status.st_size
-        if path.stem.removeprefix("findings-") in in_use:
+        if path.name in in_use:
             continue
         left_over = path.name.startswith(".") and status.st_mtime < time.time() - 3600  # of a killed process
         if left_over or status.st_mtime < oldest or total > _BYTES_KEPT:

@@ -150,8 +150,8 @@ def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
 
 def _ignore_file(folder: str) -> list[tuple[str, Patterns]]:
     try:
-        with open(os.path.join(folder, _IGNORE), encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+        with open(os.path.join(folder, _IGNORE), encoding="utf-8-sig", errors="replace") as file:
+            lines = file.read().split("\n")
     except OSError:
         return []
     try:

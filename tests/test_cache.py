@@ -249,18 +249,21 @@ def test_an_edited_check_and_an_edited_page_are_asked_anew(folder: Path, tmp_pat
 
 
 def resealed(book: Path, change: Callable[[dict[str, list[object]]], object]) -> None:
-    """Change what a cache file says, as somebody who knows how it is written."""
+    """Change what a cache file says, as somebody who has the user's key."""
     entries = json.loads(book.read_bytes().partition(b"\n")[2])
     change(entries)
-    body = json.dumps(entries).encode()
-    book.write_bytes(cache._MAGIC + cache._digest(body).encode() + b"\n" + body)
+    signed(book, json.dumps(entries).encode())
+
+
+def signed(book: Path, body: bytes, key: bytes | None = None) -> None:
+    book.write_bytes(cache._Book(book, key or cache._signing_key())._head(body) + b"\n" + body)
 
 
 SPOILT: dict[str, Callable[[Path], object]] = {
     "empty": lambda book: book.write_bytes(b""),
     "cut off": lambda book: book.write_bytes(book.read_bytes()[:-100]),
     "one bit": lambda book: book.write_bytes(book.read_bytes().replace(b"TA401", b"TA400", 1)),
-    "of another version": lambda book: book.write_bytes(book.read_bytes().replace(b"cache 1", b"cache 9", 1)),
+    "of another version": lambda book: book.write_bytes(book.read_bytes().replace(b"cache 2", b"cache 9", 1)),
     "not ours": lambda book: book.write_bytes(b"\x80\x04\x95" + os.urandom(1000)),
     "no table": lambda book: resealed(book, lambda entries: (entries.clear(), entries.update(a=[1]))),
     "numbers for texts": lambda book: resealed(
@@ -285,15 +288,11 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "a line before the first": lambda book: resealed(
         book, lambda entries: entries["train.py"][3][0]["site"].update(line=-5, column=0)
     ),
-    "nested without end": lambda book: resealed_text(book, b"[" * 100_000 + b"]" * 100_000),
+    "nested without end": lambda book: signed(book, b"[" * 100_000 + b"]" * 100_000),
     "a folder": lambda book: (book.unlink(), book.mkdir()),
     "a pipe": lambda book: (book.unlink(), os.mkfifo(book)),
     "a link to nowhere": lambda book: (book.unlink(), book.symlink_to("nowhere")),
 }
-
-
-def resealed_text(book: Path, body: bytes) -> None:
-    book.write_bytes(cache._MAGIC + cache._digest(body).encode() + b"\n" + body)
 
 
 @pytest.mark.parametrize("spoilt", SPOILT)
@@ -307,6 +306,106 @@ def test_a_spoilt_cache_is_not_believed_and_made_anew(folder: Path, spoilt: str)
     if spoilt != "a folder":
         assert not ran.stderr
         assert remembered(folder)["train.py"] is not None
+
+
+def unsigned(book: Path, body: bytes, head: bytes) -> None:
+    book.write_bytes(head + cache._digest(body).encode() + b"\n" + body)
+
+
+def renamed(book: Path, other: Path) -> None:
+    """A file that this user has written, in the place of another."""
+    body = json.loads(other.read_bytes().partition(b"\n")[2])
+    assert body["train.py"][3] == []
+    shutil.copy(other, book)
+
+
+FORGED: dict[str, Callable[[Path, bytes, Path], object]] = {
+    "with a digest, as all were once": lambda book, body, _: unsigned(book, body, b"ta-lint cache 1 "),
+    "with a digest, of today": lambda book, body, _: unsigned(book, body, cache._HEAD),
+    "signed by somebody else": lambda book, body, _: signed(book, body, os.urandom(32)),
+    "by the user, for other settings": lambda book, _, other: renamed(book, other),
+}
+
+
+@pytest.mark.parametrize("place", [cache.FOLDER, "forged"])
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_cache_that_comes_with_a_clone_changes_no_result(folder: Path, forged: str, place: str) -> None:
+    """A4: not one of `.ta_cache`, nor one that the settings of the clone name, even under the name that it would have."""
+    (folder / "pyproject.toml").write_text(f'[tool.ta]\ncache-dir = "{place}"\n')
+    check(folder)
+    (book,) = (folder / place).glob("findings-*")
+    check(folder, "--ignore=TA401")
+    (other,) = {*(folder / place).glob("findings-*")} - {book}
+    entries = json.loads(book.read_bytes().partition(b"\n")[2])
+    entries["train.py"][3] = []
+    body = json.dumps(entries).encode()
+
+    def cloned() -> str:
+        for command in ("init -q", "add -f .", "-c user.name=a -c user.email=a@b.c commit -qm all"):
+            subprocess.run(["git", *command.split()], cwd=folder, check=True)
+        clone = folder.with_name("clone")
+        shutil.rmtree(clone, ignore_errors=True)
+        subprocess.run(["git", "clone", "-q", folder, clone], check=True)
+        assert (clone / place / book.name).is_file()
+        return check(clone).stdout
+
+    FORGED[forged](book, body, other)
+    assert "TA401" in cloned()
+    signed(book, body)  # with the key of this user, it would
+    assert "TA401" not in cloned()
+
+
+def test_what_another_user_remembers_is_neither_believed_nor_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A4: of one folder that both use, as of a copy."""
+    lint(folder)
+    with monkeypatch.context() as other:
+        other.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+        assert remembered(folder)["train.py"] is None
+        lint(folder)
+        assert remembered(folder)["train.py"]
+    assert remembered(folder)["train.py"]
+    assert len(list((folder / cache.FOLDER).glob("findings-*"))) == 2
+
+
+def test_jobs_of_a_ci_with_one_secret_share_a_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TA_CACHE_KEY", "k" * 32)
+    lint(folder)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of a new container"))
+    assert remembered(folder)["train.py"]
+    assert not (tmp_path / "of a new container").exists()
+    monkeypatch.setenv("TA_CACHE_KEY", "K" * 32)
+    assert remembered(folder)["train.py"] is None
+
+
+def test_a_secret_that_can_be_guessed_is_refused(folder: Path) -> None:
+    ran = check(folder, env={**os.environ, "TA_CACHE_KEY": "secret"})
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("ta-lint: error: TA_CACHE_KEY: it has fewer than 32 characters")
+
+
+def test_without_a_place_for_a_key_there_is_one_warning_and_no_cache(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = check(folder, env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "file")})
+    assert (ran.returncode, ran.stdout.count("TA401")) == (1, 1)
+    (line,) = ran.stderr.splitlines()
+    assert "Not a directory; TA_CACHE_KEY may hold a key, --no-cache does without" in line
+    assert not (folder / cache.FOLDER).exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--cache-dir=.ta_cache",)])
+def test_nothing_is_written_where_a_link_of_the_project_leads(
+    folder: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A4: a repository chooses what its links name."""
+    (tmp_path / "elsewhere").mkdir()
+    (folder / cache.FOLDER).symlink_to(tmp_path / "elsewhere")
+    ran = check(folder, *words)
+    assert "leads out of the project by a link; --cache-dir names another place" in ran.stderr
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 @pytest.mark.parametrize("obstacle", ["a file in its place", "a full disk"])
@@ -343,8 +442,8 @@ def test_a_folder_that_was_there_gets_no_marks(folder: Path, tmp_path: Path) -> 
 def test_the_command_line_names_the_place_before_the_environment_and_that_before_the_settings(
     folder: Path, tmp_path: Path
 ) -> None:
-    (folder / "pyproject.toml").write_text('[tool.ta]\ncache-dir = "../set"\n')
-    places = {name: tmp_path / name for name in ("given", "variable", "set")}
+    (folder / "pyproject.toml").write_text('[tool.ta]\ncache-dir = "set"\n')
+    places = {"given": tmp_path / "given", "variable": tmp_path / "variable", "set": folder / "set"}
     environment = {**os.environ, "TA_CACHE_DIR": str(places["variable"])}
 
     def made() -> list[str]:
@@ -503,3 +602,45 @@ def test_clean_leaves_what_is_somebody_elses(folder: Path) -> None:
     (folder / cache.FOLDER / ".gitignore").write_text("mine as well")
     assert "stays" in clean(folder)
     assert {path.name for path in (folder / cache.FOLDER).iterdir()} == {"notes.txt", ".gitignore"}
+
+
+def test_clean_leaves_files_of_others_that_have_such_a_name(folder: Path) -> None:
+    """A7: also where the settings say that the folder is the cache, and a name is just as ours are."""
+    results = folder / "results"
+    results.mkdir()
+    (folder / "pyproject.toml").write_text('[tool.ta]\ncache-dir = "results"\n')
+    check(folder)
+    (own,) = results.iterdir()
+    left_over = results / f".{own.name}.0123abcd"
+    left_over.touch()
+    foreign = [
+        results / "findings-mine.json",
+        results / own.name.replace(own.name[9:12], "abc"),
+        results / f".findings-mine.json.{'0' * 8}",
+    ]
+    for path in foreign:
+        path.write_text('{"mine": true}')
+    (results / f"findings-{'0' * 32}.json").symlink_to(own)
+    clean(folder)
+    assert {path.name for path in results.iterdir()} == {
+        *(path.name for path in foreign),
+        f"findings-{'0' * 32}.json",
+    }
+
+
+def test_old_files_of_others_that_have_such_a_name_are_not_dropped(folder: Path) -> None:
+    """A7: nor are they when a cache is tidied up."""
+    (folder / cache.FOLDER).mkdir()
+    foreign = [folder / cache.FOLDER / name for name in ("findings-mine.json", f"findings-{'0' * 32}.json")]
+    for path in foreign:
+        os.utime(write(path, "{}"), (1_000_000_000, 1_000_000_000))
+    lint(folder)
+    assert all(path.exists() for path in foreign)
+    assert len(list((folder / cache.FOLDER).iterdir())) == 3
+
+
+def test_clean_does_not_follow_a_link_of_the_project(folder: Path, tmp_path: Path) -> None:
+    check(folder, f"--cache-dir={tmp_path / 'other'}")
+    (folder / cache.FOLDER).symlink_to(tmp_path / "other")
+    clean(folder)
+    assert list((tmp_path / "other").glob("findings-*"))

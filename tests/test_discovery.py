@@ -1,4 +1,4 @@
-"""Which files are found: what git would list, what patterns mean, whoever reads them, and which files are worth a look."""
+"""Which files are found: what git would list, and which of them are worth a look."""
 
 import random
 import subprocess
@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pathspec import GitIgnoreSpec
 
 from ta_lint.core.config import Configs, Options
-from ta_lint.core.patterns import Patterns, is_pattern
 from ta_lint.discovery import discover
 from ta_lint.engine import lint_file
 from ta_lint.file import File, worth_a_look
@@ -80,34 +78,6 @@ def test_the_files_of_a_tree_are_those_that_git_lists(seed: int, tmp_path: Path)
     assert found(tmp_path) == sorted(name for name in listed if Path(name).suffix in (".py", ".pyi"))
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_patterns_mean_what_pathspec_takes_them_to_mean(seed: int) -> None:
-    chance = random.Random(seed)
-    ignored = list(lines(chance))
-    patterns, spec = Patterns(ignored), GitIgnoreSpec.from_lines(ignored)
-    for _ in range(50):
-        path = "/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 4))) + chance.choice(["", "/"])
-        assert patterns.exclude(path) == bool(spec.check_file(path).include), (ignored, path)
-
-
-def test_of_lines_that_contradict_each_other_the_last_holds() -> None:
-    patterns = Patterns(["*.py", "!keep.py", "a/keep.py"])
-    assert patterns.verdict("b/drop.py") is True
-    assert patterns.verdict("b/keep.py") is False
-    assert patterns.verdict("a/keep.py") is True
-    assert patterns.verdict("b/keep.txt") is None
-
-
-@pytest.mark.parametrize("line", ["build", "*.py[cod]", "**/a/", r"a\ b", "!x", "a/**", "[!a]b", "ä"])
-def test_a_line_that_git_reads_is_a_pattern(line: str) -> None:
-    assert is_pattern(line)
-
-
-@pytest.mark.parametrize("line", ["!", "[z-a]"])
-def test_a_line_that_git_passes_over_is_none(line: str) -> None:
-    assert not is_pattern(line)
-
-
 def test_a_file_is_found_once_however_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b.py").write_text("")
@@ -166,3 +136,10 @@ def test_a_file_outside_the_root_has_its_whole_path_for_a_name(tmp_path: Path) -
     root = tmp_path / "project"
     (file,) = discover([tmp_path / "projects.py"], Configs(Options(), root), root)
     assert file.name == (tmp_path / "projects.py").as_posix()
+
+
+def test_a_gitignore_with_a_byte_order_mark_and_a_form_feed_is_read_as_git_reads_it(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbfa.py\r\n\x0cb.py\n")
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).touch()
+    assert found(tmp_path) == ["b.py"]

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
             return _show_changes(arguments, fixed, _marked(left, accepted)[0])
         if given is None:
-            outcome = _saved(fixed)
+            outcome = _saved(fixed, root)
         else:
             given = fixed[0].after if fixed else given
             outcome = _handed_back(fixed, given)
@@ -144,7 +144,7 @@ def _warn_of_cache(cache: "Cache") -> None:
     if cache.problem:
         print(
             "ta-lint: warning: the cache cannot be written, so each run lints every file: "
-            f"{encodable(cache.problem)}; --no-cache does without, --cache-dir names another place",
+            f"{encodable(cache.problem)}, --no-cache does without",
             file=sys.stderr,
         )
 
@@ -344,16 +344,26 @@ class _Outcome:
         self.files = 0
 
 
-def _saved(fixed: "list[Fixed]") -> _Outcome:
-    """Write the files that fixes changed, each at once or not at all."""
+def _saved(fixed: "list[Fixed]", root: Path) -> _Outcome:
+    """Write the files that fixes changed, each at once or not at all.
+
+    A link out of the project is not followed: who wrote the project chose where it leads.
+    """
+    from ta_lint.core.config import project_root
     from ta_lint.core.errors import UsageError
+    from ta_lint.core.files import display, is_within
     from ta_lint.fixing import save
 
     outcome = _Outcome()
     try:
         for result in sorted(fixed, key=lambda result: result.file.name):
             if result.changes:
+                path = result.file.path
                 try:
+                    if not is_within(path, root, project_root(path.parent)):
+                        raise UsageError(
+                            f"{display(path)} leads out of the project by a link: name {path.resolve()} to have it fixed"
+                        )
                     save(result)
                 except UsageError as error:
                     print(f"ta-lint: error: {error}", file=sys.stderr)

@@ -19,7 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.cache_dir is not None and not arguments.cache_dir.is_dir():
         raise UsageError(f"--cache-dir: {arguments.cache_dir} is not a folder")
     named = Configs(Options(cache_dir=arguments.cache_dir or cache_variable()), top).root_config.cache_dir
-    folders = [project_root(top) / FOLDER, *caches(top), *([named.absolute()] if named is not None else [])]
+    usual = project_root(top) / FOLDER
+    folders = [*([] if usual.is_symlink() else [usual]), *caches(top), *([named.absolute()] if named else [])]
     for folder in dict.fromkeys(folders):
         try:
             removed, size = remove(folder)

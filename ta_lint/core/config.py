@@ -279,14 +279,10 @@ def _resolve(
             raise UsageError(f"{source}: [tool.ta] {pattern!r} is not a pattern as in .gitignore")
     baseline = options.baseline
     if baseline is None and raw.baseline is not None:
-        from pathlib import Path
-
-        baseline = Path(directory, raw.baseline)
+        baseline = _own_place("baseline", raw.baseline, directory, source)
     cache_dir = options.cache_dir
     if cache_dir is None and raw.cache_dir:
-        from pathlib import Path
-
-        cache_dir = Path(directory, raw.cache_dir)
+        cache_dir = _own_place("cache-dir", raw.cache_dir, directory, source)
     fixable, safe, unsafe = _chosen_fixes(raw, source)
     return Config(
         directory=directory,
@@ -306,6 +302,24 @@ def _resolve(
         cache_dir=cache_dir,
         source=source,
     )
+
+
+def _own_place(key: str, named: str, directory: str, source: str) -> "Path":
+    """Where settings have something written: in their own project, as they may be a stranger's.
+
+    Raises:
+        UsageError: it is elsewhere, by itself or by a link.
+    """
+    from pathlib import Path
+
+    from ta_lint.core.files import is_within
+
+    path = Path(directory, named)
+    if not is_within(path, project_root(Path(directory))):
+        raise UsageError(
+            f"{source}: [tool.ta] {key}: {named!r} lies outside the project, where only --{key} may name a place"
+        )
+    return path
 
 
 def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[str] | None:

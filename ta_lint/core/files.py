@@ -55,6 +55,12 @@ def display(path: Path) -> str:
         return str(path)
 
 
+def is_within(path: Path, *folders: Path) -> bool:
+    """Whether a path lies in one of the folders, wherever links lead."""
+    target = Path(os.path.realpath(path))
+    return any(target.is_relative_to(os.path.realpath(folder)) for folder in folders)
+
+
 def stamp(path: Path) -> Stamp:
     """What differs once a file was written, replaced or made readable; None where there is none."""
     try:

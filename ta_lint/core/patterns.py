@@ -1,41 +1,57 @@
 """Patterns of paths, as the lines of a `.gitignore`.
 
-Most lines are names, and most others a name with a `*`: those are looked up here, as loading pathspec and compiling an
-expression for each line takes longer than linting a file. It is asked where a line says more.
+Most lines are names, which are looked up. The others become expressions of `re` that take time in proportion to the
+length of a path, whatever the line: somebody else's repository chooses it. A `*` is a lazy match in an atomic group, as in
+`fnmatch` of Python: where what follows it is found first, the most is left for the rest, so no other place need ever be
+tried. The same holds of `**` and the folders that follow it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby
-from string import ascii_letters, digits
 
-TYPE_CHECKING = False  # `typing` is not needed for more
-if TYPE_CHECKING:
-    from pathspec.pattern import Pattern
+_SPECIAL = re.compile(r"[\\*?[]")
+_TOKEN = re.compile(
+    r"""\\(?P<escaped>.)
+    | (?P<bracket>\[[!^]?+\]?+(?>\[:[^]:[]*+:\]|\\.|[^]\\])*+\])
+    | (?P<stars>\*+)
+    | (?P<other>.)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_MEMBER = re.compile(r"\[:(?P<name>[^]:[]*+):\]|\\(?P<escaped>.)|(?P<char>.)", re.DOTALL)
+_CLASSES = {
+    "alnum": "09AZaz",
+    "alpha": "AZaz",
+    "blank": "\t\t  ",
+    "cntrl": "\x00\x1f\x7f\x7f",
+    "digit": "09",
+    "graph": "!~",
+    "lower": "az",
+    "print": " ~",
+    "punct": "!/:@[`{~",
+    "space": "\t\r  ",
+    "upper": "AZ",
+    "xdigit": "09AFaf",
+}
+"""The characters of a class such as `[:alnum:]`, as first and last ones in turn."""
 
-_LITERAL = frozenset(ascii_letters + digits + "/_.-$@%+=,~")
-_GLOB = r"(?:[^][*?]|\*(?!\*)|\?|\[[A-Za-z0-9]+\])+"
-
-_PLAIN, _NEGATED, _ODD = range(3)  # kinds of lines
-
-_Says = tuple[bool, Callable[[str], bool]]  # whether it excludes what it matches, and what that is
+_STAR = ""  # in a segment, a `*`; anything else is an expression of one character
 
 
 class Patterns:
     """What some lines exclude, of which the last that matches counts.
 
     Raises:
-        ValueError: a line is no pattern.
+        ValueError: a line is no pattern: git, too, matches it with nothing.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
-        runs: list[_Says] = []
-        for kind, run in groupby((line for line in lines if line and not line.startswith("#")), _kind):
-            if kind is _ODD:
-                runs += _by_pathspec(run)
-            else:
-                runs.append((kind is _PLAIN, _Names(line.removeprefix("!") for line in run).have))
+        runs = [
+            (not negated, _Run(line[negated:] for line in run))
+            for negated, run in groupby(filter(None, map(_meant, lines)), lambda line: line.startswith("!"))
+        ]
         self._latest_first = runs[::-1]
 
     def verdict(self, path: str) -> bool | None:
@@ -43,8 +59,8 @@ class Patterns:
 
         The path is relative to where the patterns stand, with forward slashes; that of a folder ends in one.
         """
-        for excludes, matches in self._latest_first:
-            if matches(path):
+        for excludes, run in self._latest_first:
+            if run.matches(path):
                 return excludes
         return None
 
@@ -58,32 +74,38 @@ class Patterns:
         return bool(self.verdict(path))
 
 
-class _Names:
-    """Lines that mean the same to everybody.
+class _Run:
+    """Lines of which it does not matter which one matches.
 
     Names match at any depth; a line with a slash before its end is a path from where the patterns stand.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._names: set[str] = set()
-        self._folder_names: set[str] = set()
         self._paths: set[str] = set()
+        self._folder_names: set[str] = set()
         self._folder_paths: set[str] = set()
-        globs = []
+        globs_of_names, globs_of_paths = [], []
         for line in lines:
             folder = line.endswith("/")
-            path = line.rstrip("/")
-            anchored = "/" in path and not path.startswith("**/")
-            path = path.removeprefix("**/").removeprefix("/")
-            if not _LITERAL.issuperset(path) or ("/" in path and not anchored):
-                globs.append(f"{'' if anchored else '(?:.*/)?'}{_expression(path)}{'/' if folder else '/?'}")
+            path = line[:-1] if folder else line
+            anchored = "/" in path
+            path = path.removeprefix("/")
+            if path.startswith("**/") and "/" not in path[3:]:
+                anchored, path = False, path[3:]
+            if not path or path.endswith("/") or "//" in path or path.startswith("/"):
+                raise ValueError(f"{line!r} has a folder without a name")
+            if _SPECIAL.search(path) is not None:
+                globs = globs_of_paths if anchored else globs_of_names
+                globs.append(f"{_expression(path)}{'/' if folder else '/?'}")
             elif anchored:
                 (self._folder_paths if folder else self._paths).add(path)
             else:
                 (self._folder_names if folder else self._names).add(path)
-        self._globs = re.compile("|".join(globs), re.DOTALL) if globs else None
+        self._globs_of_names = re.compile("|".join(globs_of_names), re.DOTALL) if globs_of_names else None
+        self._globs_of_paths = re.compile("|".join(globs_of_paths), re.DOTALL) if globs_of_paths else None
 
-    def have(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         is_folder = path.endswith("/")
         bare = path[:-1] if is_folder else path
         name = bare[bare.rfind("/") + 1 :]
@@ -91,7 +113,11 @@ class _Names:
             name in self._names
             or bare in self._paths
             or (is_folder and (name in self._folder_names or bare in self._folder_paths))
-            or (self._globs is not None and self._globs.fullmatch(path) is not None)
+            or (
+                self._globs_of_names is not None
+                and self._globs_of_names.fullmatch(f"{name}/" if is_folder else name) is not None
+            )
+            or (self._globs_of_paths is not None and self._globs_of_paths.fullmatch(path) is not None)
         )
 
 
@@ -110,53 +136,111 @@ def is_pattern(line: str) -> bool:
     return True
 
 
-def _kind(line: str) -> int:
-    """Whether a line is looked up, as it is or against others, or left to pathspec."""
-    if _is_plain(line):
-        return _PLAIN
-    return _NEGATED if line.startswith("!") and _is_plain(line[1:]) else _ODD
-
-
-def _is_plain(line: str) -> bool:
-    """Whether it means the same to everybody: it negates nothing, and escapes nothing."""
-    path = line.removesuffix("/").removeprefix("**/").removeprefix("/")
-    if not path or path.startswith("/") or path.endswith("/") or "//" in path:
-        return False
-    if _LITERAL.issuperset(path):
-        return True
-    return _LITERAL.issuperset(re.sub(r"[][*?]", "", path)) and re.fullmatch(_GLOB, path) is not None
+def _meant(line: str) -> str:
+    """A line without the spaces at its end, less one after a backslash; empty for a comment."""
+    if line.startswith("#"):
+        return ""
+    bare = line.rstrip(" ")
+    if bare == line:
+        return line
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return f"{bare} " if backslashes % 2 else bare
 
 
 def _expression(path: str) -> str:
-    """The regular expression of a path with wildcards, none of which matches a slash."""
-    marks = {"*": "[^/]*", "?": "[^/]"}
-    parts = (
-        "[^/]+" if part.strip("*") == "" else
-        "".join(
-            mark if mark.startswith("[") else marks.get(mark, re.escape(mark))
-            for mark in re.findall(r"\[.+?\]|.", part)
+    """The expression of a path with wildcards, each run of folders between two `**` by itself.
+
+    Raises:
+        ValueError: it has a bracket that is not closed or a class that is none, or ends in a backslash.
+    """
+    runs: list[list[str]] = [[]]
+    for segment in _segments(path):
+        if segment is None:
+            runs.append([])
+        else:
+            runs[-1].append(_of_segment(segment))
+    first, *between = ["/".join(run) for run in runs]
+    if not between:
+        return first
+    *between, last = between
+    return "".join(
+        (
+            f"{first}/" if first else "",
+            *(f"(?>(?:[^/]++/)*?{run}/)" for run in between if run),
+            f"(?:[^/]++/)*{last}" if last else ".+",
         )
-        for part in path.split("/")
-    )  # fmt: skip
-    return "/".join(parts)
+    )
 
 
-def _by_pathspec(lines: Iterable[str]) -> Iterator[_Says]:
-    from pathspec import GitIgnoreSpec
+def _segments(path: str) -> Iterator[list[str] | None]:
+    """What stands between the slashes of a path, as expressions of single characters and stars; None for `**`."""
+    segment: list[str] = []
+    stars = ""
+    for token in _TOKEN.finditer(path):
+        char = token["escaped"] or token["other"]
+        if char == "/":
+            yield None if segment == [_STAR] and len(stars) > 1 else segment
+            segment = []
+        elif token["stars"]:
+            segment.append(_STAR)
+            stars = token["stars"]
+        elif token["bracket"]:
+            segment.append(_of_bracket(token["bracket"]))
+        elif token["other"] in ("[", "\\"):
+            raise ValueError(
+                f"{path!r} has {'an open bracket' if char == '[' else 'nothing to escape at its end'}"
+            )
+        else:
+            segment.append("[^/]" if token["other"] == "?" else re.escape(char))
+    yield None if segment == [_STAR] and len(stars) > 1 else segment
 
-    try:
-        for pattern in GitIgnoreSpec.from_lines(lines).patterns:
-            if pattern.include is not None:
-                yield pattern.include, partial(_matches_itself, pattern)
-    except re.error as error:
-        raise ValueError(str(error)) from error
+
+def _of_segment(segment: list[str]) -> str:
+    """The expression of what stands between two slashes; no part of it matches one."""
+    if segment == [_STAR]:
+        return "[^/]+"
+    pieces = ["".join(piece) for star, piece in groupby(segment, lambda char: char == _STAR) if not star]
+    if _STAR not in segment:
+        return pieces[0]
+    first = pieces.pop(0) if segment[0] != _STAR else ""
+    last = pieces.pop() if segment[-1] != _STAR else ""
+    return "".join((first, *(f"(?>[^/]*?{piece})" for piece in pieces), f"[^/]*{last}"))
 
 
-def _matches_itself(pattern: "Pattern", path: str) -> bool:
-    """Whether a pattern of pathspec, which also matches all that is in a folder, matches the path and no folder above."""
-    found = pattern.match_file(path)
-    if found is None:
-        return False
-    slash: int | None = found.match.lastindex  # its only group is the slash after a folder that it means
-    end: int = found.match.end(slash or 0)
-    return end == len(path) if slash else end < len(path) or not path.endswith("/")  # `a/**` is not `a/`
+def _of_bracket(bracket: str) -> str:
+    """The expression of a bracket such as `[!a-c[:digit:]]`, which never matches a slash.
+
+    Raises:
+        ValueError: a class in it is none.
+    """
+    inner = bracket[1:-1]
+    negated = inner.startswith(("!", "^"))
+    members = list(_MEMBER.finditer(inner, int(negated)))
+    ranges: list[tuple[str, str]] = []
+    start = ""  # of a range, if a `-` follows
+    position = 0
+    while position < len(members):
+        member = members[position]
+        char = member["escaped"] or member["char"]
+        if member["name"] is not None:
+            bounds = _CLASSES.get(member["name"])
+            if bounds is None:
+                raise ValueError(f"{bracket!r} has no class of characters {member['name']!r}")
+            ranges += zip(bounds[::2], bounds[1::2], strict=True)
+            start = ""
+        elif member["char"] == "-" and start and position + 1 < len(members):
+            position += 1
+            end = members[position]["escaped"] or members[position]["char"] or "["
+            if start <= end:
+                ranges.append((start, end))
+            start = ""
+        else:
+            ranges.append((char, char))
+            start = char
+        position += 1
+    within = "".join(
+        f"{re.escape(low)}-{re.escape(high)}" if low < high else re.escape(low) for low, high in ranges
+    )
+    if negated:
+        return f"[^/{within}]"
+    return f"(?!/)[{within}]" if any(low <= "/" <= high for low, high in ranges) else f"[{within}]"
