@@ -21,7 +21,7 @@ class SnapshotOptions(TypedDict, total=False):
     schedule: "str | Schedule"
     of: Iterable[str]
     statistics: str | Iterable[str]
-    mask: Sequence[str]
+    mask: bool | Sequence[str]
     form: Literal["columns", "yaml"]
 
 

@@ -13,18 +13,20 @@ import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
-from ta_runtime.masking import MASK, looks_secret, masked
+from ta_runtime import masking
 
 
-def variables(mask: Sequence[str] = MASK) -> Iterator[tuple[str, str]]:
-    """The environment variables by name; secrets masked.
+def variables(mask: "bool | Sequence[str]" = True) -> Iterator[tuple[str, str]]:
+    """The environment variables by name; secrets masked, as `masking.variable` tells them.
 
-    Masked is what has a name that one of the patterns matches, in any case, and what looks like a key, a signed token
-    or an address with a password. Without patterns nothing is masked.
+    `mask` may be patterns of further names whose values are masked, in any case; False: nothing is masked.
     """
+    patterns = () if isinstance(mask, bool) else [pattern.upper() for pattern in mask]
     for name, value in sorted(os.environ.items()):
-        is_secret = any(fnmatchcase(name.upper(), pattern.upper()) for pattern in mask)
-        yield name, masked(value) if mask and value and (is_secret or looks_secret(value)) else value
+        if value and any(fnmatchcase(name.upper(), pattern) for pattern in patterns):
+            yield name, masking.masked(value)
+        else:
+            yield name, value if mask is False else masking.variable(name, value)
 
 
 def packages() -> Iterator[tuple[str, str]]:

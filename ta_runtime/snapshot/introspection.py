@@ -10,7 +10,7 @@ from typing import Any
 
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
-from ta_runtime import ranks
+from ta_runtime import ranks, storage
 from ta_runtime.digests import of_bytes
 from ta_runtime.extras import needs
 
@@ -52,7 +52,8 @@ class Files:
         self.folder = folder.absolute() / FOLDER
         self._rank = rank
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            storage.make_folders(self.folder, folder.absolute())
         except OSError as error:
             raise UsageError(f"{folder}: {error.strerror}; name another folder") from error
         if any(self.folder.glob(f"*/*/rank{self._number}.yaml")):
@@ -74,8 +75,8 @@ class Files:
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _dumped(content))
+        storage.make_folders(path.parent, self.folder)
+        write_atomically(path, _dumped(content), private=True)
 
 
 def to_yaml(run_folder: str | Path, out: str | Path) -> Path:
