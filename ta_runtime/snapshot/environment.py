@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import RandomSampler
 
 from ta_runtime import masking
+from ta_runtime.snapshot.plain import plain
 
 
 def variables(mask: "bool | Sequence[str]" = True) -> Iterator[tuple[str, str]]:
@@ -43,7 +44,7 @@ def software() -> Iterator[tuple[str, str]]:
     """What neither a variable nor a package says: the interpreter, the system, the build of torch."""
     yield "python", platform.python_version()
     yield "platform", platform.platform()
-    yield "torch", torch.__version__
+    yield "torch", str(torch.__version__)  # a subclass, which YAML would name
     yield "torch.debug", str(torch.version.debug)
     yield "torch.git_version", str(torch.version.git_version)
     yield "torch.cuda", str(torch.version.cuda)
@@ -124,10 +125,10 @@ def loader(made: Any) -> Iterator[tuple[str, str]]:
 
 
 def hyperparameters(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a parameter group of an optimizer sets."""
+    """What a parameter group of an optimizer sets, or its defaults: each as the `repr` of a plain value."""
     for name, value in group.items():
         if name not in ("params", "param_names"):
-            yield name, str(value.tolist()) if isinstance(value, Tensor) else repr(value)
+            yield name, repr(masking.nested(plain(value), name))
 
 
 def _length(dataset: Any) -> str:

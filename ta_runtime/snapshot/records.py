@@ -58,6 +58,13 @@ class Records:
             for name, text in settings():
                 self.text(kind, prefix + name, text)
 
+    def rename(self, kinds: Iterable[str], before: str, now: str) -> None:
+        """Call what was recorded under a name, or below it, by another."""
+        for row in self._rows:
+            name = row["name"]
+            if row["kind"] in kinds and (name == before or name.startswith((f"{before}.", f"{before} ["))):
+                row["name"] = now + name.removeprefix(before)
+
     def tensor(self, kind: str, name: str, tensor: Tensor) -> None:
         """Add a tensor; of a distributed one this rank's part, whose name says which it is."""
         if not self.wants(kind):

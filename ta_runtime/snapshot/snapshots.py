@@ -48,7 +48,7 @@ class Snapshots:
         model: nn.Module | None = None,
         optimizer: "torch.optim.Optimizer | Iterable[torch.optim.Optimizer] | None" = None,
         *,
-        schedule: str | Schedule = "first 3, every 1000",
+        schedule: "str | Schedule | Callable[[int], object]" = "first 3, every 1000",
         of: Iterable[str] = KINDS,
         statistics: str | Iterable[str] = (),
         mask: bool | Sequence[str] = True,
@@ -62,7 +62,8 @@ class Snapshots:
             folder: that of the run, or its URL for fsspec, or what writes into it.
             model: the model that trains; None: every model whose forward pass begins with gradients.
             optimizer: what trains it, one or several; None: every optimizer of this process.
-            schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`.
+            schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`; or a
+                function that is given the number of each step.
             of: kinds of records, of `runs.schema.KINDS`: `("parameter", "gradient")`.
             statistics: names of `statistics.NAMES` to record beside each digest, or `all`.
             mask: whether secrets are masked; patterns of names of environment variables mask those as well.
@@ -83,6 +84,8 @@ class Snapshots:
         self._model = model
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         self._names = names or Names()
+        if model is not None:  # so that an optimizer which steps before it is called finds the names
+            self._names.add(model)
         self._guard = Guarding(self.stop)
         self._steps = Steps(
             None if optimizers is None else list(optimizers),
@@ -220,7 +223,9 @@ class Snapshots:
             self._sink.add(snapshot.rows())
 
     def _new(self) -> Snapshot:
-        return Snapshot(Records(self.step, self._of, self._columns, mask=self._mask is not False), self._names)
+        return Snapshot(
+            Records(self.step, self._of, self._columns, mask=self._mask is not False), self._names
+        )
 
     def _let_go(self) -> None:
         while self._watching:
@@ -383,6 +388,7 @@ class Snapshots:
         if (snapshot := self._snapshot) is not None:
             records = snapshot.records.apart()
             _batch(records, batch, "loaded")
+            records.text("batch", "loaded.(index)", str(iterator._num_yielded - 1))
             records.texts("configuration", lambda: settings, "DataLoader.")
             snapshot.batches.drawn(iterator, records)
 
