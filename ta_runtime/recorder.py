@@ -29,7 +29,7 @@ class Recorder:
 
     def __init__(self, folder: Place, names: Names) -> None:
         self.writer = RunWriter(folder)
-        self.report = ReportFile(self.writer.folder / "findings.json")
+        self.report = ReportFile(self.writer.folder / "findings.json", private=True)
         self._names = names
         self._optimizers: Register[int] = Register()  # the number of each, from 0
         self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names

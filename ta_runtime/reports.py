@@ -93,16 +93,17 @@ def rendered(
 class ReportFile:
     """A report on disk, replaced whole whenever there is something new.
 
-    Ranks and child processes that share a name keep apart: rank 1 of `x.sarif` writes `x.rank1.sarif`, and a child
+    One that is `private` can be read by its owner alone; others are made to be shown. Ranks and child processes that share a name keep apart: rank 1 of `x.sarif` writes `x.rank1.sarif`, and a child
     process that belongs to no process group puts its own name there.
 
     Raises:
         UsageError: the folder does not exist, so that this is known before the run and not after it.
     """
 
-    def __init__(self, path: Place, form: str | None = None) -> None:
+    def __init__(self, path: Place, form: str | None = None, *, private: bool = False) -> None:
         self.named = path.absolute()
         self.form = form or format_of(path)
+        self._private = private
         self.complaint: str | None = None
         """Why the last attempt to write it failed, if it did."""
         self.written: Place | None = None
@@ -132,7 +133,7 @@ class ReportFile:
         """Replace the file. A disk that is full is told once and does not stop the run."""
         before, path = self.complaint, self.path
         try:
-            replace(path, text)
+            replace(path, text, private=self._private)
             self.complaint = None
         except UsageError as error:
             self.complaint = str(error)

@@ -11,6 +11,9 @@ from ta_lint.core.errors import UsageError, oneline
 from ta_lint.core.files import display, write_atomically
 from ta_runtime.extras import needs
 
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+"""The modes of what a run writes: its environment, its code and its data are nobody else's business."""
+
 _LOCAL = ("file", "local")
 
 
@@ -134,7 +137,9 @@ def shown(place: Place) -> str:
 
 
 def prepare(folder: Place) -> None:
-    """Make a folder for a run, and find out whether it can be written to.
+    """Make a folder for a run, which its owner alone can read, and find out whether it can be written to.
+
+    One that is there keeps its mode; what is written into it can be read by its owner alone as well.
 
     Raises:
         UsageError: it cannot.
@@ -145,13 +150,24 @@ def prepare(folder: Place) -> None:
             probe.write_bytes(b"")
             probe.unlink()
         else:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     except FileExistsError as error:
         raise UsageError(f"{shown(folder)}: is a file; name a folder for the run") from error
     except OSError as error:
         raise UsageError(f"{shown(folder)}: {_why(error)}; name another folder for the run") from error
     if isinstance(folder, Path) and not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{shown(folder)}: no permission to write in it; name another folder for the run")
+
+
+def make_folders(folder: Path, top: Path) -> None:
+    """Make a folder and those that it lies in up to `top`, for the owner alone where there are none.
+
+    Raises:
+        OSError: it cannot be done.
+    """
+    for each in reversed([folder, *folder.parents]):
+        if each.is_relative_to(top):
+            each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
 
 
 def create(path: Place, text: str) -> None:
@@ -162,7 +178,7 @@ def create(path: Place, text: str) -> None:
         OSError: it cannot be written.
     """
     if isinstance(path, Path):
-        with path.open("x", encoding="utf-8") as stream:
+        with open(path, "x", encoding="utf-8", opener=_opened) as stream:
             stream.write(text)
     elif path.exists():
         raise FileExistsError(str(path))
@@ -177,10 +193,11 @@ def write_whole(path: Place, data: bytes) -> None:
         OSError: it cannot be written.
     """
     if isinstance(path, Path):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         unfinished = path.with_suffix(".part")
         try:
-            unfinished.write_bytes(data)
+            with open(unfinished, "wb", opener=_opened) as stream:
+                stream.write(data)
             unfinished.replace(path)
         except OSError:
             unfinished.unlink(missing_ok=True)
@@ -189,19 +206,24 @@ def write_whole(path: Place, data: bytes) -> None:
         path.write_bytes(data)
 
 
-def replace(path: Place, content: str) -> None:
-    """Write a text in place of another, which stays as it was if that fails.
+def replace(path: Place, content: str, *, private: bool = False) -> None:
+    """Write a text in place of another, which stays as it was if that fails; a new one for its owner alone if `private`.
 
     Raises:
         UsageError: it fails.
     """
     if isinstance(path, Path):
-        write_atomically(path, content)
+        write_atomically(path, content, private=private)
         return
     try:
         path.write_bytes(content.encode())
     except OSError as error:
         raise UsageError(f"cannot write {path}: {_why(error)}") from error
+
+
+def _opened(path: str, flags: int) -> int:
+    """As `open` has it, but for the owner alone."""
+    return os.open(path, flags, PRIVATE)
 
 
 @contextlib.contextmanager

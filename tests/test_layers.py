@@ -92,6 +92,7 @@ RUNTIME_ALLOWED = {
         "digests",
         "extras",
         "guarding",
+        "masking",
         "names",
         "observers",
         "places",

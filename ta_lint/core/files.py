@@ -8,11 +8,12 @@ from ta_lint.core.errors import UsageError, oneline
 Stamp = tuple[int, ...] | None
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
     """Write bytes, or text as UTF-8, beside `path` and move them there.
 
     A full disk or Ctrl-C leaves the old file as it was.
 
+    A file that was there keeps its mode; a new one can be read by its owner alone if it is `private`, else as the umask says.
     A link keeps pointing where it does. A device or a pipe cannot be replaced, so it is written to as it is.
 
     Raises:
@@ -32,8 +33,10 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        Path(temporary).chmod(mode)
+        if target.exists():
+            Path(temporary).chmod(target.stat().st_mode & 0o777)
+        elif not private:  # as `mkstemp` makes it
+            Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except OSError as error:
         raise UsageError(f"cannot write {display(path)}: {error.strerror or oneline(error)}") from error

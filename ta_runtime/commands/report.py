@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         page = _drawn(recorded)
     finally:
         _progress("")
-    replace(output, page)
+    replace(output, page, private=arguments.output is None)
     print(f"ta-runtime: wrote {shown(output)}, {len(page.encode()) / 1e6:.1f} MB", file=sys.stderr)
     return CLEAN
 

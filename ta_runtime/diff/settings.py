@@ -24,10 +24,11 @@ VARYING = (
 )  # fmt: skip
 """Names of the environment that differ between any two runs, and are counted with `--strict` alone."""
 
-_TOLD = (
-    "command",
-    "snapshot.reason",
-)  # where a run was recorded to, and why: what it does stands in other records
+_TOLD = ("command", "snapshot.reason", "*.defaults.*")
+"""Where a run was recorded to, and why, and what groups of parameters begin with: what it does stands in other records."""
+
+_COUNTED = ("loaded.(index)",)
+"""The number of a batch in its pass over the data: a run that goes on from a checkpoint counts anew."""
 
 _EFFECTS = {
     "environment": {
@@ -95,7 +96,7 @@ _EFFECTS = {
 
 def varies(kind: str, name: str) -> bool:
     """Whether a setting differs between any two runs."""
-    known = {"environment": VARYING, "configuration": _TOLD}.get(kind, ())
+    known = {"environment": VARYING, "configuration": _TOLD, "batch": _COUNTED}.get(kind, ())
     return any(fnmatchcase(name, pattern) for pattern in known)
 
 

@@ -1,6 +1,6 @@
 """The snapshots of a training that a framework holds: they begin and end with it, and count its steps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class SnapshotOptions(TypedDict, total=False):
     """Arguments of `Snapshots`, with the same defaults."""
 
-    schedule: "str | Schedule"
+    schedule: "str | Schedule | Callable[[int], object]"
     of: Iterable[str]
     statistics: str | Iterable[str]
-    mask: Sequence[str]
+    mask: bool | Sequence[str]
     form: Literal["columns", "yaml"]
 
 

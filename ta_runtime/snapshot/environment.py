@@ -13,18 +13,21 @@ import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
-from ta_runtime.masking import MASK, looks_secret, masked
+from ta_runtime import masking
+from ta_runtime.snapshot.plain import plain
 
 
-def variables(mask: Sequence[str] = MASK) -> Iterator[tuple[str, str]]:
-    """The environment variables by name; secrets masked.
+def variables(mask: "bool | Sequence[str]" = True) -> Iterator[tuple[str, str]]:
+    """The environment variables by name; secrets masked, as `masking.variable` tells them.
 
-    Masked is what has a name that one of the patterns matches, in any case, and what looks like a key, a signed token
-    or an address with a password. Without patterns nothing is masked.
+    `mask` may be patterns of further names whose values are masked, in any case; False: nothing is masked.
     """
+    patterns = () if isinstance(mask, bool) else [pattern.upper() for pattern in mask]
     for name, value in sorted(os.environ.items()):
-        is_secret = any(fnmatchcase(name.upper(), pattern.upper()) for pattern in mask)
-        yield name, masked(value) if mask and value and (is_secret or looks_secret(value)) else value
+        if value and any(fnmatchcase(name.upper(), pattern) for pattern in patterns):
+            yield name, masking.masked(value)
+        else:
+            yield name, value if mask is False else masking.variable(name, value)
 
 
 def packages() -> Iterator[tuple[str, str]]:
@@ -41,7 +44,7 @@ def software() -> Iterator[tuple[str, str]]:
     """What neither a variable nor a package says: the interpreter, the system, the build of torch."""
     yield "python", platform.python_version()
     yield "platform", platform.platform()
-    yield "torch", torch.__version__
+    yield "torch", str(torch.__version__)  # a subclass, which YAML would name
     yield "torch.debug", str(torch.version.debug)
     yield "torch.git_version", str(torch.version.git_version)
     yield "torch.cuda", str(torch.version.cuda)
@@ -122,10 +125,10 @@ def loader(made: Any) -> Iterator[tuple[str, str]]:
 
 
 def hyperparameters(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a parameter group of an optimizer sets."""
+    """What a parameter group of an optimizer sets, or its defaults: each as the `repr` of a plain value."""
     for name, value in group.items():
         if name not in ("params", "param_names"):
-            yield name, str(value.tolist()) if isinstance(value, Tensor) else repr(value)
+            yield name, repr(masking.nested(plain(value), name))
 
 
 def _length(dataset: Any) -> str:

@@ -4,15 +4,17 @@ A tensor is one line, `2x3|fp32|0∞̟|0∞̠|...|digest`, with the fields in th
 as activations and losses, has sections of its own at the end.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
-from ta_runtime import ranks
+from ta_runtime import ranks, storage
 from ta_runtime.digests import of_bytes
 from ta_runtime.extras import needs
+from ta_runtime.snapshot.plain import Plain, plain, read, read_word
 
 Row = Mapping[str, Any]
 
@@ -29,6 +31,8 @@ _BEFORE = {
     "package": "pip_freeze.yaml",
     "configuration": "configuration.yaml",
 }
+_HYPERPARAMETER = re.compile(r"\w+\.(?:group(\d+)|defaults)\.(.+)", re.DOTALL)
+_STRUCTURE, _INDEX = "(structure)", "(index)"
 _COUNTS = ("pos_infs", "neg_infs", "nans", "zeros")
 _WHOLE = ("int", "uint", "bool", "qint", "quint")
 _SHORT = {
@@ -52,7 +56,8 @@ class Files:
         self.folder = folder.absolute() / FOLDER
         self._rank = rank
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            storage.make_folders(self.folder, folder.absolute())
         except OSError as error:
             raise UsageError(f"{folder}: {error.strerror}; name another folder") from error
         if any(self.folder.glob(f"*/*/rank{self._number}.yaml")):
@@ -74,8 +79,8 @@ class Files:
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, _dumped(content))
+        storage.make_folders(path.parent, self.folder)
+        write_atomically(path, _dumped(content), private=True)
 
 
 def to_yaml(run_folder: str | Path, out: str | Path) -> Path:
@@ -144,48 +149,103 @@ def _sections(by_kind: dict[str, list[Row]]) -> Iterator[tuple[str, Any]]:
     settings, states = by_kind.pop("configuration", []), by_kind.pop("optimizer", [])
     if states:
         yield "optimizers", _optimizers(settings, states)
-        yield "__all_optimizers__", _seal([*states, *(row for row in settings if _of_group(row))])
+        yield "__all_optimizers__", _seal([*states, *(row for row in settings if _of_optimizer(row))])
     if generators := by_kind.pop("rng", []):
         yield "rngs", {name: row["digest"] for name, row in _named(generators)}
     if batch := by_kind.pop("batch", []):
-        yield "batch", {"__batch__": _values(batch), "__all_batch__": _seal(batch)}
+        yield "batch", {**_batches(batch), "__all_batch__": _seal(batch)}
     if losses := by_kind.pop("loss", []):
         yield "losses", _values(losses)
     if activations := by_kind.pop("activation", []):
         yield "activations", _values(activations)
-    if rest := [row for row in settings if not _of_group(row) and row["name"] != "optimizer"]:
-        yield "configuration", _plain(rest)
+    if rest := [row for row in settings if not _of_optimizer(row) and row["name"] != "optimizer"]:
+        yield "configuration", {name: read_word(row["text"]) for name, row in _named(rest)}
     if variables := by_kind.pop("environment", []):
         yield "env_vars", _plain(variables)
 
 
 def _optimizers(settings: list[Row], states: list[Row]) -> list[dict[str, Any]]:
-    """One entry for each that stepped, in order: its class, its groups, and its state by parameter."""
+    """One entry for each that stepped, in order: its class, its defaults, its groups, and its state by parameter."""
     found: list[dict[str, Any]] = []
     for row in states:
         if row["name"] == "(class)":
-            found.append({"__type__": row["text"], "param_groups": [], "state": []})
+            found.append({"__type__": row["text"], "defaults": {}, "param_groups": [], "state": []})
         else:
             found[-1]["state"].append(row)
     index = -1
     for row in settings:
         if row["name"] == "optimizer":
             index += 1
-        elif 0 <= index < len(found) and _of_group(row):
-            number, _, name = row["name"].partition(".group")[2].partition(".")
+        elif 0 <= index < len(found) and (of := _of_optimizer(row)) is not None:
+            part, name = of
+            if part == "defaults":
+                found[index]["defaults"][name] = read(row["text"])
+                continue
             groups = found[index]["param_groups"]
-            groups += [{} for _ in range(int(number) + 1 - len(groups))]
-            groups[int(number)][name] = row["text"]
+            groups += [{} for _ in range(int(part) + 1 - len(groups))]
+            groups[int(part)][name] = read(row["text"])
     for entry in found:
         rows = entry.pop("state")
-        entry["__all_param_groups__"] = of_bytes(repr(entry["param_groups"]).encode())[0]
+        for part in ("defaults", "param_groups"):
+            entry[f"__all_{part}__"] = of_bytes(repr(entry[part]).encode())[0]
         entry |= {"state": _values(rows), "__all_state__": _seal(rows)}
     return found
 
 
-def _of_group(row: Row) -> bool:
-    _, found, rest = str(row["name"]).partition(".group")
-    return bool(found) and rest.partition(".")[0].isdigit()
+def _of_optimizer(row: Row) -> tuple[str, str] | None:
+    """Of a hyperparameter the number of its group, or `defaults`, and its name; None for another setting."""
+    found = _HYPERPARAMETER.fullmatch(row["name"])
+    return None if found is None else (found[1] or "defaults", found[2])
+
+
+def _batches(rows: Iterable[Row]) -> dict[str, Any]:
+    """What a loader handed out as `__batch__`, nested as it was, and its number in `__batch_idx__`.
+
+    What a model was given is `arguments`, or the batch where there is no loader; that of a criterion has its class for a name.
+    """
+    found: dict[str, Any] = {}
+    index: Plain = None
+    for row in rows:
+        path, is_first, _ = str(row["name"]).rpartition(_STRUCTURE)
+        if row["name"] == f"loaded.{_INDEX}":
+            index = read(row["text"])
+        elif is_first:
+            prefix = path.rstrip(".")
+            name = "__batch__" if prefix == "loaded" else prefix or "arguments"
+            times = sum(each.partition("#")[0] == name for each in found)
+            group = found[f"{name}#{times}" if times else name] = {"__structure__": row["text"]}
+        else:
+            group[row["name"].removeprefix(f"{prefix}.")] = _value(row)
+    found = {name: _nested(group) for name, group in found.items()}
+    if "__batch__" not in found and "arguments" in found:
+        found = {"__batch__": found.pop("arguments"), **found}
+    return found if index is None else {"__batch_idx__": index, **found}
+
+
+def _nested(values: dict[str, Any]) -> Any:
+    """Values by their paths, as the lists and mappings that these tell of; all else that there was is `__structure__`."""
+    structure = values.pop("__structure__")
+    if list(values) in ([], ["0"], ["loaded"]) and structure in ("Tensor", "ndarray"):
+        return next(iter(values.values()), structure)
+    tree: dict[str, Any] = {}
+    for path, value in values.items():
+        inner, (*parents, name) = tree, path.split(".")
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+            if not isinstance(inner, dict):  # a key with a dot in it
+                return {**values, "__structure__": structure}
+        inner[name] = value
+    found = _listed(tree)
+    return {**found, "__structure__": structure} if isinstance(found, dict) else found
+
+
+def _listed(tree: Any) -> Any:
+    """The same with lists for what is numbered without a gap."""
+    if not isinstance(tree, dict):
+        return tree
+    inner = {name: _listed(item) for name, item in tree.items()}
+    numbered = bool(inner) and list(inner) == [str(number) for number in range(len(inner))]
+    return list(inner.values()) if numbered else inner
 
 
 def _named(rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
@@ -201,8 +261,10 @@ def _values(rows: Iterable[Row]) -> dict[str, Any]:
     return {name: _value(row) for name, row in _named(rows)}
 
 
-def _value(row: Row) -> str:
-    return line(row) if row.get("dtype") is not None else str(row["text"])
+def _value(row: Row) -> Plain:
+    if row.get("dtype") is not None:
+        return line(row)
+    return read(row["text"]) if row["kind"] == "optimizer" else str(row["text"])
 
 
 def _plain(rows: Iterable[Row]) -> dict[str, str]:
@@ -223,5 +285,6 @@ def _dumped(content: Mapping[str, Any]) -> str:
     with needs("yaml", "record", "snapshots are written as YAML by PyYAML"):
         import yaml
     options = {"sort_keys": False, "default_flow_style": False, "allow_unicode": True, "width": 10**6}
-    text: str = yaml.dump(dict(content), indent=2, **options)
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # which knows of no class of Python
+    text: str = yaml.dump(plain(content), Dumper=dumper, indent=2, **options)
     return text

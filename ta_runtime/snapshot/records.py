@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Shard
 
+from ta_runtime import masking
 from ta_runtime.digests import Contents, copied, of_bytes
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import statistics
@@ -26,11 +27,17 @@ class Records:
     """
 
     def __init__(
-        self, step: int, of: AbstractSet[str] = frozenset(KINDS), columns: Sequence[str] = ()
+        self,
+        step: int,
+        of: AbstractSet[str] = frozenset(KINDS),
+        columns: Sequence[str] = (),
+        *,
+        mask: bool = True,
     ) -> None:
         self.step = step
         self._of = of
         self._columns = columns
+        self._mask = mask
         self._rows: list[dict[str, Any]] = []
         self._orders: Counter[str] = Counter()
         self._contents = Contents()
@@ -40,8 +47,9 @@ class Records:
         return kind in self._of
 
     def text(self, kind: str, name: str, text: str) -> None:
-        """Add a setting."""
+        """Add a setting; what of it has the shape of a secret is masked."""
         if self.wants(kind):
+            text = masking.text(text) if self._mask else text
             self._row(kind, name)["text"] = text if len(text) <= _TEXT else f"{text[:_TEXT]}..."
 
     def texts(self, kind: str, settings: Callable[[], Iterable[tuple[str, str]]], prefix: str = "") -> None:
@@ -49,6 +57,13 @@ class Records:
         if self.wants(kind):
             for name, text in settings():
                 self.text(kind, prefix + name, text)
+
+    def rename(self, kinds: Iterable[str], before: str, now: str) -> None:
+        """Call what was recorded under a name, or below it, by another."""
+        for row in self._rows:
+            name = row["name"]
+            if row["kind"] in kinds and (name == before or name.startswith((f"{before}.", f"{before} ["))):
+                row["name"] = now + name.removeprefix(before)
 
     def tensor(self, kind: str, name: str, tensor: Tensor) -> None:
         """Add a tensor; of a distributed one this rank's part, whose name says which it is."""
@@ -74,7 +89,7 @@ class Records:
 
     def apart(self) -> "Records":
         """Further records of the step, of which it is not known yet whether they `join` these."""
-        records = Records(self.step, self._of, self._columns)
+        records = Records(self.step, self._of, self._columns, mask=self._mask)
         records._contents = self._contents
         return records
 

@@ -24,6 +24,8 @@ class Schedule:
     """These steps."""
     on_incident: bool = False
     """The step after one in which a finding opens."""
+    when: Callable[[int], object] | None = None
+    """Those of which this says so; it is asked once about each step."""
 
     def __post_init__(self) -> None:
         for step in chain([self.first], self.every, self.at):
@@ -34,10 +36,13 @@ class Schedule:
 
     def due(self, step: int, start: int = 0) -> bool:
         """Whether this step, of a run that began with step `start`, is one to look at."""
-        return self.following(step, start) == step
+        return self._numbered(step, start) == step or (self.when is not None and bool(self.when(step)))
 
     def following(self, step: int, start: int = 0) -> float:
-        """The first step to look at from this one on; infinity if there is none."""
+        """The first step that may be one to look at, from this one on; infinity if there is none."""
+        return step if self.when is not None else self._numbered(step, start)
+
+    def _numbered(self, step: int, start: int) -> float:
         if start <= step < start + self.first:
             return step
         listed = (number for number in self.at if number >= step)
@@ -49,7 +54,16 @@ class Schedule:
             self.every | other.every,
             self.at | other.at,
             self.on_incident or other.on_incident,
+            _either(self.when, other.when),
         )
+
+
+def _either(
+    one: Callable[[int], object] | None, other: Callable[[int], object] | None
+) -> Callable[[int], object] | None:
+    if one is None or other is None:
+        return one or other
+    return lambda step: any([one(step), other(step)])  # each is asked about each step
 
 
 def first(count: int) -> Schedule:
@@ -77,17 +91,24 @@ def never() -> Schedule:
     return Schedule()
 
 
+def when(says: Callable[[int], object]) -> Schedule:
+    """The steps of which a function says so, which is given the number of each."""
+    return Schedule(when=says)
+
+
 _MADE: dict[str, Callable[[int], Schedule]] = {"first": first, "every": every, "at": at}
 
 
-def resolve(schedule: "str | Schedule", key: str = "schedule") -> Schedule:
-    """The schedule that a text describes; `key` is what the caller calls it.
+def resolve(schedule: "str | Schedule | Callable[[int], object]", key: str = "schedule") -> Schedule:
+    """The schedule that a text describes, or a function of the number of a step; `key` is what the caller calls it.
 
     Raises:
         UsageError: it is none; the text says what to write.
     """
     if isinstance(schedule, Schedule):
         return schedule
+    if callable(schedule):
+        return when(schedule)
     if not isinstance(schedule, str):
         raise UsageError(f"{key}: {schedule!r} is no schedule; write {_WORDS}")
     if schedule.strip().lower() == "never":

@@ -23,6 +23,7 @@ class Snapshot:
         self._names = names
         self._paths: dict[int, str] = {}  # of modules, by id
         self._taken: dict[int, list[str]] = {}  # names of parameters and buffers that are recorded, by id
+        self._unnamed: dict[int, str] = {}  # of parameters whose model is not known yet: their places, by id
         self._prepared = False
         self.batches = Batches(records)
         self.began = False
@@ -65,6 +66,7 @@ class Snapshot:
                 self.records.text("configuration", f"module.{names[id(module)]}", _described(module))
         prefix = self._names.prefix(model)
         for name, parameter in model.named_parameters(remove_duplicate=False):
+            self._named_now(parameter, prefix + unwrapped(model, name))
             self._once("parameter", prefix + unwrapped(model, name), parameter)
         for name, buffer in model.named_buffers(remove_duplicate=False):
             self._once("buffer", prefix + unwrapped(model, name), buffer)
@@ -81,6 +83,8 @@ class Snapshot:
         kind = type(optimizer).__name__
         self.records.text("configuration", "optimizer", kind)
         self.records.text("optimizer", "(class)", kind)
+        defaults = partial(environment.hyperparameters, optimizer.defaults)
+        self.records.texts("configuration", defaults, f"{kind}.defaults.")
         for number, group in enumerate(optimizer.param_groups):
             prefix = f"{kind}.group{number}."
             self.records.texts("configuration", partial(environment.hyperparameters, group), prefix)
@@ -120,7 +124,17 @@ class Snapshot:
         kind = type(optimizer).__name__
         for number, group in enumerate(optimizer.param_groups):
             for position, parameter in enumerate(group["params"]):
-                yield names.get(id(parameter)) or f"{kind}.group{number}.{position}", parameter
+                name = names.get(id(parameter))
+                if name is None:
+                    name = self._unnamed[id(parameter)] = f"{kind}.group{number}.{position}"
+                yield name, parameter
+
+    def _named_now(self, parameter: Tensor, name: str) -> None:
+        """The model of a parameter is known: an optimizer that is given a closure steps before the first forward pass."""
+        if (place := self._unnamed.pop(id(parameter), None)) is not None:
+            self.records.rename(("parameter", "gradient", "optimizer"), place, name)
+            if id(parameter) in self._taken:
+                self._taken[id(parameter)] = [name]
 
     def _once(self, kind: str, name: str, tensor: Tensor) -> None:
         known = self._taken.setdefault(id(tensor), [])

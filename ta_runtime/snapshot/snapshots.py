@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks, reports
 from ta_runtime.guarding import Guarding
-from ta_runtime.masking import MASK
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
 from ta_runtime.observers.patching import Patch
@@ -49,10 +48,10 @@ class Snapshots:
         model: nn.Module | None = None,
         optimizer: "torch.optim.Optimizer | Iterable[torch.optim.Optimizer] | None" = None,
         *,
-        schedule: str | Schedule = "first 3, every 1000",
+        schedule: "str | Schedule | Callable[[int], object]" = "first 3, every 1000",
         of: Iterable[str] = KINDS,
         statistics: str | Iterable[str] = (),
-        mask: Sequence[str] = MASK,
+        mask: bool | Sequence[str] = True,
         form: Literal["columns", "yaml"] = "columns",
         start_step: int = 0,
         names: Names | None = None,
@@ -63,10 +62,11 @@ class Snapshots:
             folder: that of the run, or its URL for fsspec, or what writes into it.
             model: the model that trains; None: every model whose forward pass begins with gradients.
             optimizer: what trains it, one or several; None: every optimizer of this process.
-            schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`.
+            schedule: at which steps, counted from 0: `first 3, every 1000`, `at 10, 20`, `on incident`, `never`; or a
+                function that is given the number of each step.
             of: kinds of records, of `runs.schema.KINDS`: `("parameter", "gradient")`.
             statistics: names of `statistics.NAMES` to record beside each digest, or `all`.
-            mask: patterns of the names of environment variables whose values are masked; none: nothing is masked.
+            mask: whether secrets are masked; patterns of names of environment variables mask those as well.
             form: `columns` writes Parquet, `yaml` the files of fkat's Introspection, `introspection/fit/step=0/rank0.yaml`.
             start_step: the number of the first step, of a run that goes on from a checkpoint.
             names: what layers and parameters are called, if somebody else names those of this run as well.
@@ -79,11 +79,13 @@ class Snapshots:
         self.schedule = resolve(schedule)
         self._of = _kinds(of)
         self._columns = columns(statistics)
-        self._mask = (mask,) if isinstance(mask, str) else tuple(mask)
+        self._mask = mask if isinstance(mask, bool) else (mask,) if isinstance(mask, str) else tuple(mask)
         self._sink = sinks.made(folder, form)
         self._model = model
         optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         self._names = names or Names()
+        if model is not None:  # so that an optimizer which steps before it is called finds the names
+            self._names.add(model)
         self._guard = Guarding(self.stop)
         self._steps = Steps(
             None if optimizers is None else list(optimizers),
@@ -221,7 +223,9 @@ class Snapshots:
             self._sink.add(snapshot.rows())
 
     def _new(self) -> Snapshot:
-        return Snapshot(Records(self.step, self._of, self._columns), self._names)
+        return Snapshot(
+            Records(self.step, self._of, self._columns, mask=self._mask is not False), self._names
+        )
 
     def _let_go(self) -> None:
         while self._watching:
@@ -257,7 +261,7 @@ class Snapshots:
         self._sink.catch_up()
 
     def _environment(self) -> None:
-        records = Records(-1, self._of)
+        records = Records(-1, self._of, mask=self._mask is not False)
         self._variables = dict(environment.variables(self._mask))
         records.texts("environment", lambda: self._variables.items())
         records.texts("package", environment.packages)
@@ -384,6 +388,7 @@ class Snapshots:
         if (snapshot := self._snapshot) is not None:
             records = snapshot.records.apart()
             _batch(records, batch, "loaded")
+            records.text("batch", "loaded.(index)", str(iterator._num_yielded - 1))
             records.texts("configuration", lambda: settings, "DataLoader.")
             snapshot.batches.drawn(iterator, records)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ta_runtime import masking
 from ta_runtime.tree import tensors
 
 Result = tuple[str, str]
@@ -121,8 +122,8 @@ def parts(value: Any) -> Sequence[Tensor]:
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no blanks. What is no number in JSON is a string: `"inf"`."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """JSON with sorted keys and no blanks, secrets masked. What is no number in JSON is a string: `"inf"`."""
+    return json.dumps(masking.nested(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _sort(value: Any, name: str, found: list[Any], said: list[Any]) -> None:
