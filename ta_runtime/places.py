@@ -17,6 +17,9 @@ from typing import NamedTuple
 from torch import nn
 
 _OWN = str(Path(__file__).parent) + os.sep
+
+STANDING_IN = "ta_runtime_runs"
+"""A local variable of code that a function runs instead of its own, whose file that code names as well."""
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
     f"{root}{os.sep}"
@@ -94,12 +97,16 @@ def _is_method_of(instance: object, frame: FrameType) -> bool:
     return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is instance
 
 
-def caller(past: str = "") -> FrameType | None:
-    """The frame that called a wrapped function, whatever has wrapped it; a function that runs other code is in file `past`."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and ((name := frame.f_code.co_filename).startswith(_OWN) or name == past):
-        frame = frame.f_back
+def caller() -> FrameType:
+    """The frame that called a wrapped function, past the frames of all that has wrapped it."""
+    frame = sys._getframe(1)
+    while (above := frame.f_back) is not None and _wraps(frame.f_code):
+        frame = above
     return frame
+
+
+def _wraps(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OWN) or STANDING_IN in code.co_varnames
 
 
 def discards(frame: FrameType) -> bool:

@@ -29,6 +29,7 @@ from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
+from ta_runtime.observers.patching import Undo, remove_waiting
 from ta_runtime.places import NOWHERE, Place
 from ta_runtime.registers import BUILT, Register
 from ta_runtime.settings import Settings
@@ -45,11 +46,6 @@ _OF_CONTENTS = {"TA308", "TA313", "TA314", "TA856"}
 """The rules for which batches are hashed."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""
-
-
-_late: list[Callable[[], None]] = []
-"""What takes hooks off torch. It waits until no observer runs: torch walks over some of its tables of hooks while it calls
-them, and raises if one goes and others follow."""
 
 
 class AuditFailed(Exception):
@@ -87,7 +83,7 @@ class Session:
         self._off: set[str] = set()
         self._failures: dict[str, int] = {}
         self._failure: AuditFailed | None = None  # to be raised when a step is over
-        self._depth = 0  # of observers' methods inside each other
+        self._undo = Undo()
         self._judged: Register[bool] = Register()  # models and optimizers
         self._data_parallel = False
         self._expected: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
@@ -121,35 +117,35 @@ class Session:
         assert not self.started
         self.started = True
         self.window.began = None  # a training that ended before
-        _take_off()
-        construction.attach(self._settle)
-        self.compilers.attach()
-        self.optimizers.attach()
-        if self._looks:
-            self.backwards.attach()
-            self.loaders.attach()
-        for observer in self.observers:
-            observer.attach()
-        self._follow_window()
+        undo = self._undo
+        looking = (self.backwards, self.loaders) if self._looks else ()
+        try:
+            undo.append(partial(construction.detach, self._settle))
+            construction.attach(self._settle)
+            undo += [self.optimizers.detach, self._judge_the_rest]
+            self.optimizers.attach()
+            for part in (self.compilers, *looking, *self.observers):
+                undo.append(part.detach)
+                part.attach()
+            undo.append(self.forwards.detach)
+            self._follow_window()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Let go of torch, and judge what is still on its way. The incidents stay."""
         if self.started:
             self.started = False
-            self.forwards.detach()
-            for observer in reversed(self.observers):
-                observer.detach()
-            self.loaders.detach()
-            self.backwards.detach()
-            self.compilers.detach()
-            optimizers = construction.optimizers()
-            _late.extend((self.optimizers.detach, partial(construction.detach, self._settle)))
-            self.flush()
-            for optimizer in optimizers:
-                if self.watches(optimizer) and optimizer not in self._judged:  # it never stepped
-                    self._judge_optimizer(optimizer)
-        if not self._depth:
-            _take_off()
+            self._undo()
+        remove_waiting()
+
+    def _judge_the_rest(self) -> None:
+        optimizers = construction.optimizers()
+        self.flush()
+        for optimizer in optimizers:
+            if self.watches(optimizer) and optimizer not in self._judged:  # it never stepped
+                self._judge_optimizer(optimizer)
 
     def conclude(self, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Told:
         """Judge the run as a whole, with what other ranks told; returns what this one tells."""
@@ -243,15 +239,11 @@ class Session:
 
     def tell(self, event: str, *args: object) -> None:
         """Call the method named as the event of every observer that has its own."""
-        self._depth += 1
-        try:
-            for method in self._listeners[event]:
-                try:
-                    method(*args)
-                except Exception as error:  # noqa: BLE001 - as in `_tried`, without a call for each
-                    self._raised(method, error)
-        finally:
-            self._depth -= 1
+        for method in self._listeners[event]:
+            try:
+                method(*args)
+            except Exception as error:  # noqa: BLE001 - as in `_tried`, without a call for each
+                self._raised(method, error)
 
     def stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped; with the last of those in use, the step of the run is over."""
@@ -490,13 +482,10 @@ class Session:
     # -- what goes wrong --------------------------------------------------------------------------------------
 
     def _tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        self._depth += 1
         try:
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
             self._raised(method, error)
-        finally:
-            self._depth -= 1
         return None
 
     def _raised(self, method: Callable[..., Any], error: Exception) -> None:
@@ -519,11 +508,6 @@ class Session:
 
     def _miss(self, what: str) -> None:
         self.not_seen[what] = self.not_seen.get(what, 0) + 1
-
-
-def _take_off() -> None:
-    while _late:
-        _late.pop()()
 
 
 def machine() -> Machine:

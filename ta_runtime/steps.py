@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from ta_runtime.guarding import Guard
 from ta_runtime.observers import construction
 from ta_runtime.observers.optimizers import calls_itself
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo, removing
 
 Optimizer = torch.optim.Optimizer
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -49,7 +49,7 @@ class Steps:
         self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
         self._stepped: dict[int, weakref.ref[Optimizer]] = {}
         self._expected: dict[int, weakref.ref[Optimizer]] = {}
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
         self._alone: Callable[[], Optimizer | None] = (
             _nobody  # the optimizer in use, while its steps are but counted
         )
@@ -64,19 +64,16 @@ class Steps:
         self._alone = _nobody
 
     def attach(self) -> None:
+        self._undo.append(partial(construction.detach, _nothing))
         construction.attach(_nothing)
         before, after = self._hooks()
-        self._undo = [
-            lambda: construction.detach(_nothing),
-            register_optimizer_step_pre_hook(before).remove,
-            register_optimizer_step_post_hook(after).remove,
-            Patch(torch.amp.GradScaler, "step", self._scaler_step).undo,
-        ]
+        self._undo.append(removing(register_optimizer_step_pre_hook(before)))
+        self._undo.append(removing(register_optimizer_step_post_hook(after)))
+        self._undo.patch(torch.amp.GradScaler, "step", self._scaler_step)
 
     def detach(self) -> None:
         self.wake()
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def _hooks(self) -> tuple[Before, After]:
         """What torch calls around each step: of one that is but counted, as little as can be."""

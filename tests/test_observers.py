@@ -4,18 +4,15 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import pytest
 
 import ta_runtime.observers as package
 from ta_runtime.loops import around
 from ta_runtime.observers import Observer, observers
-from ta_runtime.observers.patching import Patch, Shared
-from ta_runtime.places import Place, caller, discards
+from ta_runtime.places import Place, discards
 
 
 def test_each_observer_is_found_once() -> None:
@@ -53,53 +50,6 @@ def test_the_architecture_has_each_module_once_in_its_table_and_no_other() -> No
     named = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     modules = {each.name for each in pkgutil.iter_modules(package.__path__)} - {"observer"}
     assert sorted(named) == sorted(modules)
-
-
-class Door:
-    def open(self) -> str:
-        return "open"
-
-
-def test_a_shared_patch_is_on_while_anybody_watches() -> None:
-    seen: list[str] = []
-
-    def wrapper(original: Callable[..., str]) -> Callable[..., str]:
-        def run(door: Door) -> str:
-            seen.extend(shared)
-            return original(door)
-
-        return run
-
-    shared: Shared[str] = Shared(lambda: [Patch(Door, "open", wrapper).undo])
-    plain = Door.open
-    for watcher in ("first", "second", "second"):
-        shared.join(watcher)
-    assert Door().open() == "open"
-    assert seen == ["first", "second"]
-    shared.leave("first")
-    shared.leave("first")
-    assert Door.open is not plain
-    assert len(shared) == 1
-    shared.leave("second")
-    assert Door.open is plain
-    shared.join("third")
-    assert Door.open is not plain
-    shared.leave("third")
-    assert Door.open is plain
-
-
-HELPER = """\
-def helper(find, *past):
-    return find(*past)
-"""
-
-
-def test_the_caller_of_a_function_that_runs_other_code_is_found_behind_its_file(tmp_path: Path) -> None:
-    path = str(tmp_path / "helper.py")
-    namespace: dict[str, Any] = {}
-    exec(compile(HELPER, path, "exec"), namespace)  # noqa: S102
-    nearest, behind = namespace["helper"](caller), namespace["helper"](caller, path)
-    assert (nearest.f_code.co_filename, behind.f_code.co_filename) == (path, __file__)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ta_runtime.integrations.monitoring import Monitoring, MonitorOptions
 from ta_runtime.integrations.snapshotting import SnapshotOptions
 from ta_runtime.integrations.watch import Options, Watch, quietly
 from ta_runtime.monitor import ModuleMonitor
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 
 if TYPE_CHECKING:
     from ta_runtime.snapshot import Snapshots
@@ -134,14 +134,17 @@ def _follow(
 
     def ending(original: Callable[[], None]) -> Callable[[], None]:
         def end_training() -> None:
-            end()
-            for patch in patches:
-                patch.undo()
-            original()
+            try:
+                end()
+            finally:
+                undo()
+                original()
 
         return end_training
 
-    patches = [Patch(accelerator, "log", counting), Patch(accelerator, "end_training", ending)]
+    undo = Undo()
+    undo.patch(accelerator, "log", counting)
+    undo.patch(accelerator, "end_training", ending)
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:

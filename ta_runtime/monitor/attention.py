@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ta_runtime.monitor.hooks import recomputing
 from ta_runtime.observers.compilers import traced
-from ta_runtime.observers.patching import Patch, Shared, standing_in
+from ta_runtime.observers.patching import Shared, Undo, standing_in
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def is_watched(monitor: "ModuleMonitor") -> bool:
     return any(watcher() is monitor for watcher in _watching)
 
 
-def _put_on() -> list[Callable[[], object]]:
-    return [Patch(functional, "scaled_dot_product_attention", _watched).undo]
+def _put_on(undo: Undo) -> None:
+    undo.patch(functional, "scaled_dot_product_attention", _watched)
 
 
 _watching: Shared["weakref.ref[ModuleMonitor]"] = Shared(_put_on)

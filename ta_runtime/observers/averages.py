@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ta_runtime.facts import Average
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Shared
+from ta_runtime.observers.patching import Shared
 from ta_runtime.places import Place, here
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
     return named_parameters
 
 
-_watching: Shared[Averages] = Shared(lambda: [Patch(nn.Module, "named_parameters", _noting).undo])
+_watching: Shared[Averages] = Shared(lambda undo: undo.patch(nn.Module, "named_parameters", _noting))
 
 
 def _computed(parameters: dict[int, Tensor]) -> Iterator[Tensor]:

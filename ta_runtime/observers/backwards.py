@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.nn.utils import clip_grad
 
-from ta_runtime.observers.patching import Patch, as_overridden, overridden
+from ta_runtime.observers.patching import Undo, as_overridden, overridden
 from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import local
 
@@ -28,7 +28,7 @@ class Backwards:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._patches: list[Patch] = []
+        self._undo = Undo()
         self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
         self.place = NOWHERE
         """Where `backward` was called last."""
@@ -38,16 +38,14 @@ class Backwards:
     def attach(self) -> None:
         # what `clip_grad_norm_` calls, however the run came by that function
         norm = (clip_grad, "_clip_grads_with_norm_")
-        self._patches = [
-            Patch(Tensor, "backward", self._backward),
-            Patch(torch.amp.GradScaler, "scale", self._scale),
-            Patch(nn.utils, "clip_grad_value_", self._clip),
-            Patch(*(norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")), self._clip),
-        ]
+        patch = self._undo.patch
+        patch(Tensor, "backward", self._backward)
+        patch(torch.amp.GradScaler, "scale", self._scale)
+        patch(nn.utils, "clip_grad_value_", self._clip)
+        patch(*(norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")), self._clip)
 
     def detach(self) -> None:
-        while self._patches:
-            self._patches.pop().undo()
+        self._undo()
         self._scaled = None
 
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +53,7 @@ class Backwards:
         after = self._session.guarded(self._after)
 
         def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._patches or self.running:
+            if torch.compiler.is_compiling() or not self._undo or self.running:
                 return original(loss, *args, **kwargs)
             before(loss)
             outer, self.running = self.running, True
@@ -98,7 +96,7 @@ class Backwards:
         before, after = self._session.guarded(self._clips), self._session.guarded(self._clipped)
 
         def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._patches:
+            if torch.compiler.is_compiling() or not self._undo:
                 return original(parameters, *args, **kwargs)
             if isinstance(parameters, Iterator):
                 parameters = list(parameters)

@@ -18,7 +18,6 @@ from torch.distributed.tensor import DTensor
 from ta_runtime.facts import Checkpoints as Facts
 from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, Saved, SavedState
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import Place, caller, discards, here, is_library
 from ta_runtime.registers import Register
 
@@ -67,16 +66,15 @@ class Checkpoints(Observer):
         self._depth = 0  # of `state_dict` calls inside each other
 
     def attach(self) -> None:
-        patches: list[Patch | Recoded] = [
-            Recoded(torch.serialization.save, self._save),
-            Recoded(torch.serialization.load, self._load),
-            Patch(nn.Module, "state_dict", self._state_dict),
-            Patch(nn.Module, "load_state_dict", self._load_state_dict),
-        ]
+        self.undo.recode(torch.serialization.save, self._save)
+        self.undo.recode(torch.serialization.load, self._load)
+        self.undo.patch(nn.Module, "state_dict", self._state_dict)
+        self.undo.patch(nn.Module, "load_state_dict", self._load_state_dict)
         for name, functions in _OTHERS.items():
             module = sys.modules.get(name)
-            patches += [Patch(module, each, self._saving) for each in functions if hasattr(module, each)]
-        self.undo += [patch.undo for patch in patches]
+            for each in functions:
+                if hasattr(module, each):
+                    self.undo.patch(module, each, self._saving)
 
     def detach(self) -> None:
         super().detach()
@@ -185,11 +183,7 @@ class Checkpoints(Observer):
         note = self.session.guarded(self._note_loaded)
 
         def load(*args: Any, **kwargs: Any) -> Any:
-            if (
-                self.undo
-                and not torch.compiler.is_compiling()
-                and _of_user(caller(torch.serialization.__file__))
-            ):
+            if self.undo and not torch.compiler.is_compiling() and _of_user(caller()):
                 note(*args, **kwargs)
             return original(*args, **kwargs)
 
@@ -227,8 +221,7 @@ class Checkpoints(Observer):
             before(module, state)
             result = original(module, *args, **kwargs)
             strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
-            frame = caller()
-            if not strict and frame is not None and _of_user(frame):
+            if not strict and _of_user(frame := caller()):
                 after(module, state, result, discards(frame))
             return result
 
@@ -292,8 +285,8 @@ class Checkpoints(Observer):
         self._facts.kept.append(Kept(taken.place, place or here(), taken.step, step, len(values), shared))
 
 
-def _of_user(frame: FrameType | None) -> bool:
-    return frame is not None and not is_library(frame.f_code.co_filename)
+def _of_user(frame: FrameType) -> bool:
+    return not is_library(frame.f_code.co_filename)
 
 
 def _states(content: Any, depth: int) -> Iterator[Mapping[str, Tensor]]:

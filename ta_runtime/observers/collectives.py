@@ -18,7 +18,6 @@ from torch.distributed import distributed_c10d
 from ta_runtime import ranks
 from ta_runtime.facts import Collective, Mismatch, Run
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import NOWHERE, Place, here
 
 if TYPE_CHECKING:
@@ -60,12 +59,11 @@ class Collectives(Observer):
             self._early = set(distributed_c10d._world.pg_names.values())
         for name in _ARGUMENTS:
             if hasattr(dist, name):
-                own = Patch(distributed_c10d, name, self._wrapped(name))
-                public = Patch(dist, name, self._wrapped(name))
-                self.undo += [own.undo, public.undo]
+                for module in (distributed_c10d, dist):
+                    self.undo.patch(module, name, self._wrapped(name))
         # a `P2POp` compares these two with what it is given; `send` and `recv` call them
-        pairwise = [distributed_c10d.isend, distributed_c10d.irecv]
-        self.undo += [Recoded(function, self._counted).undo for function in pairwise]
+        for function in (distributed_c10d.isend, distributed_c10d.irecv):
+            self.undo.recode(function, self._counted)
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: Any) -> None:
         self.reduced = 0

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ta_runtime.observers.patching import Patch, Shared
+from ta_runtime.observers.patching import Shared, Undo
 
 # none of these is public: without them, what some tracers run is looked at
 _interpreters = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
@@ -48,7 +48,7 @@ class Compilers:
 
     def __init__(self, on_use: Callable[[], None]) -> None:
         self._on_use = on_use
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
         self._used = False
 
     @property
@@ -62,12 +62,11 @@ class Compilers:
         return self._used
 
     def attach(self) -> None:
-        self._undo = [Patch(torch, "compile", self._compile).undo]  # nn.Module.compile calls it
+        self._undo.patch(torch, "compile", self._compile)  # nn.Module.compile calls it
 
     def detach(self) -> None:
         self.lift()
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def lift(self) -> None:
         """Let compiled code run again, if no other session needs it uncompiled."""
@@ -92,14 +91,12 @@ def compiled_modules() -> type[nn.Module] | None:
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
 
 
-def _run_eagerly() -> list[Callable[[], object]]:
+def _run_eagerly(undo: Undo) -> None:
     stance = torch.compiler.set_stance("force_eager")
-    before = partial(stance.__exit__, None, None, None)  # back to the stance before
-    undo: list[Callable[[], object]] = [before]
+    undo.append(partial(stance.__exit__, None, None, None))  # back to the stance before
     if (frames := sys.modules.get("torch._dynamo.eval_frame")) is not None:
         # its own `__call__` warns of global hooks, and then does the same
-        undo.append(Patch(frames.OptimizedModule, "__call__", _plain_call).undo)
-    return undo
+        undo.patch(frames.OptimizedModule, "__call__", _plain_call)
 
 
 _suspending: Shared[Compilers] = Shared(_run_eagerly)

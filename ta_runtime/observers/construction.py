@@ -15,12 +15,12 @@ from torch.nn.modules.module import register_module_module_registration_hook
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
 
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo, removing
 from ta_runtime.places import built
 from ta_runtime.registers import BUILT
 
 _users = 0
-_undo: list[Callable[[], None]] = []
+_undo = Undo()
 _listeners: list[Callable[[], None]] = []
 _watchers: list[Callable[[nn.Module], object]] = []
 _optimizers: "list[weakref.ref[torch.optim.Optimizer]]" = []  # not a set: a subclass may have no hash
@@ -54,8 +54,9 @@ def attach(on_model: Callable[[], None]) -> None:
         ReduceLROnPlateau,
         torch.amp.GradScaler,
     ]
-    _undo.append(register_module_module_registration_hook(_registered).remove)
-    _undo.extend(Patch(kind, "__init__", _noting).undo for kind in constructors)
+    _undo.append(removing(register_module_module_registration_hook(_registered)))
+    for kind in constructors:
+        _undo.patch(kind, "__init__", _noting)
 
 
 def detach(on_model: Callable[[], None]) -> None:
@@ -64,8 +65,7 @@ def detach(on_model: Callable[[], None]) -> None:
     _users -= 1
     _listeners.remove(on_model)
     if _users == 0:
-        while _undo:
-            _undo.pop()()
+        _undo()
         _optimizers.clear()
 
 

@@ -13,6 +13,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ta_runtime.facts import Content
 from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import removing
 from ta_runtime.places import Place
 from ta_runtime.readings import local, measurable
 from ta_runtime.registers import Register
@@ -43,7 +44,7 @@ class Contents(Observer):
         self._contents: dict[Place, Content] = {}
         if "TA414" in self.session.settings.rules:
             note = self.session.guarded(self._note)
-            self.undo.append(register_module_parameter_registration_hook(note).remove)
+            self.undo.append(removing(register_module_parameter_registration_hook(note)))
 
     def report(self, run: "Run") -> None:
         run.contents = list(self._contents.values())

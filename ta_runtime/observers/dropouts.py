@@ -4,7 +4,6 @@ The dropout layers hand over their own mode; a function knows none but what it i
 """
 
 import re
-import sys
 from collections.abc import Callable
 from functools import cache
 from types import FrameType
@@ -15,8 +14,8 @@ from torch import nn
 
 from ta_runtime.facts import Dropping
 from ta_runtime.facts.mode import ATTENTION
-from ta_runtime.observers.patching import Patch, Recoded, Shared, standing_in
-from ta_runtime.places import Place, here, is_library
+from ta_runtime.observers.patching import Shared, Undo, standing_in
+from ta_runtime.places import Place, caller, here, is_library
 
 if TYPE_CHECKING:
     from ta_runtime.session import Session
@@ -65,13 +64,12 @@ class Dropouts:
             dropping.kept += not training
 
 
-def _put_on() -> list[Callable[[], object]]:
-    patches: list[Patch | Recoded] = [Patch(nn.functional, ATTENTION, _attention)]
+def _put_on(undo: Undo) -> None:
+    undo.patch(nn.functional, ATTENTION, _attention)
     for name in _FUNCTIONS:
         function = getattr(nn.functional, name)
         if function.__module__ == nn.functional.__name__ and not function.__closure__:
-            patches.append(Recoded(function, _function))
-    return [patch.undo for patch in patches]
+            undo.recode(function, _function)
 
 
 _attached: Shared[Dropouts] = Shared(_put_on)
@@ -82,7 +80,7 @@ def _function(original: Callable[..., Any]) -> Callable[..., Any]:
     default = name not in _OFF_BY_DEFAULT
 
     def observed(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(2)  # past the code of the function itself
+        frame = caller()
         if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
             p = args[1] if len(args) > 1 else kwargs.get("p", _DEFAULT)
             told = len(args) > 2 or "training" in kwargs
@@ -101,7 +99,7 @@ def _attention(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _observed_attention(original: Callable[..., Any]) -> Callable[..., Any]:
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+        frame = caller()
         if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
             p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
             for dropouts in _attached:

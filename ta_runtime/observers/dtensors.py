@@ -9,7 +9,6 @@ from torch.distributed.tensor import DTensor
 
 from ta_runtime.facts import Read, Run
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, here
 
 if TYPE_CHECKING:
@@ -27,9 +26,8 @@ class DTensors(Observer):
 
     def attach(self) -> None:
         if dist.is_available():
-            self.undo += [
-                Patch(DTensor, name, self._wrapped).undo for name in ("item", "__float__", "__int__")
-            ]
+            for name in ("item", "__float__", "__int__"):
+                self.undo.patch(DTensor, name, self._wrapped)
 
     def report(self, run: Run) -> None:
         run.reads = list(self._reads.values())

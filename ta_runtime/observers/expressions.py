@@ -1,6 +1,5 @@
 """Sees logarithms, exponentials, roots and angles in the user's code, on structural steps (`facts.Step.structural`) alone."""
 
-import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,8 @@ from torch import Tensor
 from ta_runtime.facts import Expression
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Shared, standing_in
-from ta_runtime.places import here, is_library
+from ta_runtime.observers.patching import Shared, Undo, standing_in
+from ta_runtime.places import caller, here, is_library
 from ta_runtime.readings import local, measurable
 
 if TYPE_CHECKING:
@@ -66,11 +65,11 @@ class Expressions(Observer):
         self.session.window.readings.scalars(numbers, deliver)
 
 
-def _put_on() -> list[Callable[[], object]]:
-    functions = [Patch(torch, name, partial(_function, name)) for name in _FUNCTIONS]
-    methods = [(name, _NAMES.get(name, name)) for name in (*_FUNCTIONS, "__pow__")]
-    patches = [*functions, *(Patch(Tensor, name, partial(_observed, function)) for name, function in methods)]
-    return [patch.undo for patch in patches]
+def _put_on(undo: Undo) -> None:
+    for name in _FUNCTIONS:
+        undo.patch(torch, name, partial(_function, name))
+    for name in (*_FUNCTIONS, "__pow__"):
+        undo.patch(Tensor, name, partial(_observed, _NAMES.get(name, name)))
 
 
 _attached: Shared[Expressions] = Shared(_put_on)
@@ -91,7 +90,7 @@ def _observed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             and type(args[0]) is Tensor
             and type(result) is Tensor
             and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
-            and not is_library(sys._getframe(1).f_code.co_filename)
+            and not is_library(caller().f_code.co_filename)
         ):
             for expressions in _attached:
                 expressions.note("sqrt" if name == "pow" else name, args[0], result)

@@ -17,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.facts import Call, Forward, Value
 from ta_runtime.observers.losses import Losses
+from ta_runtime.observers.patching import Undo
 from ta_runtime.places import here
 from ta_runtime.readings import SMALL, alike, local, measurable, row_norms
 from ta_runtime.tree import tensors
@@ -43,7 +44,7 @@ class Forwards:
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._losses = Losses(session)
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
         self._thread = threading.get_ident()
         self._root: nn.Module | None = None
         self._depth = 0  # of calls of the root inside itself
@@ -69,16 +70,14 @@ class Forwards:
     def attach(self) -> None:
         self._thread = threading.get_ident()
         after = self._session.guarded(self._after)
-        self._undo = [
-            register_module_forward_pre_hook(self._hook(self._session.guarded(self._before))).remove,
-            removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)),
-            self._losses.detach,
-        ]
+        before = self._hook(self._session.guarded(self._before))
+        self._undo.append(register_module_forward_pre_hook(before).remove)
+        self._undo.append(removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)))
+        self._undo.append(self._losses.detach)
         self._losses.attach()
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
         self.begin()
 
     def begin(self) -> None:

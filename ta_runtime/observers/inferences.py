@@ -13,6 +13,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 from ta_runtime.facts import Inference
 from ta_runtime.observers.losses import Evaluations
+from ta_runtime.observers.patching import Undo
 from ta_runtime.places import Place, here
 from ta_runtime.registers import Register
 from ta_runtime.tree import tensors
@@ -30,7 +31,7 @@ class Inferences:
     def __init__(self, session: "Session", on_pass: Callable[[nn.Module, bool, bool], None]) -> None:
         self._session = session
         self._on_pass = on_pass
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
         self._root: nn.Module | None = None
         self._evaluations = Evaluations(session.guarded(self._measured))
         self.alone = True
@@ -58,8 +59,8 @@ class Inferences:
     def attach(self, *, alone: bool) -> None:
         """`alone`, it looks for the passes itself; else it is told of them by `passed`."""
         self.alone = alone
+        self._undo.append(self._evaluations.detach)
         self._evaluations.attach()
-        self._undo = [self._evaluations.detach]
         if alone:
             self._hook()
 
@@ -76,14 +77,11 @@ class Inferences:
             if module is self._root and not is_compiling():
                 after(module, args, result)
 
-        self._undo += [
-            register_module_forward_pre_hook(enter).remove,
-            register_module_forward_hook(leave, always_call=True).remove,
-        ]
+        self._undo.append(register_module_forward_pre_hook(enter).remove)
+        self._undo.append(register_module_forward_hook(leave, always_call=True).remove)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
         self._root = self._last = None
 
     def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:

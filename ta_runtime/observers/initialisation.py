@@ -15,7 +15,7 @@ from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Shared
+from ta_runtime.observers.patching import Shared, Undo
 from ta_runtime.places import Place, is_library, of_frame
 from ta_runtime.registers import BUILT, Register
 
@@ -79,9 +79,12 @@ def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
     return draw
 
 
-_attached: Shared[Initialisations] = Shared(
-    lambda: [Patch(Tensor, name, _drawing).undo for name in ("normal_", "uniform_")]
-)
+def _put_on(undo: Undo) -> None:
+    for name in ("normal_", "uniform_"):
+        undo.patch(Tensor, name, _drawing)
+
+
+_attached: Shared[Initialisations] = Shared(_put_on)
 
 
 def _drawing_line(storage: UntypedStorage) -> Place | None:

@@ -27,7 +27,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ta_runtime.facts import Batch, Loader, Pass, Value
 from ta_runtime.observers import samples
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 from ta_runtime.places import here
 from ta_runtime.registers import BUILT
 from ta_runtime.tree import tensors
@@ -76,7 +76,7 @@ class Loaders:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._patches: list[Patch] = []
+        self._undo = Undo()
         self._passes: dict[int, tuple[weakref.ref[Any], _Pass]] = {}
         self._facts: dict[int, Loader] = {}
         self._current: _Pass | None = None
@@ -85,14 +85,11 @@ class Loaders:
         """The loaders that were iterated, in order of first use."""
 
     def attach(self) -> None:
-        self._patches = [
-            Patch(DataLoader, "__iter__", self._iter),
-            Patch(_BaseDataLoaderIter, "__next__", self._next),
-        ]
+        self._undo.patch(DataLoader, "__iter__", self._iter)
+        self._undo.patch(_BaseDataLoaderIter, "__next__", self._next)
 
     def detach(self) -> None:
-        while self._patches:
-            self._patches.pop().undo()
+        self._undo()
         self._passes.clear()
         self._last.clear()
 
@@ -126,7 +123,7 @@ class Loaders:
         ask, begin = self._session.guarded(self._ask), self._session.guarded(self._begin)
 
         def __iter__(loader: Any) -> Any:
-            if not self._patches:
+            if not self._undo:
                 return original(loader)
             ask(loader)
             started = time.perf_counter()  # workers take their time to start
@@ -161,7 +158,7 @@ class Loaders:
         note, end = self._session.guarded(self._note), self._session.guarded(self._end)
 
         def __next__(iterator: Any) -> Any:
-            if not self._patches:
+            if not self._undo:
                 return original(iterator)
             started = time.perf_counter()
             try:

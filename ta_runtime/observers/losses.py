@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import Copy, Loss, Padding, Scores, Value
 from ta_runtime.observers import scores
-from ta_runtime.observers.patching import Patch, Recoded, Shared, overridden
+from ta_runtime.observers.patching import Shared, Undo, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
@@ -202,16 +202,20 @@ class Evaluations:
         _losing.leave(self)
 
 
-def _recode() -> list[Callable[[], object]]:
-    functions = [getattr(nn.functional, name) for name in LOSSES]
-    own = [
-        function for function in functions if getattr(function, "__module__", "") == nn.functional.__name__
-    ]
-    return [Recoded(function, _loss).undo for function in own if not getattr(function, "__closure__", ())]
+def _recode(undo: Undo) -> None:
+    for function in (getattr(nn.functional, name) for name in LOSSES):
+        is_own = getattr(function, "__module__", "") == nn.functional.__name__
+        if is_own and not getattr(function, "__closure__", ()):
+            undo.recode(function, _loss)
+
+
+def _follow_copies(undo: Undo) -> None:
+    for name in ("to", "cuda"):
+        undo.patch(Tensor, name, _to)
 
 
 _losing: Shared[Losses | Evaluations] = Shared(_recode)
-_copying: Shared[Losses] = Shared(lambda: [Patch(Tensor, name, _to).undo for name in ("to", "cuda")])
+_copying: Shared[Losses] = Shared(_follow_copies)
 
 
 def _loss(original: Callable[..., Any]) -> Callable[..., Any]:

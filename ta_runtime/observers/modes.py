@@ -18,7 +18,6 @@ from ta_runtime.observers import construction
 from ta_runtime.observers.dropouts import Dropouts
 from ta_runtime.observers.inferences import Inferences, depends_on_mode
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, here
 
 if TYPE_CHECKING:
@@ -62,11 +61,9 @@ class Modes(Observer):
         self._looks = 0
 
     def attach(self) -> None:
-        self.undo = [
-            self._look_away,
-            Patch(nn.Module, "train", self._train).undo,
-            Patch(nn.Module, "eval", self._eval).undo,
-        ]
+        self.undo.append(self._look_away)
+        self.undo.patch(nn.Module, "train", self._train)
+        self.undo.patch(nn.Module, "eval", self._eval)
 
     def begin(self, window: "Window") -> None:
         looks = window.step is not None and not self.session.runs_compiled

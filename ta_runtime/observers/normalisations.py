@@ -17,7 +17,6 @@ from torch.nn.utils.spectral_norm import SpectralNorm, SpectralNormLoadStateDict
 
 from ta_runtime.facts import Normalisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, here, is_library
 from ta_runtime.readings import measurable
 from ta_runtime.registers import Register
@@ -44,11 +43,9 @@ class Normalisations(Observer):
         self._layers: Register[bool] = Register()
 
     def attach(self) -> None:
-        self.undo = [
-            Patch(SpectralNorm, "__init__", self._init).undo,
-            Patch(SpectralNorm, "__call__", self._call).undo,
-            Patch(SpectralNormLoadStateDictPreHook, "__call__", self._load).undo,
-        ]
+        self.undo.patch(SpectralNorm, "__init__", self._init)
+        self.undo.patch(SpectralNorm, "__call__", self._call)
+        self.undo.patch(SpectralNormLoadStateDictPreHook, "__call__", self._load)
 
     def report(self, run: "Run") -> None:
         run.normalisations = list(self._found.values())

@@ -1,9 +1,11 @@
 """What an observer of a session may be told of, besides what it wraps itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
+
+from ta_runtime.observers.patching import Undo
 
 if TYPE_CHECKING:
     import torch
@@ -22,15 +24,14 @@ class Observer:
 
     def __init__(self, session: "Session") -> None:
         self.session = session
-        self.undo: list[Callable[[], None]] = []
+        self.undo = Undo()
 
     def attach(self) -> None:
         """The session starts."""
 
     def detach(self) -> None:
         """The session ends."""
-        while self.undo:
-            self.undo.pop()()
+        self.undo()
 
     def begin(self, window: "Window") -> None:
         """A new window begins; it is audited if it has a `step`. What the audited step needs can be attached here."""

@@ -21,7 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ta_runtime.facts import Gradients, Optimizer, State, Update
 from ta_runtime.observers import filters, states
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo, removing
 from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import alike, local, measurable, row_norms
 from ta_runtime.registers import BUILT
@@ -56,7 +56,7 @@ class Optimizers:
         self._session = session
         self._running: dict[int, _Sample | None] = {}
         self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
         self.place = NOWHERE
         """Where an optimizer steps now, or did last."""
         self.by_scaler = False
@@ -69,15 +69,12 @@ class Optimizers:
         disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
         before = disable(self._session.guarded(self._before, leads=True))
         after = disable(self._session.guarded(self._after))
-        self._undo = [
-            register_optimizer_step_pre_hook(before).remove,
-            register_optimizer_step_post_hook(after).remove,
-            Patch(torch.amp.GradScaler, "step", self._scaler_step).undo,
-        ]
+        self._undo.append(removing(register_optimizer_step_pre_hook(before)))
+        self._undo.append(removing(register_optimizer_step_post_hook(after)))
+        self._undo.patch(torch.amp.GradScaler, "step", self._scaler_step)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
         self._running.clear()
         self._nested.clear()
 

@@ -14,7 +14,6 @@ from ta_runtime.facts import Override
 from ta_runtime.observers import construction
 from ta_runtime.observers.inferences import depends_on_mode
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.observers.rehearsals import own_train, rehearsed
 from ta_runtime.places import Place, here
 from ta_runtime.registers import Register
@@ -74,7 +73,7 @@ class Overrides(Observer):
         self._untold.add(module, _Untold())
         if not self._wrapped:
             self._wrapped = True
-            self.undo.append(Patch(nn.Module, "train", self._train).undo)
+            self.undo.patch(nn.Module, "train", self._train)
 
     def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def train(module: nn.Module, mode: bool = True) -> Any:

@@ -1,87 +1,202 @@
-"""Wrapping a function for which torch has no hook, and putting it back."""
+"""Wrapping a function for which torch has no hook, and putting it back.
+
+Everything that is put on torch goes through here: what several parts wrap is one stack of wrappers, of which each can go
+first, and what they put on is in an `Undo`.
+"""
 
 import inspect
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache, wraps
-from types import FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Generic, TypeVar
 
 from torch.jit import _builtins
-from torch.overrides import handle_torch_function, has_torch_function
+from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
+from torch.utils.hooks import RemovableHandle
 
 _W = TypeVar("_W")
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _ABSENT = object()
+_STACK = "_ta_runtime_stack"
+"""The attribute of the outermost wrapper by which its stack is found."""
 
 
-class Patch:
-    """An attribute of a class or module replaced by a wrapper, until `undo`.
+class Undo(list[Callable[[], object]]):
+    """What was put on torch. A call of it takes that off: the last first, and all of it, whatever one of them raises."""
 
-    `wrapper(original)` gives the replacement. If somebody else has wrapped ours in the meantime, it stays below
-    theirs; so every wrapper passes calls straight on once its observer is detached.
+    def patch(self, owner: Any, name: str, wrapper: Wrapper) -> None:
+        """Put on a `Patch`."""
+        self.append(Patch(owner, name, wrapper).undo)
+
+    def recode(self, function: Callable[..., Any], wrapper: Wrapper) -> None:
+        """Put on a `Recoded`."""
+        self.append(Recoded(function, wrapper).undo)
+
+    def __call__(self) -> None:
+        with ExitStack() as rest:
+            for undo in self:
+                rest.callback(undo)
+            self.clear()
+
+
+class _Stack:
+    """The wrappers around one function that are on, the innermost first.
+
+    What stands in the place of the function knows its stack, so that whoever comes next adds to it, and takes no wrapper for
+    the function itself.
     """
 
-    def __init__(
-        self, owner: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
-    ) -> None:
-        self._owner = owner
-        self._name = name
-        self._own = vars(owner).get(name, _ABSENT)
-        original = getattr(owner, name)
-        self._replacement = wraps(original)(wrapper(original))
-        setattr(owner, name, self._replacement)
+    def __init__(self, before: object, function: Callable[..., Any]) -> None:
+        self.before = before
+        """What stood in the place."""
+        self.function = function
+        self.now = before
+        """What was put there last."""
+        self.wrapped: list[_Wrapped] = []
+
+    def outermost(self) -> Callable[..., Any]:
+        run = self.function
+        for each in self.wrapped:
+            run = wraps(run)(each.wrapper(run))
+        vars(run)[_STACK] = self
+        return run
+
+
+class _Wrapped(ABC):
+    """A place of torch in which a wrapper stands, until `undo`; `wrapper(original)` gives what runs instead.
+
+    Of several wrappers in one place each can go first, and nothing is left behind. If somebody else has wrapped ours in
+    the meantime, ours stay below theirs, until a wrapper of ours finds that they are gone; so every wrapper passes calls
+    straight on once its observer is detached.
+    """
+
+    def __init__(self, wrapper: Wrapper) -> None:
+        _list_functions()
+        self.wrapper = wrapper
+        found = self._found()
+        stack = self._stack_of(found)
+        if stack is None or stack.now is not found:
+            stack = _Stack(found, self._function())
+        self._stack = stack
+        stack.wrapped.append(self)
+        self._settle()
 
     def undo(self) -> None:
-        if vars(self._owner).get(self._name) is not self._replacement:
-            return
-        if self._own is _ABSENT:
+        """Nothing happens if it was done."""
+        stack = self._stack
+        if self in stack.wrapped:
+            stack.wrapped.remove(self)
+            if self._found() is stack.now:
+                self._settle()
+
+    def _settle(self) -> None:
+        stack = self._stack
+        stack.now = self._standing(stack.outermost()) if stack.wrapped else stack.before
+        self._put(stack.now)
+
+    @abstractmethod
+    def _found(self) -> object:
+        """What stands in the place now."""
+
+    @abstractmethod
+    def _put(self, value: Any) -> None: ...
+
+    @abstractmethod
+    def _function(self) -> Callable[..., Any]:
+        """What runs by what stands there now."""
+
+    @abstractmethod
+    def _standing(self, run: Callable[..., Any]) -> object:
+        """What stands there, for this to run."""
+
+    @abstractmethod
+    def _stack_of(self, found: Any) -> _Stack | None:
+        """The stack that what stands there knows."""
+
+
+class Patch(_Wrapped):
+    """An attribute of a class, a module or an object replaced by a wrapper."""
+
+    def __init__(self, owner: Any, name: str, wrapper: Wrapper) -> None:
+        self._owner, self._name = owner, name
+        super().__init__(wrapper)
+
+    def _found(self) -> object:
+        return vars(self._owner).get(self._name, _ABSENT)
+
+    def _put(self, value: Any) -> None:
+        if value is _ABSENT:
             delattr(self._owner, self._name)
         else:
-            setattr(self._owner, self._name, self._own)
+            setattr(self._owner, self._name, value)
+
+    def _function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(self._owner, self._name)
+        return function
+
+    def _standing(self, run: Callable[..., Any]) -> object:
+        return run
+
+    def _stack_of(self, found: Any) -> _Stack | None:
+        return getattr(found, _STACK, None)
 
 
-class Recoded:
-    """A Python function that runs other code, until `undo`, and is itself all the while.
+class Recoded(_Wrapped):
+    """A Python function that runs other code, and is itself all the while.
 
-    It does not matter how the run came by it, and it can be compared, pickled, scripted and traced as ever.
-    `wrapper(original)` gives what runs instead; `original` is a twin that runs the code as it was.
+    It does not matter how the run came by it, and it can be compared, pickled, scripted and traced as ever. What its
+    wrappers get for the original is a twin that runs the code as it was.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], wrapper: Wrapper) -> None:
         assert isinstance(function, FunctionType)
         assert not function.__closure__
-        self._function = function
-        self._code = code = function.__code__
-        twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
-        twin.__kwdefaults__ = function.__kwdefaults__
+        self._recoded = function
+        super().__init__(wrapper)
+
+    def _found(self) -> object:
+        return self._recoded.__code__
+
+    def _put(self, value: Any) -> None:
+        function = self._recoded
+        if value is self._stack.before:
+            vars(function).pop("__signature__", None)
+        else:  # of its source, by which it is scripted
+            function.__signature__ = _signature(function)  # type: ignore[attr-defined]
+        function.__code__ = value
+
+    def _function(self) -> Callable[..., Any]:
+        return _twin(self._recoded, self._recoded.__code__)
+
+    def _standing(self, run: Callable[..., Any]) -> object:
+        code = self._recoded.__code__
         stub = _stub.__code__
-        self._replacement = stub.replace(
-            co_consts=tuple(wrapper(twin) if const == _RUNS else const for const in stub.co_consts),
+        return stub.replace(
+            co_consts=tuple(run if const == _RUNS else const for const in stub.co_consts),
             co_name=code.co_name,
             co_filename=code.co_filename,  # by these two its source is found
             co_firstlineno=code.co_firstlineno,
         )
-        signature = _signature(function)
-        function.__code__ = self._replacement
-        function.__signature__ = signature  # type: ignore[attr-defined]  # of its source, by which it is scripted
 
-    def undo(self) -> None:
-        if self._function.__code__ is self._replacement:
-            self._function.__code__ = self._code
-            vars(self._function).pop("__signature__", None)
+    def _stack_of(self, found: CodeType) -> _Stack | None:
+        stacks = (getattr(const, _STACK, None) for const in found.co_consts)
+        return next((stack for stack in stacks if stack is not None), None)
 
 
 class Shared(Generic[_W]):
     """The watchers of several sessions, which share what is wrapped for them: it is on while there is one.
 
-    Their audited steps begin and end in any order; a wrapper of each could not be taken off below one that came later.
-    `put_on()` returns what takes the wrappers off again.
+    Their audited steps begin and end in any order, and are many; one wrapper serves them all. `put_on` is given the `Undo`
+    for what it puts on.
     """
 
-    def __init__(self, put_on: Callable[[], list[Callable[[], object]]]) -> None:
+    def __init__(self, put_on: Callable[[Undo], object]) -> None:
         self._put_on = put_on
-        self._undo: list[Callable[[], object]] = []
+        self._undo = Undo()
         self._watchers: list[_W] = []
 
     def __iter__(self) -> Iterator[_W]:
@@ -95,14 +210,88 @@ class Shared(Generic[_W]):
         if watcher not in self._watchers:
             self._watchers.append(watcher)
         if not self._undo:
-            self._undo = self._put_on()
+            try:
+                self._put_on(self._undo)
+            except BaseException:
+                self.leave(watcher)
+                raise
 
     def leave(self, watcher: _W) -> None:
         if watcher not in self._watchers:
             return
         self._watchers.remove(watcher)
-        while self._undo and not self._watchers:
-            self._undo.pop()()
+        if not self._watchers:
+            self._undo()
+
+
+# -- hooks --------------------------------------------------------------------------------------------------------
+
+_WALKS = frozenset(
+    {
+        "Optimizer.profile_hook_step.<locals>.wrapper",
+        "Module.__setattr__",
+        "Module.add_module",
+        "Module.register_buffer",
+        "Module.register_parameter",
+    }
+)
+"""The functions of torch that walk over a table of hooks while they call them."""
+
+_waiting: list[RemovableHandle] = []
+
+
+def removing(hook: RemovableHandle) -> Callable[[], None]:
+    """Takes a hook of an optimizer's step or of a registration off, but not while torch walks over its table.
+
+    It raises if one goes then and others follow. What waits does nothing, and goes when the next of ours does.
+    """
+
+    def remove() -> None:
+        _waiting.append(hook)
+        remove_waiting()
+
+    return remove
+
+
+def remove_waiting() -> None:
+    """Take off the hooks that torch was walking over when they were to go, if it is not now."""
+    if not _waiting:
+        return
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_qualname in _WALKS:
+            for hook in _waiting:
+                if (table := hook.hooks_dict_ref()) is not None and hook.id in table:
+                    table[hook.id] = _idle
+            return
+        frame = frame.f_back
+    while _waiting:
+        _waiting.pop().remove()
+
+
+def _idle(*_: object) -> None:
+    """What a hook becomes that waits to be taken off."""
+
+
+# -- what torch knows of its functions ----------------------------------------------------------------------------
+
+
+@cache
+def _list_functions() -> None:
+    """Have torch list its functions while they all are its own.
+
+    It does so once, when somebody first asks for the name of a function: if one were wrapped then, the function itself
+    would have no name in this process any more, for its tensor subclasses and modes, our traces among them.
+    """
+    get_overridable_functions()
+
+
+@cache
+def _twin(function: FunctionType, code: CodeType) -> FunctionType:
+    """Made once: who remembers something of an original has it of the next audited step too."""
+    twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    twin.__kwdefaults__ = function.__kwdefaults__
+    return twin
 
 
 @cache
@@ -113,9 +302,9 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 _RUNS = "what runs instead"
 
 
-def _stub(*args: Any, **kwargs: Any) -> Any:
-    run: Any = "what runs instead"  # a constant, in place of which the replacement is put
-    return run(*args, **kwargs)
+def _stub(*args: Any, **kwargs: Any) -> Any:  # `places` knows it by the name of its variable
+    ta_runtime_runs: Any = "what runs instead"  # a constant, in place of which the replacement is put
+    return ta_runtime_runs(*args, **kwargs)
 
 
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -132,9 +321,7 @@ def as_overridden(original: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     return handle_torch_function(original, (*args, *kwargs.values()), *args, **kwargs)
 
 
-def standing_in(
-    original: Callable[..., Any], wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> Callable[..., Any]:
+def standing_in(original: Callable[..., Any], wrapper: Wrapper) -> Callable[..., Any]:
     """What can be put in the place of a function of torch that is written in C; make it once and for all.
 
     TorchScript knows such functions by identity. So it must know this one too, also after the patch: a module that was

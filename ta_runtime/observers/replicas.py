@@ -23,7 +23,6 @@ from ta_runtime.facts import Divergence, Replica, Run, Snapshot, Wrapper
 from ta_runtime.observers import construction
 from ta_runtime.observers.collectives import Collectives
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.observers.sharing import shared
 from ta_runtime.places import NOWHERE, Place, here
 from ta_runtime.readings import measurable
@@ -81,7 +80,7 @@ class Replicas(Observer):
 
     def attach(self) -> None:
         if dist.is_available():
-            self.undo.append(Patch(DistributedDataParallel, "__init__", self._wrapping).undo)
+            self.undo.patch(DistributedDataParallel, "__init__", self._wrapping)
 
     def _wrapping(self, original: Callable[..., None]) -> Callable[..., None]:
         note = self.session.guarded(self._note)

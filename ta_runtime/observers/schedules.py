@@ -10,7 +10,6 @@ from torch.optim import lr_scheduler
 
 from ta_runtime.facts import Loader, Schedule
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.places import Place, here
 from ta_runtime.registers import BUILT, Register
 
@@ -49,10 +48,9 @@ class Schedules(Observer):
         self._found: dict[tuple[int, Place], _Followed] = {}
 
     def attach(self) -> None:
-        kinds = [
-            kind for kind in vars(lr_scheduler).values() if isinstance(kind, type) and "step" in vars(kind)
-        ]
-        self.undo += [Patch(kind, "step", self._step).undo for kind in kinds]
+        for kind in vars(lr_scheduler).values():
+            if isinstance(kind, type) and "step" in vars(kind):
+                self.undo.patch(kind, "step", self._step)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self._taken(optimizer)[0] += 1

@@ -16,7 +16,6 @@ import torch
 from ta_runtime.facts import Run, Seeding, Seeds
 from ta_runtime.loops import outermost
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Recoded
 from ta_runtime.places import Place, here
 from ta_runtime.registers import Register
 
@@ -48,13 +47,13 @@ class SeedWatch(Observer):
 
     def attach(self) -> None:
         # not by its name: torch.compile puts a wrapper there when it is first used
-        self.undo.append(Recoded(torch.random.manual_seed, self._noting("torch")).undo)
-        self.undo.append(Patch(random, "seed", self._noting("random")).undo)
+        self.undo.recode(torch.random.manual_seed, self._noting("torch"))
+        self.undo.patch(random, "seed", self._noting("random"))
 
     def begin(self, window: "Window") -> None:
         if not self._numpy and (numpy := sys.modules.get("numpy.random")) is not None:
             self._numpy = True
-            self.undo.append(Patch(numpy, "seed", self._noting("numpy")).undo)
+            self.undo.patch(numpy, "seed", self._noting("numpy"))
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if self._seeds.started is None:

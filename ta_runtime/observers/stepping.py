@@ -16,7 +16,6 @@ from torch.utils.data import IterableDataset
 from ta_runtime.facts import Action, Condition, Event, Loader
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
 from ta_runtime.observers.reductions import divisor
 from ta_runtime.observers.traces import Trace
 from ta_runtime.places import Place, here
@@ -53,13 +52,11 @@ class Stepping(Observer):
     def attach(self) -> None:
         guarded = self.session.guarded
         scaler = torch.amp.GradScaler
-        patches = [
-            Patch(torch.optim.Optimizer, "zero_grad", _around(guarded(self._look), guarded(self._cleared))),
-            Patch(nn.Module, "zero_grad", _around(guarded(self._look_all), guarded(self._all_cleared))),
-            Patch(scaler, "unscale_", _around(guarded(self._unscales), guarded(self._unscaled))),
-            Patch(scaler, "update", _around(_nothing, guarded(self._updates))),
-        ]
-        self.undo += [patch.undo for patch in patches]
+        patch = self.undo.patch
+        patch(torch.optim.Optimizer, "zero_grad", _around(guarded(self._look), guarded(self._cleared)))
+        patch(nn.Module, "zero_grad", _around(guarded(self._look_all), guarded(self._all_cleared)))
+        patch(scaler, "unscale_", _around(guarded(self._unscales), guarded(self._unscaled)))
+        patch(scaler, "update", _around(_nothing, guarded(self._updates)))
 
     def detach(self) -> None:
         super().detach()

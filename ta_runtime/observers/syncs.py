@@ -3,7 +3,6 @@
 What waits for the device in two steps in a row does so in every step, and not in every hundredth as a log does.
 """
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,8 @@ from torch import Tensor
 
 from ta_runtime.facts import Run, Sync
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch, Shared
-from ta_runtime.places import Place, here, is_library
+from ta_runtime.observers.patching import Shared, Undo
+from ta_runtime.places import Place, caller, here, is_library
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -41,7 +40,7 @@ class Syncs(Observer):
         self._wanted = "TA208" in session.settings.rules
 
     def attach(self) -> None:
-        self.undo = [self._let_go]
+        self.undo.append(self._let_go)
 
     def begin(self, window: "Window") -> None:
         if not self._wanted:
@@ -92,7 +91,7 @@ class Syncs(Observer):
 
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
     def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not _attached or torch.compiler.is_compiling() or not _is_asked_for(sys._getframe(1)):
+        if not _attached or torch.compiler.is_compiling() or not _is_asked_for(caller()):
             return original(tensor, *args, **kwargs)
         on_cpu = tensor.is_cpu
         started = time.perf_counter()
@@ -105,7 +104,12 @@ def _read(original: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-_attached: Shared[Syncs] = Shared(lambda: [Patch(Tensor, name, _read).undo for name in _READS])
+def _put_on(undo: Undo) -> None:
+    for name in _READS:
+        undo.patch(Tensor, name, _read)
+
+
+_attached: Shared[Syncs] = Shared(_put_on)
 
 
 def _is_asked_for(frame: "FrameType") -> bool:

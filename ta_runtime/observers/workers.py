@@ -48,7 +48,7 @@ class Workers(Observer):
 
     def attach(self) -> None:
         self._written: list[tuple[mmap.mmap, list[dict[int, tuple[int, int]]]]] = []
-        self.undo.append(Patch(DataLoader, "__iter__", self._iter).undo)
+        self.undo.patch(DataLoader, "__iter__", self._iter)
 
     def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         prepare, begin = self.session.guarded(self._prepare), self.session.guarded(self._begin)

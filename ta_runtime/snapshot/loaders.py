@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ta_runtime.guarding import Guard
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 from ta_runtime.registers import Register
 from ta_runtime.snapshot import environment
 
@@ -32,23 +32,20 @@ class Loaders:
     ) -> None:
         self._ask, self._note, self._ended, self._guard = ask, note, ended, guard
         self._settings: Register[Settings] = Register()  # by iterator
-        self._undo: list[Callable[[], None]] = []
-        self._watching: list[Callable[[], None]] = []
+        self._undo, self._watching = Undo(), Undo()
 
     def attach(self) -> None:
-        self._undo = [Patch(DataLoader, "__iter__", self._iter).undo]
+        self._undo.patch(DataLoader, "__iter__", self._iter)
 
     def detach(self) -> None:
         self.let_go()
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def watch(self) -> None:
-        self._watching = [Patch(_BaseDataLoaderIter, "__next__", self._next).undo]
+        self._watching.patch(_BaseDataLoaderIter, "__next__", self._next)
 
     def let_go(self) -> None:
-        while self._watching:
-            self._watching.pop()()
+        self._watching()
 
     def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         begins = self._guard(self._begins)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ta_runtime.guarding import Guard
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 
 # not public: without it, what a backward pass runs once more is taken for a forward pass
 _backward_runs = getattr(torch._C, "_current_graph_task_id", lambda: -1)
@@ -24,17 +24,14 @@ class Losses:
     def __init__(self, note: Callable[[Tensor], None], guard: Guard) -> None:
         self._note, self._guard = note, guard
         self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
-        self._undo = [
-            Patch(torch.autograd, "backward", self._backward).undo,
-            Patch(torch.amp.GradScaler, "scale", self._scale).undo,
-        ]
+        self._undo.patch(torch.autograd, "backward", self._backward)
+        self._undo.patch(torch.amp.GradScaler, "scale", self._scale)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
         self._scaled = None
 
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:

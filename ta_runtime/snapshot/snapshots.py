@@ -19,7 +19,7 @@ from ta_runtime import ranks, reports
 from ta_runtime.guarding import Guarding
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Patch, Undo
 from ta_runtime.registers import Register
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.schema import KINDS
@@ -103,8 +103,8 @@ class Snapshots:
         )
         self._reason: str | None = None
         self._snapshot: Snapshot | None = None  # of the step that runs, if it is one to look at
-        self._undo: list[Callable[[], object]] = []
-        self._watching: list[Callable[[], object]] = []  # what is wrapped for this step
+        self._undo = Undo()
+        self._watching = Undo()  # what is wrapped for this step
         self._calls: Patch | None = None  # of modules
         self._root: nn.Module | None = None
         self._looks = False
@@ -119,15 +119,19 @@ class Snapshots:
             return
         self._guard.on = True
         self._guard(self._environment)()
-        for part in (self._steps, self._compilers, self._loaders):
-            part.attach()
-        self._undo = [self._steps.detach, self._compilers.detach, self._loaders.detach]
-        if dist.is_available():
-            self._undo.append(Patch(dist, "init_process_group", self._joining).undo)
         atexit.register(self.stop)
-        if (dist.is_available() and dist.is_initialized()) or (ranks.known() and not reports.is_child()):
-            self._guard(self._place)()
-        self._begin()
+        try:
+            for part in (self._steps, self._compilers, self._loaders):
+                self._undo.append(part.detach)
+                part.attach()
+            if dist.is_available():
+                self._undo.patch(dist, "init_process_group", self._joining)
+            if (dist.is_available() and dist.is_initialized()) or (ranks.known() and not reports.is_child()):
+                self._guard(self._place)()
+            self._begin()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self, *, raises: bool = False) -> None:
         """Let go of torch and write what is there, also of a step that is not over.
@@ -140,8 +144,7 @@ class Snapshots:
         self._guard.on = False
         atexit.unregister(self.stop)
         self._let_go()
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
         self._sink.flush()
 
     def __enter__(self) -> Self:
@@ -194,9 +197,9 @@ class Snapshots:
         self._snapshot = self._new()
         if reason:
             self._snapshot.records.text("configuration", "snapshot.reason", reason)
+        self._watching += [self._loaders.let_go, self._losses.detach]
         self._loaders.watch()
         self._losses.attach()
-        self._watching = [self._loaders.let_go, self._losses.detach]
         if self._compilers.used:
             self._skip_layers()
         else:
@@ -228,8 +231,7 @@ class Snapshots:
         )
 
     def _let_go(self) -> None:
-        while self._watching:
-            self._watching.pop()()
+        self._watching()
         self._snapshot = self._root = self._calls = None
 
     def _before_step(
@@ -360,7 +362,7 @@ class Snapshots:
     def _skip_layers(self) -> None:
         """Look at the calls of compiled models alone: what is wrapped further inside would be compiled into them."""
         if (compiled := compiled_modules()) is not None:
-            self._watching.append(Patch(compiled, "__call__", self._calling).undo)
+            self._watching.patch(compiled, "__call__", self._calling)
         if self._snapshot is not None:
             note = "not taken, as the process uses torch.compile"
             self._snapshot.records.text("configuration", "snapshot.activations", note)

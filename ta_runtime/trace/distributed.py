@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import distributed_c10d
 
-from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.observers.patching import Undo
 from ta_runtime.trace.signatures import canonical
 from ta_runtime.trace.wrapping import Args, Given, Kwargs, Wrapping
 
@@ -30,28 +30,27 @@ class Distributed:
 
     def __init__(self, wrapping: Wrapping) -> None:
         self._wrapping = wrapping
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
         if not dist.is_available():
             return
         telling = self._wrapping.telling
-        patches: list[Patch | Recoded] = []
+        undo = self._undo
         for name in NAMES:
             if (function := getattr(distributed_c10d, name, None)) is not None:
                 wrapper = telling(_begin(name, function), given=self._given(function))
-                patches.append(Patch(distributed_c10d, name, wrapper))
+                undo.patch(distributed_c10d, name, wrapper)
                 if hasattr(dist, name):
-                    patches.append(Patch(dist, name, wrapper))
+                    undo.patch(dist, name, wrapper)
         for name in _PAIRWISE:
             function = getattr(distributed_c10d, name)
-            patches.append(Recoded(function, telling(_begin(name, function), given=self._given(function))))
-        patches += [Patch(module, "destroy_process_group", _kept) for module in (distributed_c10d, dist)]
-        self._undo = [patch.undo for patch in patches]
+            undo.recode(function, telling(_begin(name, function), given=self._given(function)))
+        for module in (distributed_c10d, dist):
+            undo.patch(module, "destroy_process_group", _kept)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def _given(self, function: Callable[..., Any]) -> Given:
         signature, signatures = inspect.signature(function), self._wrapping.course.signatures

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ta_runtime.digests import combined, numbers
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 from ta_runtime.registers import BUILT, Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import QUIET, Course, Open
@@ -30,18 +30,15 @@ class Loading:
         self._digests = choice.digests
         self._subjects: Register[tuple[str, str]] = Register()  # of loaders and iterators: subject, arguments
         self._numbers: dict[object, str] = {}  # by the line that built it: one loader an epoch is the same
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
-        self._undo = [
-            Patch(DataLoader, "__init__", self._init).undo,
-            Patch(DataLoader, "__iter__", self._iter).undo,
-            Patch(_BaseDataLoaderIter, "__next__", self._next).undo,
-        ]
+        self._undo.patch(DataLoader, "__init__", self._init)
+        self._undo.patch(DataLoader, "__iter__", self._iter)
+        self._undo.patch(_BaseDataLoaderIter, "__next__", self._next)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
         course = self._course

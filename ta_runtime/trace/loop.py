@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad
 from torch.optim import lr_scheduler
 
 from ta_runtime.observers import construction
-from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.observers.patching import Undo
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import LAYERS_QUIET, LOUD, Open
 from ta_runtime.trace.layers import Layers
@@ -31,7 +31,7 @@ class Loop:
     def __init__(self, wrapping: Wrapping, layers: Layers, states: States) -> None:
         self._wrapping, self._layers, self._states = wrapping, layers, states
         self._course = wrapping.course
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
         telling, named = self._wrapping.telling, self._wrapping.named
@@ -40,43 +40,25 @@ class Loop:
             kind for kind in vars(lr_scheduler).values() if isinstance(kind, type) and "step" in vars(kind)
         ]
         clips = [inspect.unwrap(clip_grad.clip_grad_norm_), inspect.unwrap(clip_grad.clip_grad_value_)]
-        patches: list[Patch | Recoded] = [
-            Patch(
-                torch.autograd,
-                "backward",
-                telling(self._backward, quiet=LAYERS_QUIET, given=named(torch.autograd.backward)),
-            ),
-            Patch(
-                Optimizer,
-                "zero_grad",
-                telling(
-                    self._of_optimizer("zero_grad"), given=named(Optimizer.zero_grad), after=self._cleared
-                ),
-            ),
-            Patch(
-                nn.Module,
-                "zero_grad",
-                telling(
-                    self._of_module("zero_grad"), given=named(nn.Module.zero_grad), after=self._cleared_module
-                ),
-            ),
-            Patch(nn.Module, "train", telling(self._mode("train"), given=named(nn.Module.train))),
-            Patch(nn.Module, "eval", telling(self._mode("eval"))),
-            *(
-                Patch(kind, "step", telling(self._scheduler, given=named(kind.step)))  # type: ignore[attr-defined]
-                for kind in schedulers
-            ),
-            *(
-                Patch(scaler, name, telling(self._scaler(name), quiet=LAYERS_QUIET))
-                for name in ("scale", "unscale_", "step", "update")
-            ),
-            *(Recoded(clip, telling(_clip(clip.__name__), given=named(clip))) for clip in clips),
-        ]
-        self._undo = [patch.undo for patch in patches]
+        patch, recode = self._undo.patch, self._undo.recode
+        backward = telling(self._backward, quiet=LAYERS_QUIET, given=named(torch.autograd.backward))
+        patch(torch.autograd, "backward", backward)
+        clears, clears_module = self._of_optimizer("zero_grad"), self._of_module("zero_grad")
+        given = named(Optimizer.zero_grad)
+        patch(Optimizer, "zero_grad", telling(clears, given=given, after=self._cleared))
+        given = named(nn.Module.zero_grad)
+        patch(nn.Module, "zero_grad", telling(clears_module, given=given, after=self._cleared_module))
+        patch(nn.Module, "train", telling(self._mode("train"), given=named(nn.Module.train)))
+        patch(nn.Module, "eval", telling(self._mode("eval")))
+        for kind in schedulers:
+            patch(kind, "step", telling(self._scheduler, given=named(kind.step)))  # type: ignore[attr-defined]
+        for name in ("scale", "unscale_", "step", "update"):
+            patch(scaler, name, telling(self._scaler(name), quiet=LAYERS_QUIET))
+        for clip in clips:
+            recode(clip, telling(_clip(clip.__name__), given=named(clip)))
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     # -- steps ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.compilers import compiled_modules, traced
 from ta_runtime.observers.forwards import removal
-from ta_runtime.observers.patching import Patch
+from ta_runtime.observers.patching import Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
 from ta_runtime.trace.layers import Layers
 from ta_runtime.trace.signatures import parts
@@ -31,25 +31,23 @@ class Modules:
         self._names, self._digests = names, digests
         self._known = layers.known
         self._flags = 0
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
         if not self._undo:
             self._flags = 0
-            self._undo = [
-                register_module_forward_pre_hook(self._enter).remove,
-                removal(register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)),
-            ]
+            self._undo.append(register_module_forward_pre_hook(self._enter).remove)
+            leave = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
+            self._undo.append(removal(leave))
 
     def attach_compiled(self) -> None:
         """Watch calls of compiled models alone: what is hooked further inside would be compiled into them."""
         if not self._undo and (kind := compiled_modules()) is not None:
             self._flags = COMPILED
-            self._undo = [Patch(kind, "__call__", self._calling).undo]
+            self._undo.patch(kind, "__call__", self._calling)
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         course = self._course

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ta_runtime.observers.patching import Patch, Recoded
+from ta_runtime.observers.patching import Undo
 from ta_runtime.trace import titles
 from ta_runtime.trace.layers import Layers
 from ta_runtime.trace.wrapping import Args, Kwargs, Wrapping
@@ -19,25 +19,21 @@ class Saving:
 
     def __init__(self, wrapping: Wrapping, layers: Layers) -> None:
         self._wrapping, self._layers = wrapping, layers
-        self._undo: list[Callable[[], None]] = []
+        self._undo = Undo()
 
     def attach(self) -> None:
         telling = self._wrapping.telling
-        patches: list[Patch | Recoded] = [
-            Recoded(torch.serialization.save, telling(_of_files("save"))),
-            Recoded(torch.serialization.load, telling(_of_files("load"))),
-        ]
+        self._undo.recode(torch.serialization.save, telling(_of_files("save")))
+        self._undo.recode(torch.serialization.load, telling(_of_files("load")))
         for kind, subject in (
             (nn.Module, self._layers.subject),
             (torch.optim.Optimizer, self._layers.of_optimizer),
         ):
             for method in ("state_dict", "load_state_dict"):
-                patches.append(Patch(kind, method, telling(_of_states(kind, method, subject))))
-        self._undo = [patch.undo for patch in patches]
+                self._undo.patch(kind, method, telling(_of_states(kind, method, subject)))
 
     def detach(self) -> None:
-        while self._undo:
-            self._undo.pop()()
+        self._undo()
 
 
 def _of_files(name: str) -> Callable[[Args, Kwargs], Said]:

@@ -12,6 +12,7 @@ from ta_lint.core.errors import UsageError
 from ta_runtime.guarding import Guarding
 from ta_runtime.names import Names
 from ta_runtime.observers.compilers import Compilers
+from ta_runtime.observers.patching import Undo
 from ta_runtime.steps import Steps
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import WHOLE, Course
@@ -67,7 +68,7 @@ class Tracer:
             if value < least:
                 raise UsageError(f"{name}: {value} must be at least {least}")
         self._every, self._warm_up, self._first = every, warm_up, first
-        self._started = self._is_turning = False
+        self._started = False
         self._looks = False  # into the step that runs
         self._on_step_over = on_step_over or _nothing
         self._guard = Guarding(
@@ -98,15 +99,18 @@ class Tracer:
         """Watch from here on; nothing happens if it is on."""
         if self._started:
             return
-        _take_off()
         self._started = True
         self._course.thread = threading.get_ident()
         self._course.is_on = self._guard.on = True
         self._guard.stay()
         _live.add(self)
-        for part in self._parts:
-            part.attach()
-        self._begin()
+        try:
+            for part in self._parts:
+                part.attach()
+            self._begin()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """Let go of torch. Of what is open then nothing is told."""
@@ -116,9 +120,7 @@ class Tracer:
         self.fall_silent()
         _live.discard(self)
         self._look(False)
-        _late.extend(part.detach for part in reversed(self._parts))
-        if not self._is_turning:
-            _take_off()
+        Undo(part.detach for part in self._parts)()
         self._course.clear()
 
     def __enter__(self) -> Self:
@@ -185,11 +187,7 @@ class Tracer:
         course = self._course
         over, course.step = course.step, self._steps.index
         self._states.turn()
-        self._is_turning = True
-        try:
-            self._on_step_over(over)
-        finally:
-            self._is_turning = False
+        self._on_step_over(over)
         if course.is_on:
             self._begin()
 
@@ -199,15 +197,6 @@ class Tracer:
 
         self._modules.detach()
         self._look(self._looks)
-
-
-_late: list[Callable[[], None]] = []
-"""What takes hooks off torch. It waits while a step ends, as torch walks over its table of hooks then."""
-
-
-def _take_off() -> None:
-    while _late:
-        _late.pop(0)()
 
 
 _live: "weakref.WeakSet[Tracer]" = weakref.WeakSet()

@@ -1,0 +1,303 @@
+"""What is put on torch comes off again: in any order, past the wrappers of others, and whatever raises in the middle."""
+
+import functools
+import itertools
+import operator
+import random
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks, register_optimizer_step_post_hook
+from torch.overrides import resolve_name
+
+from ta_runtime.observers import patching
+from ta_runtime.observers.patching import Patch, Recoded, Shared, Undo, removing
+from ta_runtime.places import caller
+
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Door:
+    def open(self) -> list[str]:
+        return []
+
+
+class Gate(Door):
+    pass
+
+
+def opened() -> list[str]:
+    return []
+
+
+def adding(name: str) -> Wrapper:
+    return lambda original: lambda *args: [name, *original(*args)]
+
+
+def on_a_class(wrapper: Wrapper) -> Patch:
+    return Patch(Door, "open", wrapper)
+
+
+def on_one_that_inherits(wrapper: Wrapper) -> Patch:
+    return Patch(Gate, "open", wrapper)
+
+
+def in_code(wrapper: Wrapper) -> Recoded:
+    return Recoded(opened, wrapper)
+
+
+PUT_ON = (on_a_class, on_one_that_inherits, in_code)
+
+
+def state() -> tuple[object, ...]:
+    """Of the places above."""
+    return Door.open, vars(Gate).get("open"), opened.__code__, dict(vars(opened))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    before = state()
+    yield
+    assert state() == before
+
+
+def called(put_on: Callable[[Wrapper], Patch | Recoded]) -> list[str]:
+    return {on_a_class: Door().open, on_one_that_inherits: Gate().open, in_code: opened}[put_on]()
+
+
+by_place = pytest.mark.parametrize("put_on", PUT_ON, ids=lambda each: each.__name__)
+by_order = pytest.mark.parametrize("order", list(itertools.permutations("abc")), ids="".join)
+
+
+@by_place
+@by_order
+def test_wrappers_come_off_in_any_order(
+    put_on: Callable[[Wrapper], Patch | Recoded], order: tuple[str, ...]
+) -> None:
+    """N25: one that was not the outermost stayed for ever."""
+    on = {name: put_on(adding(name)) for name in "abc"}
+    assert called(put_on) == ["c", "b", "a"]
+    for name in order:
+        on.pop(name).undo()
+        assert called(put_on) == sorted(on, reverse=True)
+
+
+@by_place
+def test_wrappers_come_and_go_in_a_random_order(put_on: Callable[[Wrapper], Patch | Recoded]) -> None:
+    choose = random.Random(0)
+    on: list[tuple[str, Patch | Recoded]] = []
+    for number in range(200):
+        if on and choose.random() < 0.5:
+            on.pop(choose.randrange(len(on)))[1].undo()
+        else:
+            on.append((str(number), put_on(adding(str(number)))))
+        assert called(put_on) == [name for name, _ in reversed(on)]
+    for _, patch in on:
+        patch.undo()
+
+
+@by_place
+def test_a_wrapper_comes_off_once(put_on: Callable[[Wrapper], Patch | Recoded]) -> None:
+    first, second = put_on(adding("first")), put_on(adding("second"))
+    first.undo()
+    first.undo()
+    assert called(put_on) == ["second"]
+    second.undo()
+
+
+def test_an_object_has_nothing_of_its_own_again() -> None:
+    door = Door()
+    first, second = Patch(door, "open", adding("first")), Patch(door, "open", adding("second"))
+    assert door.open() == ["second", "first"]
+    first.undo()
+    second.undo()
+    assert vars(door) == {}
+
+
+# -- somebody else wraps as well --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def of_another() -> Callable[[], Callable[[], None]]:
+    """Wraps `Door.open` as code does that knows nothing of ours; what it returns puts back what it found."""
+
+    def wrap() -> Callable[[], None]:
+        found = Door.open
+
+        @functools.wraps(found)
+        def run(door: Door) -> list[str]:
+            return ["another", *found(door)]
+
+        Door.open = run  # type: ignore[method-assign]
+
+        def put_back() -> None:
+            Door.open = found  # type: ignore[method-assign]
+
+        return put_back
+
+    return wrap
+
+
+def test_the_wrapper_of_another_is_left_alone(of_another: Callable[[], Callable[[], None]]) -> None:
+    put_back = of_another()
+    first, second = on_a_class(adding("first")), on_a_class(adding("second"))
+    first.undo()
+    second.undo()
+    assert Door().open() == ["another"]
+    put_back()
+
+
+def test_ours_goes_when_a_wrapper_of_another_has_gone(of_another: Callable[[], Callable[[], None]]) -> None:
+    below = on_a_class(adding("below"))
+    put_back = of_another()
+    below.undo()
+    assert Door().open() == ["another", "below"]
+    above = on_a_class(adding("above"))
+    assert Door().open() == ["above", "another", "below"]
+    above.undo()
+    put_back()
+    on_a_class(adding("next")).undo()
+
+
+def test_what_another_puts_back_takes_ours_along(of_another: Callable[[], Callable[[], None]]) -> None:
+    put_back = of_another()
+    over = on_a_class(adding("over"))
+    put_back()
+    over.undo()
+    assert Door().open() == []
+
+
+# -- functions of torch -----------------------------------------------------------------------------------------
+
+
+def test_torch_names_a_function_that_was_wrapped_when_it_was_first_asked() -> None:
+    """N25: torch lists its functions once; `log` had no name in this process, and so was in no trace."""
+    before = torch.log
+    torch.overrides._get_overridable_functions.cache_clear()
+    patching._list_functions.cache_clear()
+    wrapped = Patch(torch, "log", lambda original: patching.standing_in(original, _passing))
+    try:
+        assert resolve_name(before) == "torch.log"
+    finally:
+        wrapped.undo()
+    assert torch.log is before
+
+
+def _passing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    return run
+
+
+def test_what_calls_a_function_that_runs_other_code_is_found_behind_it() -> None:
+    found: list[FrameType] = []
+
+    def looking(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: operator.call(found.append, caller()) or original(*args)
+
+    on = in_code(looking)
+    opened()
+    on.undo()
+    assert [frame.f_code.co_name for frame in found] == ["<lambda>"]  # which is none of ours
+    assert found[0].f_back is not None
+    assert found[0].f_back.f_code.co_name == "opened"
+
+
+# -- undoing ----------------------------------------------------------------------------------------------------
+
+
+def test_all_is_undone_the_last_first_also_if_one_raises() -> None:
+    done: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("stuck")
+
+    undo = Undo([lambda: done.append("first"), fail, lambda: done.append("last")])
+    assert undo
+    with pytest.raises(RuntimeError, match="stuck"):
+        undo()
+    assert done == ["last", "first"]
+    assert not undo
+    undo()
+
+
+def test_what_was_put_on_before_an_error_is_known() -> None:
+    undo = Undo()
+    undo.patch(Door, "open", adding("a"))
+    with pytest.raises(AttributeError):
+        undo.patch(Door, "close", adding("a"))
+    assert Door().open() == ["a"]
+    undo()
+
+
+def test_a_shared_patch_is_on_while_anybody_watches() -> None:
+    seen: list[str] = []
+
+    def wrapper(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
+        def run(door: Door) -> list[str]:
+            seen.extend(shared)
+            return original(door)
+
+        return run
+
+    shared: Shared[str] = Shared(lambda undo: undo.patch(Door, "open", wrapper))
+    plain = Door.open
+    for watcher in ("first", "second", "second"):
+        shared.join(watcher)
+    assert Door().open() == []
+    assert seen == ["first", "second"]
+    shared.leave("first")
+    shared.leave("first")
+    assert Door.open is not plain
+    assert len(shared) == 1
+    shared.leave("second")
+    assert Door.open is plain
+    shared.join("third")
+    assert Door.open is not plain
+    shared.leave("third")
+
+
+def test_nobody_watches_where_not_all_could_be_put_on() -> None:
+    def put_on(undo: Undo) -> None:
+        undo.patch(Door, "open", adding("a"))
+        undo.patch(Door, "close", adding("a"))
+
+    shared: Shared[str] = Shared(put_on)
+    with pytest.raises(AttributeError):
+        shared.join("first")
+    assert len(shared) == 0
+    assert Door().open() == []
+
+
+# -- hooks ------------------------------------------------------------------------------------------------------
+
+
+def test_a_hook_that_goes_while_torch_calls_its_like_disturbs_nobody() -> None:
+    """N25: torch raised out of `optimizer.step()` if a hook went while it called them and another followed."""
+    before = dict(_global_optimizer_post_hooks)
+    calls: list[str] = []
+
+    def first(*_: object) -> None:
+        calls.append("first")
+        remove()
+
+    remove = removing(register_optimizer_step_post_hook(first))
+    second = register_optimizer_step_post_hook(lambda *_: calls.append("second"))
+    optimizer = torch.optim.SGD(nn.Linear(1, 1).parameters())
+    optimizer.step()
+    optimizer.step()
+    assert calls == ["first", "second", "second"]
+    second.remove()
+    patching.remove_waiting()
+    assert dict(_global_optimizer_post_hooks) == before
+
+
+def test_a_hook_goes_at_once_where_torch_calls_none() -> None:
+    before = dict(_global_optimizer_post_hooks)
+    removing(register_optimizer_step_post_hook(lambda *_: None))()
+    assert dict(_global_optimizer_post_hooks) == before
