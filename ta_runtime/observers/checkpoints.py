@@ -185,11 +185,7 @@ class Checkpoints(Observer):
         note = self.session.guarded(self._note_loaded)
 
         def load(*args: Any, **kwargs: Any) -> Any:
-            if (
-                self.undo
-                and not torch.compiler.is_compiling()
-                and _of_user(caller(torch.serialization.__file__))
-            ):
+            if self.undo and not torch.compiler.is_compiling() and _of_user(caller()):
                 note(*args, **kwargs)
             return original(*args, **kwargs)
 

@@ -3,11 +3,14 @@
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Generic, TypeVar
 
+import torch
 from torch.jit import _builtins
 from torch.overrides import handle_torch_function, has_torch_function
+
+from ta_runtime.places import as_from, caller, passed_over
 
 _W = TypeVar("_W")
 _ABSENT = object()
@@ -18,6 +21,9 @@ class Patch:
 
     `wrapper(original)` gives the replacement. If somebody else has wrapped ours in the meantime, it stays below
     theirs; so every wrapper passes calls straight on once its observer is detached.
+
+    Warnings and log records from inside name the line that they name without a wrapper; one around a function in C
+    calls it `from_its_line`.
     """
 
     def __init__(
@@ -27,7 +33,7 @@ class Patch:
         self._name = name
         self._own = vars(owner).get(name, _ABSENT)
         original = getattr(owner, name)
-        self._replacement = wraps(original)(wrapper(original))
+        self._replacement = wraps(original)(_passed_over(wrapper(original)))
         setattr(owner, name, self._replacement)
 
     def undo(self) -> None:
@@ -56,11 +62,14 @@ class Recoded:
         twin = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
         twin.__kwdefaults__ = function.__kwdefaults__
         stub = _stub.__code__
-        self._replacement = stub.replace(
-            co_consts=tuple(wrapper(twin) if const == _RUNS else const for const in stub.co_consts),
-            co_name=code.co_name,
-            co_filename=code.co_filename,  # by these two its source is found
-            co_firstlineno=code.co_firstlineno,
+        run = _passed_over(wrapper(twin))
+        self._replacement = passed_over(
+            stub.replace(
+                co_consts=tuple(run if const == _RUNS else const for const in stub.co_consts),
+                co_name=code.co_name,
+                co_filename=code.co_filename,  # its source is found by its line, and by the loader of its module
+                co_firstlineno=code.co_firstlineno,
+            )
         )
         signature = _signature(function)
         function.__code__ = self._replacement
@@ -105,6 +114,25 @@ class Shared(Generic[_W]):
             self._undo.pop()()
 
 
+def from_its_line(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a wrapper is around; one in C is called as if by the line that called the wrapper, in whose name it warns."""
+    if isinstance(function, (FunctionType, MethodType)):
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or (frame := caller()) is None:
+            return function(*args, **kwargs)
+        return as_from(frame, function, args, kwargs)
+
+    return call
+
+
+def _passed_over(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    assert isinstance(wrapper, FunctionType)
+    wrapper.__code__ = passed_over(wrapper.__code__)
+    return wrapper
+
+
 @cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
@@ -140,7 +168,7 @@ def standing_in(
     TorchScript knows such functions by identity. So it must know this one too, also after the patch: a module that was
     imported in the meantime may have it by name.
     """
-    replacement = wraps(original)(wrapper(original))
+    replacement = wraps(original)(_passed_over(wrapper(original)))
     if (operator := _builtins._find_builtin(original)) is not None:  # type: ignore[no-untyped-call]
         _builtins._register_builtin(replacement, operator)
     return replacement
