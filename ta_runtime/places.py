@@ -4,22 +4,22 @@ Frames of libraries are passed over, so that a place is always in the user's own
 and costs microseconds, so the observers ask only when something is built, or on a step that is looked at.
 """
 
+import ast
 import dis
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import nn
 
 _OWN = str(Path(__file__).parent) + os.sep
 
-STANDING_IN = "ta_runtime_runs"
-"""A local variable of code that a function runs instead of its own, whose file that code names as well."""
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
     f"{root}{os.sep}"
@@ -46,6 +46,10 @@ class Place(NamedTuple):
     column: int | None = None
     end_column: int | None = None
 
+
+_PASSED_OVER = " (as importlib._bootstrap)"
+"""Ends the file of a code object whose frames `warnings` and `logging` do not count as a level of the stack: so they take
+the frames of which the file has both words in its name, as those of an import."""
 
 NOWHERE = Place("", 1)
 """Where nothing of the user's is on the stack; a report then names the script that runs."""
@@ -97,16 +101,45 @@ def _is_method_of(instance: object, frame: FrameType) -> bool:
     return code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is instance
 
 
+def passed_over(code: CodeType) -> CodeType:
+    """The code of a wrapper: what warns from inside counts the levels of the stack as if there were no wrapper."""
+    if code.co_filename.endswith(_PASSED_OVER):
+        return code
+    return code.replace(co_filename=code.co_filename + _PASSED_OVER)
+
+
 def caller() -> FrameType:
     """The frame that called a wrapped function, past the frames of all that has wrapped it."""
     frame = sys._getframe(1)
-    while (above := frame.f_back) is not None and _wraps(frame.f_code):
+    while (above := frame.f_back) is not None and _is_wrapper(frame.f_code.co_filename):
         frame = above
     return frame
 
 
-def _wraps(code: CodeType) -> bool:
-    return code.co_filename.startswith(_OWN) or STANDING_IN in code.co_varnames
+def _is_wrapper(filename: str) -> bool:
+    return filename.startswith(_OWN) or filename.endswith(_PASSED_OVER)
+
+
+def as_from(
+    frame: FrameType, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A call as if the line of a frame made it, and not the one that does.
+
+    What warns in C warns in the name of the innermost frame of Python: of its file and line, and once for the module.
+    """
+    code = _call(frame.f_code.co_filename, frame.f_lineno)
+    return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})
+
+
+@lru_cache(maxsize=4096)
+def _call(filename: str, line: int) -> CodeType:
+    """The expression that calls a function, of this line and of no columns."""
+    expression = ast.parse("function(*args, **kwargs)", mode="eval")
+    for node in ast.walk(expression):
+        if isinstance(node, (ast.expr, ast.keyword)):
+            node.lineno = node.end_lineno = line
+            node.col_offset = node.end_col_offset = -1
+    return compile(expression, filename, "eval")
 
 
 def discards(frame: FrameType) -> bool:

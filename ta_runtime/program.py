@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import os
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
@@ -17,18 +18,19 @@ class Script:
     """A script, to be run as `python SCRIPT ARGS` does."""
 
     def __init__(self, words: list[str]) -> None:
-        self.path = words[0]
+        named = words[0]
+        if not Path(named).is_file():
+            why = "is a folder" if Path(named).is_dir() else "no such file"
+            raise UsageError(f"{named}: {why}; to run a module, write -m before its name")
+        self.path = os.path.join(os.getcwd(), named)  # noqa: PTH109, PTH118 - as Python: no `..` is resolved, no `.` left out
         self.arguments = words
-        if not Path(self.path).is_file():
-            why = "is a folder" if Path(self.path).is_dir() else "no such file"
-            raise UsageError(f"{self.path}: {why}; to run a module, write -m before its name")
 
     def code(self) -> tuple[CodeType, ModuleType]:
         if not sys.flags.safe_path:
             sys.path[0] = str(Path(self.path).resolve().parent)
-        module = ModuleType("__main__")
-        vars(module).update(__file__=self.path, __builtins__=sys.modules["builtins"], __cached__=None)
-        return compile(Path(self.path).read_bytes(), self.path, "exec", dont_inherit=True), module
+        loader = SourceFileLoader("__main__", self.path)
+        module = _main(__file__=self.path, __cached__=None, __loader__=loader)
+        return compile(loader.get_data(self.path), self.path, "exec", dont_inherit=True), module
 
 
 class Module:
@@ -54,16 +56,23 @@ class Module:
 
     def code(self) -> tuple[CodeType, ModuleType]:
         spec = self._spec
-        module = ModuleType("__main__")
-        vars(module).update(
+        module = _main(
             __file__=spec.origin,
-            __builtins__=sys.modules["builtins"],
             __cached__=spec.cached,
             __loader__=spec.loader,
             __package__=spec.parent,
             __spec__=spec,
         )
         return self._loader.get_code(spec.name), module  # type: ignore[union-attr]
+
+
+def _main(**names: object) -> ModuleType:
+    """The module `__main__` as Python makes it, with these of its names."""
+    module = ModuleType("__main__")
+    vars(module).update(__builtins__=sys.modules["builtins"], **names)
+    if sys.version_info < (3, 14):  # from there on a module has them once it annotates something
+        vars(module)["__annotations__"] = {}
+    return module
 
 
 def finished(program: Script | Module) -> tuple[int, BaseException | None]:

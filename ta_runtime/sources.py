@@ -3,6 +3,8 @@
 import ast
 import inspect
 import linecache
+import re
+import warnings
 from functools import lru_cache
 from types import CodeType, FunctionType
 
@@ -140,10 +142,25 @@ def of_node(path: str, node: ast.stmt | ast.expr) -> Place:
     return Place(path, node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
 
 
+_MAY_WARN = re.compile(r"\\[^\n\\'\"abfnrtvxNuU0-7]|\d(?:and|else|for|i[fns]|not|or)")
+"""An invalid escape, or a number and a keyword in one."""
+
+
+def parsed(source: str) -> ast.Module:
+    """The syntax of a source, of which Python has told all that there is to warn of.
+
+    Filters are only changed for a source that may need it: after that, each warning of the run is told once more.
+    """
+    if _MAY_WARN.search(source) is None:
+        return ast.parse(source)
+    with warnings.catch_warnings(action="ignore"):
+        return ast.parse(source)
+
+
 @lru_cache(maxsize=64)
 def syntax(filename: str) -> ast.Module:
     """A file's syntax; empty if it cannot be read or parsed."""
     try:
-        return ast.parse("".join(linecache.getlines(filename)))
+        return parsed("".join(linecache.getlines(filename)))
     except (SyntaxError, ValueError, RecursionError):
         return ast.Module([], [])

@@ -13,7 +13,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         evidence = {"passes": inference.passes, "graphs": inference.graphs, "used": inference.used}
         if inference.graphs >= PASSES and not inference.used:
             yield Suspicion(
-                inference.place, "the forward pass runs with gradients that nobody uses: put it under `torch.no_grad()`", evidence
+                inference.place,
+                "the forward pass runs with gradients that nobody uses: put it under `torch.no_grad()`",
+                evidence,
             )
         elif not inference.graphs or inference.used:
             yield Refutation(inference.place, evidence)

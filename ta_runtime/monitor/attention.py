@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ta_runtime.monitor.hooks import recomputing
 from ta_runtime.observers.compilers import traced
-from ta_runtime.observers.patching import Shared, Undo, standing_in
+from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
@@ -122,8 +122,10 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
+        result = call(*args, **kwargs)
         if _watching and not traced():
             for watcher in _watching:
                 if (monitor := watcher()) is not None and monitor.current_step_monitored:

@@ -14,7 +14,7 @@ from torch import nn
 
 from ta_runtime.facts import Dropping
 from ta_runtime.facts.mode import ATTENTION
-from ta_runtime.observers.patching import Shared, Undo, standing_in
+from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
 from ta_runtime.places import Place, caller, here, is_library
 
 if TYPE_CHECKING:
@@ -98,13 +98,15 @@ def _attention(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _observed_attention(original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
         frame = caller()
         if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
             p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
             for dropouts in _attached:
                 dropouts.note(ATTENTION, frame, float(p), True, True)
-        return original(*args, **kwargs)
+        return call(*args, **kwargs)
 
     return scaled_dot_product_attention
 

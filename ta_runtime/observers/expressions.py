@@ -10,7 +10,7 @@ from torch import Tensor
 from ta_runtime.facts import Expression
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo, standing_in
+from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
 from ta_runtime.places import caller, here, is_library
 from ta_runtime.readings import local, measurable
 
@@ -81,8 +81,10 @@ def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _observed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def observed(*args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
+        result = call(*args, **kwargs)
         if (
             _attached
             and not torch.compiler.is_compiling()

@@ -15,7 +15,7 @@ from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo
+from ta_runtime.observers.patching import Shared, Undo, from_its_line
 from ta_runtime.places import Place, is_library, of_frame
 from ta_runtime.registers import BUILT, Register
 
@@ -69,8 +69,10 @@ class Initialisations(Observer):
 
 
 def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def draw(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = original(tensor, *args, **kwargs)
+        result = call(tensor, *args, **kwargs)
         if not torch.compiler.is_compiling():
             for observer in _attached:
                 observer.note(tensor)

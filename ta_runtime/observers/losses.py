@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import Copy, Loss, Padding, Scores, Value
 from ta_runtime.observers import scores
-from ta_runtime.observers.patching import Shared, Undo, overridden
+from ta_runtime.observers.patching import Shared, Undo, from_its_line, overridden
 from ta_runtime.places import here
 from ta_runtime.readings import local
 
@@ -240,8 +240,10 @@ def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = original(tensor, *args, **kwargs)
+        result = call(tensor, *args, **kwargs)
         if not torch.compiler.is_compiling() and kwargs.get("non_blocking"):
             for losses in _copying:
                 losses.copied(tensor, result)

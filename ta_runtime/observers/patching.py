@@ -10,12 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache, wraps
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Generic, TypeVar
 
+import torch
 from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 from torch.utils.hooks import RemovableHandle
+
+from ta_runtime.places import as_from, caller, passed_over
 
 _W = TypeVar("_W")
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -61,7 +64,7 @@ class _Stack:
     def outermost(self) -> Callable[..., Any]:
         run = self.function
         for each in self.wrapped:
-            run = wraps(run)(each.wrapper(run))
+            run = wraps(run)(_passed_over(each.wrapper(run)))
         vars(run)[_STACK] = self
         return run
 
@@ -72,6 +75,9 @@ class _Wrapped(ABC):
     Of several wrappers in one place each can go first, and nothing is left behind. If somebody else has wrapped ours in
     the meantime, ours stay below theirs, until a wrapper of ours finds that they are gone; so every wrapper passes calls
     straight on once its observer is detached.
+
+    Warnings and log records from inside name the line that they name without a wrapper; one around a function in C
+    calls it `from_its_line`.
     """
 
     def __init__(self, wrapper: Wrapper) -> None:
@@ -175,11 +181,13 @@ class Recoded(_Wrapped):
     def _standing(self, run: Callable[..., Any]) -> object:
         code = self._recoded.__code__
         stub = _stub.__code__
-        return stub.replace(
-            co_consts=tuple(run if const == _RUNS else const for const in stub.co_consts),
-            co_name=code.co_name,
-            co_filename=code.co_filename,  # by these two its source is found
-            co_firstlineno=code.co_firstlineno,
+        return passed_over(
+            stub.replace(
+                co_consts=tuple(run if const == _RUNS else const for const in stub.co_consts),
+                co_name=code.co_name,
+                co_filename=code.co_filename,  # its source is found by its line, and by the loader of its module
+                co_firstlineno=code.co_firstlineno,
+            )
         )
 
     def _stack_of(self, found: CodeType) -> _Stack | None:
@@ -294,6 +302,25 @@ def _twin(function: FunctionType, code: CodeType) -> FunctionType:
     return twin
 
 
+def from_its_line(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a wrapper is around; one in C is called as if by the line that called the wrapper, in whose name it warns."""
+    if isinstance(function, (FunctionType, MethodType)):
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        return as_from(caller(), function, args, kwargs)
+
+    return call
+
+
+def _passed_over(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    assert isinstance(wrapper, FunctionType)
+    wrapper.__code__ = passed_over(wrapper.__code__)
+    return wrapper
+
+
 @cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
@@ -302,7 +329,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 _RUNS = "what runs instead"
 
 
-def _stub(*args: Any, **kwargs: Any) -> Any:  # `places` knows it by the name of its variable
+def _stub(*args: Any, **kwargs: Any) -> Any:
     ta_runtime_runs: Any = "what runs instead"  # a constant, in place of which the replacement is put
     return ta_runtime_runs(*args, **kwargs)
 
@@ -327,7 +354,7 @@ def standing_in(original: Callable[..., Any], wrapper: Wrapper) -> Callable[...,
     TorchScript knows such functions by identity. So it must know this one too, also after the patch: a module that was
     imported in the meantime may have it by name.
     """
-    replacement = wraps(original)(wrapper(original))
+    replacement = wraps(original)(_passed_over(wrapper(original)))
     if (operator := _builtins._find_builtin(original)) is not None:  # type: ignore[no-untyped-call]
         _builtins._register_builtin(replacement, operator)
     return replacement

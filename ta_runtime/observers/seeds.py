@@ -16,6 +16,7 @@ import torch
 from ta_runtime.facts import Run, Seeding, Seeds
 from ta_runtime.loops import outermost
 from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.patching import from_its_line
 from ta_runtime.places import Place, here
 from ta_runtime.registers import Register
 
@@ -76,8 +77,10 @@ class SeedWatch(Observer):
         note = self.session.guarded(self._note)
 
         def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
+            call = from_its_line(original)
+
             def seed(*args: Any, **kwargs: Any) -> Any:
-                result = original(*args, **kwargs)
+                result = call(*args, **kwargs)
                 if self.undo:
                     note(generator, *args, *kwargs.values())
                 return result

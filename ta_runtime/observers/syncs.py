@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ta_runtime.facts import Run, Sync
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo
+from ta_runtime.observers.patching import Shared, Undo, from_its_line
 from ta_runtime.places import Place, caller, here, is_library
 
 if TYPE_CHECKING:
@@ -90,12 +90,14 @@ class Syncs(Observer):
 
 
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
+    call = from_its_line(original)
+
     def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not _attached or torch.compiler.is_compiling() or not _is_asked_for(caller()):
-            return original(tensor, *args, **kwargs)
+            return call(tensor, *args, **kwargs)
         on_cpu = tensor.is_cpu
         started = time.perf_counter()
-        result = original(tensor, *args, **kwargs)
+        result = call(tensor, *args, **kwargs)
         seconds = time.perf_counter() - started
         for syncs in _attached:
             syncs.note(on_cpu, seconds)

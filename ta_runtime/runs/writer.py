@@ -23,6 +23,10 @@ from ta_runtime import masking, ranks, reports, storage
 from ta_runtime.runs import schema
 from ta_runtime.storage import Place, located, shown
 
+pa.array(
+    []
+)  # with its first array pyarrow loads pandas, where it is: not in the middle of a run, whose warnings that resets
+
 ROWS = 1 << 16
 """Rows that are kept in memory before they are written."""
 SECONDS = 30.0

@@ -1,7 +1,6 @@
 """The records of one snapshot: what it saw of each tensor and setting, as rows of `runs.schema.RECORDS`."""
 
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -169,10 +168,10 @@ def _array(value: Any) -> Tensor | None:
     numpy: Any = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, (numpy.ndarray, numpy.generic)):
         return None
+    if not value.flags.writeable:  # of which torch warns
+        value = value.copy()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it may not be written to, and is not
-            return torch.as_tensor(value)
+        return torch.as_tensor(value)
     except TypeError:  # text, times, objects
         return torch.frombuffer(bytearray(repr(value.tolist()).encode()), dtype=torch.uint8)
 

@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, handle_torch_function
 
+from ta_runtime.places import as_from
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import AUTOCAST, GRAD, REQUIRES_GRAD, Course, autocasts, number, records
 from ta_runtime.trace.event import Event
@@ -16,6 +18,7 @@ from ta_runtime.trace.event import Event
 _push, _pop = torch._C._push_on_torch_function_stack, torch._C._pop_torch_function_stack
 _count = torch._C._len_torch_function_stack
 
+_HANDLING = handle_torch_function.__code__
 _new = tuple.__new__
 _Function = tuple[str, Sequence[str]]
 _UNKNOWN: _Function = ("", ())
@@ -35,6 +38,7 @@ class Ops(TorchFunctionMode):
         self._course, self._failed, self._wanted = course, failed, names
         self._functions: dict[Callable[..., Any], _Function | None] = {}
         self._known = self._functions.get
+        titles.names()
         self.is_on = False
         self._is_hushed = False
 
@@ -88,10 +92,10 @@ class Ops(TorchFunctionMode):
             known = self._learn(function)
         course = self._course
         if known is None or course.quiet or course.state == "setup" or not course.is_on:
-            return function(*args, **kwargs) if kwargs else function(*args)
+            return self._called(sys._getframe(1), function, args, kwargs or {})
         seq = course.seq
         course.seq = seq + 1
-        result = function(*args, **kwargs) if kwargs else function(*args)
+        result = self._called(sys._getframe(1), function, args, kwargs or {})
         try:
             name, parameters = known
             signatures = course.signatures
@@ -125,6 +129,15 @@ class Ops(TorchFunctionMode):
         except Exception as error:  # noqa: BLE001 - the run goes on
             self._failed(f"a call of {known[0]}", error)
         return result
+
+    @staticmethod
+    def _called(
+        frame: FrameType, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The call as from the line that made it; a function in Python has come here by another of torch."""
+        if frame.f_code is _HANDLING and frame.f_back is not None:
+            frame = frame.f_back.f_back or frame
+        return as_from(frame, function, args, kwargs)
 
     def _learn(self, function: Callable[..., Any]) -> _Function | None:
         """Its name and those of its parameters; None if it is not told."""

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from torch.overrides import resolve_name
+from torch.overrides import _get_overridable_functions
 
 # What only asks a tensor what it is; and `backward`, which is an event of its own kind.
 _QUERIES = {
@@ -38,9 +39,16 @@ def _of_class(kind: type) -> str:
     return f"{module}.{name}"
 
 
+@cache
+def names() -> dict[Callable[..., Any], str]:
+    """Of the functions and methods of torch. To be asked before the run: torch sets filters for this, which resets warnings."""
+    named: dict[Callable[..., Any], str] = _get_overridable_functions()[1]  # what `resolve_name` looks into
+    return named
+
+
 def of_function(function: Callable[..., Any]) -> str | None:
     """A function or method of torch; None where it has no public name, or only asks a tensor what it is."""
-    name = resolve_name(function)
+    name = names().get(function)
     if not name or not name.startswith("torch."):
         return None
     last = name.rpartition(".")[2]
