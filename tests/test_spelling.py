@@ -1,10 +1,15 @@
 """A fix writes a name only where it is certainly bound when that line runs, to what is meant."""
 
+from pathlib import Path
+
 import libcst as cst
 import pytest
 
+from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
+from ta_lint.engine import File
 from ta_lint.facts import Module
+from ta_lint.fixing import fix_file
 
 
 def spelled(code: str, qualified: str = "torch.outer") -> tuple[str, tuple[str, ...]] | None:
@@ -117,6 +122,17 @@ def test_a_name_that_may_be_missing_or_mean_something_else_is_not_written(code: 
 )
 def test_the_way_that_is_certain_is_taken(code: str, found: tuple[str, tuple[str, ...]]) -> None:
     assert spelled(code) == found
+
+
+def test_a_new_import_of_torch_stands_where_torch_is_loaded_anyway(tmp_path: Path) -> None:
+    """D2: above it the file may set what torch reads when it is loaded."""
+    code = "import os\n\nos.environ['OMP_NUM_THREADS'] = '1'\nfrom torch.utils.data import _utils\n\nprint(_utils.collate.default_collate([1]))\n"
+    path = tmp_path / "train.py"
+    file = File(path, "train.py", Configs(Options(select=["TA904"]), tmp_path).root_config, code.encode())
+    head, line, _ = code.partition("from torch.utils")
+    fixed = fix_file(file).after.decode()
+    assert fixed.startswith(f"{head}import torch.utils.data\n{line}")
+    assert fixed.endswith("print(torch.utils.data.default_collate([1]))\n")
 
 
 def test_an_import_of_the_standard_library_may_be_added_anywhere() -> None:

@@ -232,6 +232,7 @@ def _is_emptied(module: Module, found: Accumulation) -> bool:
 
 # -- who sees the graph ---------------------------------------------------------------------------------------
 
+_READS_ALL = ("builtins.eval", "builtins.exec", "builtins.locals", "builtins.vars")
 _READS = ("builtins.bool", "builtins.float", "builtins.int", "builtins.len")
 _REDUCES = ("builtins.sum", "torch.mean", "torch.stack", "torch.sum")
 _METHODS = frozenset({"cpu", "detach", "mean", "sum"})
@@ -247,6 +248,8 @@ def _is_number_alone(module: Module, found: Accumulation, parts: list[Node]) -> 
     if not isinstance(found.owner, cst.Name) or any(dotted(part) not in losses for part in parts):
         return False
     if not isinstance(home, cst.FunctionDef) or tree.within(home, cst.Global, cst.Nonlocal):
+        return False
+    if any(module.qualified(call.func) in _READS_ALL for call in tree.within(home, cst.Call)):
         return False
     name = found.owner.value
     return all(_is_read_as_number(mention, name, module) for mention in module.names.mentions(found.owner))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
+from ta_lint.facts.edits import Edit, Fix, replace
 from ta_lint.facts.names import Binding
 from ta_lint.facts.tree import FUNCTIONS, Node
 
@@ -174,4 +174,54 @@ def _fix(
         code = f"{permuted}.contiguous()"
     else:
         code = f"{permuted}.reshape({', '.join(module.verbatim(arg.value) for arg in call.args)})"
-    return Fix("move the dimensions", (replace(call, code),))
+    back = _restored(call, groups, sizes, module)
+    return Fix("move the dimensions", (replace(call, code), *back)) if back is not None else None
+
+
+def _restored(
+    call: cst.Call, groups: list[list[str]], sizes: Sizes, module: Module
+) -> tuple[Edit, ...] | None:
+    """The edits that also put the dimensions back where the function reshapes what comes of the call to the sizes it had.
+
+    Both reshapes scramble the values, the second as the first does, and with one of them mended the other still does: None
+    where the way back is not as plain as `out.reshape(b, c, h, w)`.
+    """
+    ways = list(_ways_back(call, sizes, module))
+    if not ways:
+        return ()
+    way = ways[0]
+    given = [arg.value.value for arg in way.args if isinstance(arg.value, cst.Name)]
+    placed = sorted(range(len(groups)), key=lambda index: sizes.names.index(groups[index][0]))
+    in_order = [name for index in placed for name in groups[index]]
+    if len(ways) > 1 or not list(sizes.names) == given == in_order or not isinstance(way.func, cst.Attribute):
+        return None
+    moved = f"{module.verbatim(way.func.value)}.permute({', '.join(map(str, placed))}).reshape"
+    return (replace(way.func, moved),)
+
+
+def _ways_back(call: cst.Call, sizes: Sizes, module: Module) -> Iterator[cst.Call]:
+    """The reshapes, below a call in its function, of what comes of it to the sizes in their own order."""
+    tree = module.tree
+    home = tree.home(call)
+    made: set[str] = set()
+
+    def comes_of_it(node: Node) -> bool:
+        return tree.contains(node, call) or any(name.value in made for name in tree.within(node, cst.Name))
+
+    for found in tree.own(home, cst.Assign, cst.Call):
+        if isinstance(found, cst.Assign):
+            if comes_of_it(found.value):
+                made |= {name.value for target in found.targets for name in tree.within(target, cst.Name)}
+            continue
+        receiver = _receiver(found)
+        if receiver is None or found is call or not comes_of_it(receiver):
+            continue
+        groups = _groups(found, sizes, module)
+        if groups is not None and _keeps_order(groups, sizes.names):
+            yield found
+
+
+def _receiver(call: cst.Call) -> cst.BaseExpression | None:
+    """What a `view` or `reshape` is called on."""
+    is_reshape = isinstance(call.func, cst.Attribute) and call.func.attr.value in ("view", "reshape")
+    return call.func.value if is_reshape and isinstance(call.func, cst.Attribute) else None
