@@ -81,7 +81,7 @@ def test_every_unpinned_download_is_found_in_a_file_without_torch_and_no_pinned_
 
 def test_a_notebook_is_ours_as_a_file_is(tmp_path: Path) -> None:
     """D3: in a notebook, imports stand in JSON."""
-    cell = {
+    cell: dict[str, object] = {
         "cell_type": "code",
         "metadata": {},
         "execution_count": None,

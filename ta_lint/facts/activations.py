@@ -134,23 +134,22 @@ class Activations:
     def _part(self, node: Node) -> tuple[cst.Call, _Part] | None:
         """The call, and which of the values that it returns, where an expression is one of several."""
         if isinstance(node, cst.Subscript):
-            index = whole_index(node)
-            call = self._kinds.origin(node.value)
-            returns = index is not None and isinstance(call, cst.Call) and self._returns_several(call)
-            return (call, _Part(index)) if returns else None
-        if not isinstance(node, cst.Name) or (bound := self._names.definition(node)) is None:
+            index, whole = whole_index(node), self._kinds.origin(node.value)
+            if index is None or not isinstance(whole, cst.Call) or not self._returns_several(whole):
+                return None
+            return whole, _Part(index)
+        bound = self._names.definition(node) if isinstance(node, cst.Name) else None
+        if bound is None or bound.how != "unpack" or not isinstance(bound.value, cst.Call):
             return None
-        statement, call = bound.node, bound.value
-        if bound.how != "unpack" or not isinstance(statement, cst.Assign) or not isinstance(call, cst.Call):
+        targets = bound.node.targets if isinstance(bound.node, cst.Assign) else ()
+        target = targets[0].target if len(targets) == 1 else None
+        if not isinstance(target, (cst.Tuple, cst.List)):
             return None
-        target = statement.targets[0].target
-        if len(statement.targets) > 1 or not isinstance(target, (cst.Tuple, cst.List)):
+        variables = target.elements
+        if any(isinstance(variable, cst.StarredElement) for variable in variables):
             return None
-        places = [
-            place for place, element in enumerate(target.elements) if is_name(element.value, node.value)
-        ]
-        starred = any(isinstance(element, cst.StarredElement) for element in target.elements)
-        return (call, _Part(places[0], len(target.elements))) if len(places) == 1 and not starred else None
+        places = [place for place, variable in enumerate(variables) if dotted(variable.value) == dotted(node)]
+        return (bound.value, _Part(places[0], len(variables))) if len(places) == 1 else None
 
     def _returns_several(self, call: cst.Call) -> bool:
         """Whether a call is one of a module of this file whose `forward` returns tuples."""
@@ -218,13 +217,10 @@ class Activations:
         if not self._classes.derives(klass, "torch.nn.Module") or self._classes.method(klass, "__call__"):
             return None
         forward = self._classes.method(klass, "forward")
-        returned = (
-            [leave.value for leave in self._tree.own(forward, cst.Return)] if forward is not None else []
-        )
+        leaves = self._tree.own(forward, cst.Return) if forward is not None else []
+        returned: list[Node | None] = [leave.value for leave in leaves]
         if part is not None:
-            returned = [
-                part.of(self._kinds.origin(value)) if value is not None else None for value in returned
-            ]
+            returned = [value and part.of(self._kinds.origin(value)) for value in returned]
         found = [self.of(value, depth) if value is not None else None for value in returned]
         same = len({activation.name if activation is not None else None for activation in found}) == 1
         return found[0] if same else None

@@ -367,8 +367,9 @@ class Kinds:
         A constant of the module that is bound once is such a name, in every function of the file.
         """
         literal = self.origin(node)
-        negative = isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Minus)
-        if negative or (isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, cst.Plus)):
+        negative = False
+        if isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, (cst.Minus, cst.Plus)):
+            negative = isinstance(literal.operator, cst.Minus)
             literal = literal.expression
         if not isinstance(literal, (cst.Integer, cst.Float)):
             return None
