@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,7 @@ from ta_lint.core.json_report import as_json
 from ta_lint.core.notebook import read_notebook
 from ta_lint.core.source import Source, Unreadable, source_of
 from ta_lint.core.suppress import silencing
-from ta_lint.engine import examine, lint_file
+from ta_lint.engine import lint_file
 from ta_lint.file import File
 from ta_lint.fixing import Fixed, fix_file
 
@@ -105,11 +105,12 @@ class _Judge:
         self._judgement = Judgement()
         self._add = self._judgement.add
         self._found: list[Finding] = []
-        """What is found, where it is in the joined source of a notebook."""
 
     def judgement(self) -> Judgement:
         began = time.process_time()
-        self._judge()
+        self._bounded(
+            "judge", self._judge
+        )  # what a broken result does to the judge is a problem of the input, too
         self._judgement.seconds = time.process_time() - began
         return self._judgement
 
@@ -121,9 +122,8 @@ class _Judge:
         if findings is None:
             return
         self._judgement.found.update(finding.rule for finding in findings)
-        for finding in findings:
-            if finding.rule == "TA000":
-                self._add("TA000", _digits_out(finding.message))
+        self._found = findings
+        self._crashes(findings)
         source = _source(file)
         self._places(findings, source)
         self._formats(findings, source)
@@ -131,9 +131,7 @@ class _Judge:
         if ungated is not None:
             self._same("gates", "a finding is not found without gates", findings, ungated)
             self._same("gates", "a finding is not found with gates", ungated, findings)
-        if fixable := any(finding.fix is not None for finding in findings):
-            self._found, _ = examine(file, given.data)
-        for unsafe in (False, True) if fixable else (True,):
+        for unsafe in (False, True) if any(finding.fix is not None for finding in findings) else (True,):
             self._fixes(self._file(given.data, unsafe))
         again = self._bounded("lint again", lambda: lint_file(file))
         if again is not None and again != findings:
@@ -163,6 +161,11 @@ class _Judge:
                 self._add("hang", stage)
                 return None
         return result
+
+    def _crashes(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            if finding.rule == "TA000":
+                self._add("TA000", _digits_out(finding.message))
 
     def _same(self, kind: str, what: str, one: list[Finding], other: list[Finding]) -> None:
         left = [finding for finding in one if finding not in other]
@@ -215,6 +218,7 @@ class _Judge:
         fixed = self._bounded(f"fix, {how}", lambda: fix_file(file))
         if fixed is None:
             return
+        self._crashes(fixed.findings)
         for complaint in fixed.complaints:
             self._judgement.complaints[_kind_of_complaint(complaint)] += 1
             if "still bring new ones" in complaint:
@@ -255,10 +259,7 @@ class _Judge:
             return
         if found != fixed.findings:
             self._add("fix", f"{how}: says of the result what lint does not")
-        if any(finding.rule == "TA000" for finding in found):
-            self._add(
-                "TA000", _digits_out(next(finding.message for finding in found if finding.rule == "TA000"))
-            )
+        self._crashes(found)
         again = self._bounded(f"fix again, {how}", lambda: fix_file(after))
         if again is not None and (again.changes or again.count):
             self._add("unstable fix", rules)
@@ -353,6 +354,15 @@ def _is_within(site: Site, source: Source | None, data: bytes) -> bool:
 
 def _span(edit: TextEdit) -> tuple[tuple[int, int], tuple[int, int]]:
     return (edit.line, edit.column), (edit.end_line, edit.end_column)
+
+
+def _edits(findings: list[Finding], source: Source) -> Iterator[TextEdit]:
+    """The edits of fixes, in a notebook where they are in its joined source."""
+    first = {cell.number: cell.line for cell in source.notebook.cells} if source.notebook is not None else {}
+    for finding in findings:
+        for edit in finding.fix.edits if finding.fix is not None else ():
+            above = first[edit.cell] - 1 if edit.cell is not None else 0
+            yield replace(edit, line=edit.line + above, end_line=edit.end_line + above, cell=None)
 
 
 def _touch(edits: list[TextEdit]) -> bool:

@@ -25,9 +25,9 @@ class Exhausted(BaseException):
 
 
 @contextmanager
-def limited(calls: int = CALLS) -> Iterator[None]:
-    """Raises `Exhausted` within what makes more calls than this in this thread."""
-    left = calls
+def limited(calls: int | None = None) -> Iterator[None]:
+    """Raises `Exhausted` within what makes more calls than this in this thread; None stands for `CALLS`."""
+    left = calls if calls is not None else CALLS
 
     def count(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal left
@@ -41,6 +41,8 @@ def limited(calls: int = CALLS) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
+        if left < 0:
+            raise Exhausted  # again: what must not stop the job may have caught it
 
 
 def watched() -> None:
