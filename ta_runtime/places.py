@@ -18,7 +18,7 @@ from torch import nn
 
 _OWN = str(Path(__file__).parent) + os.sep
 
-STANDING_IN = "ta_runtime_runs"
+STANDING_IN = "ta_runtime_stack"
 """A local variable of code that a function runs instead of its own, whose file that code names as well."""
 _LIBRARY_PARTS = {"site-packages", "dist-packages"}
 _LIBRARY_ROOTS = tuple(
