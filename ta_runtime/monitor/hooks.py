@@ -93,6 +93,11 @@ class Hooks:
             for module, _ in self._hooks:
                 module._forward_hooks.pop(self._key, None)
 
+    def __del__(
+        self,
+    ) -> None:  # a finalizer would keep the modules, and with them a monitor that one of them has
+        self.detach()
+
 
 class Companion(Protocol):
     """What has hooks of its own in the model, which are also there for monitored steps alone."""

@@ -306,7 +306,12 @@ def at_end(
 
     `weakref.finalize` alone would come after a run of Weights & Biases has finished.
     """
-    finalizer = weakref.finalize(owner, function, *arguments)
+
+    def end() -> None:
+        atexit.unregister(finalizer)
+        function(*arguments)
+
+    finalizer = weakref.finalize(owner, end)
     atexit.register(finalizer)
     return finalizer
 

@@ -59,14 +59,14 @@ class _Stack:
         self.function = function
         self.now = before
         """What was put there last."""
+        self.run = function
+        """The outermost wrapper; the function itself when all have gone, for who still has what stood there."""
         self.wrapped: list[_Wrapped] = []
 
-    def outermost(self) -> Callable[..., Any]:
-        run = self.function
+    def wrap(self) -> None:
+        self.run = self.function
         for each in self.wrapped:
-            run = wraps(run)(_passed_over(each.wrapper(run)))
-        vars(run)[_STACK] = self
-        return run
+            self.run = wraps(self.run)(_passed_over(each.wrapper(self.run)))
 
 
 class _Wrapped(ABC):
@@ -89,19 +89,21 @@ class _Wrapped(ABC):
             stack = _Stack(found, self._function())
         self._stack = stack
         stack.wrapped.append(self)
-        self._settle()
+        stack.wrap()
+        self._stand()
 
     def undo(self) -> None:
         """Nothing happens if it was done."""
         stack = self._stack
         if self in stack.wrapped:
             stack.wrapped.remove(self)
+            stack.wrap()
             if self._found() is stack.now:
-                self._settle()
+                self._stand()
 
-    def _settle(self) -> None:
+    def _stand(self) -> None:
         stack = self._stack
-        stack.now = self._standing(stack.outermost()) if stack.wrapped else stack.before
+        stack.now = self._standing() if stack.wrapped else stack.before
         self._put(stack.now)
 
     @abstractmethod
@@ -116,8 +118,8 @@ class _Wrapped(ABC):
         """What runs by what stands there now."""
 
     @abstractmethod
-    def _standing(self, run: Callable[..., Any]) -> object:
-        """What stands there, for this to run."""
+    def _standing(self) -> object:
+        """What stands there, for the stack to run, and knows it."""
 
     @abstractmethod
     def _stack_of(self, found: Any) -> _Stack | None:
@@ -144,7 +146,9 @@ class Patch(_Wrapped):
         function: Callable[..., Any] = getattr(self._owner, self._name)
         return function
 
-    def _standing(self, run: Callable[..., Any]) -> object:
+    def _standing(self) -> object:
+        run = self._stack.run
+        vars(run)[_STACK] = self._stack
         return run
 
     def _stack_of(self, found: Any) -> _Stack | None:
@@ -178,12 +182,13 @@ class Recoded(_Wrapped):
     def _function(self) -> Callable[..., Any]:
         return _twin(self._recoded, self._recoded.__code__)
 
-    def _standing(self, run: Callable[..., Any]) -> object:
+    def _standing(self) -> object:
         code = self._recoded.__code__
         stub = _stub.__code__
+        # the stack and no function: the garbage collector cannot see what a code object holds
         return passed_over(
             stub.replace(
-                co_consts=tuple(run if const == _RUNS else const for const in stub.co_consts),
+                co_consts=tuple(self._stack if const == _HERE else const for const in stub.co_consts),
                 co_name=code.co_name,
                 co_filename=code.co_filename,  # its source is found by its line, and by the loader of its module
                 co_firstlineno=code.co_firstlineno,
@@ -191,8 +196,7 @@ class Recoded(_Wrapped):
         )
 
     def _stack_of(self, found: CodeType) -> _Stack | None:
-        stacks = (getattr(const, _STACK, None) for const in found.co_consts)
-        return next((stack for stack in stacks if stack is not None), None)
+        return next((const for const in found.co_consts if isinstance(const, _Stack)), None)
 
 
 class Shared(Generic[_W]):
@@ -326,12 +330,12 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-_RUNS = "what runs instead"
+_HERE = "the stack of wrappers"
 
 
 def _stub(*args: Any, **kwargs: Any) -> Any:
-    ta_runtime_runs: Any = "what runs instead"  # a constant, in place of which the replacement is put
-    return ta_runtime_runs(*args, **kwargs)
+    ta_runtime_stack: Any = "the stack of wrappers"  # a constant, in place of which the stack is put
+    return ta_runtime_stack.run(*args, **kwargs)
 
 
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -1,0 +1,272 @@
+"""Whatever watches a training gives torch back: alone, one after the other, nested, crossed, and after errors.
+
+And each finds in a second life what it found in the first, and beside the others what it finds alone.
+"""
+
+import copy
+import gc
+import io
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import photograph
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+from ta_runtime.audit import Audit
+from ta_runtime.monitor import ModuleMonitor
+from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
+from ta_runtime.runs import Run
+from ta_runtime.session import Session
+from ta_runtime.settings import resolve
+from ta_runtime.snapshot import Snapshots
+from ta_runtime.trace.event import Event
+from ta_runtime.trace.tracer import Tracer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Attention(nn.Module):
+    """Drops weights in every mode: TA417."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        heads = self.project(x)[None]
+        return F.scaled_dot_product_attention(heads, heads, heads, dropout_p=0.2)[0]
+
+
+class Training:
+    """A loop of all that is wrapped: a loader, a scaler, a schedule, checkpoints, an evaluation. It clips what is scaled."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        random.seed(0)
+        self.model = nn.Sequential(Attention(), nn.BatchNorm1d(6), nn.Dropout(0.1), nn.Linear(6, 3))
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.01)
+        self.schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 1)
+        self.scaler = torch.amp.GradScaler("cpu")
+        data = TensorDataset(torch.randn(16, 6), torch.randint(3, (16,)))
+        self.loader = DataLoader(data, batch_size=8, shuffle=True)
+        self.begins: list[Callable[[int], object]] = []
+        self.ends: list[Callable[[], object]] = []
+        self.index = 0
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            for inputs, targets in self.loader:
+                self._step(inputs, targets)
+            self.schedule.step()
+            saved = io.BytesIO()
+            torch.save(self.model.state_dict(), saved)
+            saved.seek(0)
+            self.model.load_state_dict(torch.load(saved))
+            self.model.eval()
+            with torch.no_grad():
+                float(self.model(torch.randn(8, 6)).softmax(-1).log().mean())
+            self.model.train()
+
+    def _step(self, inputs: Tensor, targets: Tensor) -> None:
+        for begins in list(self.begins):
+            begins(self.index)
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(inputs), targets)
+        self.scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        for ends in list(self.ends):
+            ends()
+        self.index += 1
+
+
+Found = Callable[[], set[str]]
+Part = Callable[[Training, Path], AbstractContextManager[Found]]
+
+
+@contextmanager
+def audit(training: Training, folder: Path, **options: object) -> Iterator[Found]:
+    settings = resolve(every_n_steps=1, rules="ALL", output=None, live=False, **options)  # type: ignore[arg-type]
+    watching = Audit(settings)
+    watching.start()
+    try:
+        yield lambda: {f"{each.rule} {each.site.line}" for each in watching.findings}
+    finally:
+        watching.stop()
+
+
+@contextmanager
+def invariants(training: Training, folder: Path) -> Iterator[Found]:
+    empty = folder / "invariants.json"
+    empty.write_text(json.dumps({"format": "ta-runtime invariants", "version": 1, "invariants": []}))
+    settings = resolve(every_n_steps=0, rules=["TA510"], output=None, live=False, invariants=empty)
+    watching = Audit(settings)
+    watching.start()
+    try:
+        yield lambda: {f"{each.evidence['invariant']} {each.site.line}" for each in watching.findings}
+    finally:
+        watching.stop()
+
+
+@contextmanager
+def monitor(training: Training, folder: Path) -> Iterator[Found]:
+    watching = ModuleMonitor(monitor_step_fn=None)
+    watching.add_activation_metric("norm", lambda output: output.norm())
+    watching.add_activation_difference_metric("norm", lambda output, other: (output - other).norm())
+    watching.set_module(training.model)
+    watching.set_reference_module(copy.deepcopy(training.model))
+    check = RefinedCoordinateCheck(watching)
+    stop = watching.watch_attention()
+    begins, ends = watching.begin_step, watching.end_step
+    training.begins.append(begins)
+    training.ends.append(ends)
+    try:
+        yield lambda: {key for numbers in watching.get_all_metrics().values() for key in numbers}
+    finally:
+        del check
+        training.begins.remove(begins)
+        training.ends.remove(ends)
+        stop()
+
+
+@contextmanager
+def snapshots(training: Training, folder: Path) -> Iterator[Found]:
+    number = len(list(folder.iterdir()))
+    with Snapshots(folder / f"snapshots{number}", schedule="every 1"):
+        yield lambda: {
+            f"{row['kind']} {row['name']}"
+            for row in Run(str(folder / f"snapshots{number}")).records.to_pylist()
+        }
+
+
+@contextmanager
+def trace(training: Training, folder: Path) -> Iterator[Found]:
+    events: list[Event] = []
+    with Tracer(events.append, level="ops"):
+        yield lambda: {f"{event.kind} {event.name} {event.subject}" for event in events}
+
+
+PARTS: dict[str, Part] = {each.__name__: each for each in (audit, invariants, monitor, snapshots, trace)}
+KINDS = (Audit, Session, ModuleMonitor, Snapshots, Tracer)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_is_loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What comes with the first use of anything, such as loggers and caches, is there."""
+    folder = tmp_path_factory.mktemp("first")
+    for part in PARTS.values():
+        training = Training()
+        with part(training, folder) as found:
+            training.steps(1)
+        found()
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """The process is as after the same training that nobody watched, and nothing of ours is alive."""
+    _trained()
+    before = photograph.taken()
+    yield
+    after = photograph.taken()
+    assert photograph.differences(before, after) == set()
+    assert [each for each in gc.get_objects() if type(each) in KINDS] == []
+
+
+def _trained() -> Training:
+    training = Training()
+    training.steps(2)
+    return training
+
+
+def watched(part: Part, folder: Path) -> set[str]:
+    """What it finds in a training."""
+    training = Training()
+    with part(training, folder) as found:
+        training.steps(2)
+    plain = _trained()
+    assert all(map(torch.equal, training.model.state_dict().values(), plain.model.state_dict().values()))
+    return found()
+
+
+@pytest.fixture(scope="module")
+def alone(_all_is_loaded: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What each finds where nobody else watches."""
+    folder = tmp_path_factory.mktemp("alone")
+    return {name: watched(part, folder) for name, part in PARTS.items()}
+
+
+def test_each_finds_what_is_there_to_find(alone: dict[str, set[str]]) -> None:
+    assert {each.partition(" ")[0] for each in alone["audit"]} >= {"TA417", "TA605"}
+    assert len(alone["invariants"]) == 1
+    assert {"attention_entropy/0.head_0", "activation/3/norm"} <= alone["monitor"]
+    assert any(each.startswith("loss ") for each in alone["snapshots"])
+    assert "op torch.nn.functional.scaled_dot_product_attention " in alone["trace"]
+
+
+by_part = pytest.mark.parametrize("name", PARTS)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@by_part
+def test_one_gives_back_what_it_takes(name: str, alone: dict[str, set[str]], tmp_path: Path) -> None:
+    """N25: and finds the same in its second life, after all others have had one."""
+    assert watched(PARTS[name], tmp_path) == alone[name]
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize("seed", range(3))
+def test_one_after_the_other_each_finds_the_same(
+    seed: int, alone: dict[str, set[str]], tmp_path: Path
+) -> None:
+    """N25: after a monitor had watched attention, no trace and no invariant saw it in that process."""
+    order = random.Random(seed).sample(sorted(PARTS), len(PARTS))
+    assert {name: watched(PARTS[name], tmp_path) for name in order} == alone, order
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_the_others_each_finds_the_same(seed: int, alone: dict[str, set[str]], tmp_path: Path) -> None:
+    choose = random.Random(seed)
+    begun, ended = (choose.sample(sorted(PARTS), len(PARTS)) for _ in range(2))
+    training = Training()
+    on = {name: PARTS[name](training, tmp_path) for name in begun}
+    found = {name: part.__enter__() for name, part in on.items()}
+    training.steps(2)
+    for name in ended:
+        on.pop(name).__exit__(None, None, None)
+    assert {name: said() for name, said in found.items()} == alone, (begun, ended)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize("seed", range(4))
+def test_they_begin_and_end_in_the_middle_of_each_other(seed: int, tmp_path: Path) -> None:
+    choose = random.Random(seed)
+    training = Training()
+    on: list[tuple[str, AbstractContextManager[Found]]] = []
+    said = []
+    for _ in range(16):
+        if on and choose.random() < 0.5:
+            name, part = on.pop(choose.randrange(len(on)))
+            part.__exit__(None, None, None)
+            said.append(f"{name} ends")
+        else:
+            name = choose.choice(sorted(PARTS))
+            part = PARTS[name](training, tmp_path)
+            part.__enter__()
+            on.append((name, part))
+            said.append(f"{name} begins")
+        if choose.random() < 0.5:
+            training.steps(1)
+            said.append("a step")
+    print(said)  # pytest shows it of a test that fails
+    for _, part in on:
+        part.__exit__(None, None, None)
+    _trained()
