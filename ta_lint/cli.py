@@ -7,9 +7,11 @@ import sys
 from importlib import import_module
 
 from ta_lint import __version__
+from ta_lint.core.arguments import parsed
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all of this module
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -69,7 +71,10 @@ _SELECTOR = (
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    arguments = _parser().parse_args(argv)
+    parser, known = _parser()
+    arguments = parsed(
+        parser, known, sys.argv[1:] if argv is None else argv, "to lint it, write `ta-lint check {}`"
+    )
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):  # source text must not stop a terminal of a lesser encoding
@@ -102,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
         return ERROR
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, "Mapping[str, argparse.ArgumentParser]"]:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="ta-lint",
@@ -254,7 +259,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("rules", help="list the rules, who sees them, and which have a fix")
     listing.set_defaults(command="rules")
     listing.add_argument("--format", choices=("text", "json"), default="text")
-    return parser
+    return parser, commands.choices
 
 
 def _listed(text: str) -> list[str]:

@@ -218,6 +218,9 @@ class Audit:
             reports.error_line(f"linted {'1 file' if files == 1 else f'{files} files'}: {found}")
 
     def start(self) -> None:
+        if self.settings.live and not ranks.rank() and not self._child:
+            for remark in self.settings.configs.overlooked:
+                reports.error_line(f"warning: {remark}")
         self._ended = False
         self.session.start()
         if self.snapshots is not None:

@@ -1,10 +1,11 @@
 """The command `ta-runtime`: its command line. What each command does is in `ta_runtime.commands`."""
 
 import argparse
-import difflib
 import sys
+from collections.abc import Mapping
 
 from ta_lint import __version__
+from ta_lint.core.arguments import parsed
 from ta_lint.core.errors import UsageError
 from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
 
@@ -32,7 +33,9 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    arguments = _parsed(sys.argv[1:] if argv is None else argv)
+    parser, commands = _parser()
+    script = "to watch a script, write `ta-runtime run {}`"
+    arguments = parsed(parser, commands, sys.argv[1:] if argv is None else argv, script)
     try:
         status: int = arguments.run(arguments)
         return status
@@ -58,21 +61,7 @@ def main(argv: list[str] | None = None) -> int:
         return ERROR
 
 
-def _parsed(words: list[str]) -> argparse.Namespace:
-    """The command line; what is wrong in it ends the process with status 2, after a hint at what may be meant."""
-    parser = _parser()
-    if words and words[0].endswith(".py"):
-        parser.error(f"to watch a script, write `ta-runtime run {words[0]}`")
-    arguments, unknown = parser.parse_known_args(words)
-    if unknown:
-        command: argparse.ArgumentParser = arguments.parser
-        near = difflib.get_close_matches(unknown[0].partition("=")[0], command._option_string_actions, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-    return arguments
-
-
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog="ta-runtime",
         description="Watches PyTorch training run, and finds the bugs that raise no error and train a worse model.",
@@ -84,4 +73,4 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (run, audit, diff, report, collect, infer, check):
         command.add(commands)
-    return parser
+    return parser, commands.choices

@@ -18,6 +18,7 @@ from ta_lint.core.errors import UsageError
 from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
 from ta_runtime.storage import Place, Remote, located, replace, shown
 
@@ -214,8 +215,14 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
             Text(finding.message),
         )
     width = None if stream.isatty() else 120
-    colors = "auto" if wants_color(stream) else None
-    console = Console(file=stream, color_system=colors, width=width, highlight=False)  # type: ignore[arg-type]
+    color = wants_color(stream)
+    console = Console(
+        file=stream,
+        force_terminal=color,
+        color_system="auto" if color else None,
+        width=width,
+        highlight=False,
+    )
     with console.capture() as captured:
         console.print(grid)
     for line in captured.get().splitlines():
@@ -281,10 +288,6 @@ def _print(line: str, stream: TextIO | None) -> None:
             bars.write(line, file=stream)  # type: ignore[union-attr]
         else:
             print(line, file=stream, flush=True)
-
-
-def wants_color(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _lines(path: Path) -> list[str]:

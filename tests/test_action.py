@@ -59,7 +59,8 @@ class Runner:
                 **{key: str(file) for key, file in files.items()},
                 "RUNNER_TEMP": str(self._folder),
                 "GITHUB_ACTION_PATH": str(ROOT),
-                "XDG_CACHE_HOME": str(self._folder / "cache"),
+                "XDG_CACHE_HOME": str(self._folder / "pip"),
+                "XDG_STATE_HOME": str(self._folder / "state"),
                 **given,
             },
             stdout=subprocess.PIPE,
@@ -161,6 +162,15 @@ def test_a_clean_project_passes(installed: dict[str, str], project: Path) -> Non
     assert found(job) == []
     assert "All checks passed." in job.summary
     assert job.uploads
+
+
+def test_its_cache_is_its_own(installed: dict[str, str], project: Path) -> None:
+    """A4: neither the project nor the runner's user sees anything of it."""
+    job = action(installed, project)
+    assert found(job) == ["train.py:4 TA401"]
+    assert not (project / ".ta_cache").exists()
+    assert list(Path(installed["folder"]).glob("cache/findings-*"))
+    assert not list(project.parent.rglob("cache.key"))
 
 
 def test_findings_fail_the_job_after_the_upload(installed: dict[str, str], project: Path) -> None:

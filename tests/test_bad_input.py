@@ -181,7 +181,11 @@ USAGE = {
     "a wrong type": ([], {"exclude": "build"}, "[tool.ta] exclude: expected `array`, got `str`"),
     "a wrong item": ([], {"select": [1]}, "[tool.ta] select[0]: expected `str`, got `int`"),
     "an unknown rule in the settings": ([], {"ignore": ["TA999"]}, "called 'TA999'"),
-    "a wrong level": ([], {"fail-level": "fatal"}, "[tool.ta] fail-level: invalid enum value 'fatal'"),
+    "a wrong level": (
+        [],
+        {"fail-level": "fatal"},
+        "[tool.ta] fail-level: invalid enum value 'fatal', it is one of note, warning, error",
+    ),  # N19
     "a wrong version": (["--target-torch=two"], {}, "--target-torch: 'two' is not a version such as 2.6"),
     "a missing configuration": (["--config=nowhere.toml"], {}, "--config: nowhere.toml is not a file"),
     "a missing baseline": (["--baseline=nowhere.json"], {}, "nowhere.json does not exist; write it with"),

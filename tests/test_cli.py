@@ -491,6 +491,137 @@ def test_colour_and_progress_only_on_a_terminal(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ("FORCE_COLOR=1", True),
+        ("FORCE_COLOR=", False),
+        ("FORCE_COLOR=1 TERM=dumb", True),
+        ("FORCE_COLOR=1 NO_COLOR=1", False),
+    ],
+)
+def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, coloured: bool) -> None:
+    """N7: the logs of most CI show it, and are none. What a program reads never has any."""
+    (project / "train.py").write_text(BUGGY)
+    command = f"{variables} {sys.executable} -m ta_lint check --select=TA401"
+    said = lambda *words: (
+        subprocess.run(" ".join([command, *words]), shell=True, capture_output=True, text=True).stdout
+    )
+    for words in ((), ("--format=concise",), ("--statistics",)):
+        assert "TA401" in said(*words)
+        assert ("\x1b[" in said(*words)) == coloured
+    for words in (
+        ("--format=json",),
+        ("--format=sarif",),
+        ("--format=github",),
+        ("--diff", "--unsafe-fixes"),
+    ):
+        assert "\x1b" not in said(*words)
+    said("--output=report.txt")
+    assert "\x1b" not in (project / "report.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("chek", "ta-lint: error: no command is called 'chek'; did you mean check?"),
+        ("lint", "no command is called 'lint'; the commands are check, clean, rule, merge, server, rules"),
+        ("train.py", "ta-lint: error: to lint it, write `ta-lint check train.py`"),
+        ("src", "to lint it, write `ta-lint check src`"),
+        (
+            "check --selct TA401",
+            "ta-lint check: error: unrecognized arguments: --selct; did you mean --select?",
+        ),
+        ("check --selct=TA401", "unrecognized arguments: --selct=TA401; did you mean --select?"),
+        ("clean --all", "ta-lint clean: error: unrecognized arguments: --all"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_what_may_be_meant(
+    project: Path, capsys: pytest.CaptureFixture[str], words: str, told: str
+) -> None:
+    """N19"""
+    (project / "src").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("table", ["ta-lint", "ta_lint", "ta-runtime"])
+def test_a_table_of_nearly_the_right_name_is_told(project: Path, ta_lint: Command, table: str) -> None:
+    """N6: it was ignored without a word."""
+    (project / "pyproject.toml").write_text(f"[tool.{table}]\nselect = ['TA401']\n")
+    (project / "train.py").write_text(BUGGY)
+    assert ta_lint("check", "--select=TA401") == 1
+    path = project / "pyproject.toml"
+    assert (
+        ta_lint.err == f"ta-lint: warning: {path}: [tool.{table}] is not read; settings stand in [tool.ta]\n"
+    )
+    ta_lint("check", "--isolated", "--select=TA401")
+    assert ta_lint.err == ""
+
+
+@pytest.mark.parametrize("name", ["ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml"])
+def test_a_file_that_is_not_the_one_for_settings_is_told(project: Path, ta_lint: Command, name: str) -> None:
+    """N6: but not one that stands anywhere, as it may be somebody else's."""
+    (project / "src").mkdir()
+    (project / "src" / "train.py").write_text(BUGGY)
+    (project / "src" / name).touch()
+    assert ta_lint("check", "--select=TA401", "src") == 1
+    assert ta_lint.err == ""
+    (project / name).write_text("ignore = ['TA401']\n")
+    assert ta_lint("check", "--select=TA401") == 1
+    assert ta_lint.err == (
+        f"ta-lint: warning: {project / name} is not read; settings stand in [tool.ta] of pyproject.toml, "
+        "or in a file that --config names\n"
+    )
+    assert ta_lint("check", "--config", name) == 0
+    assert ta_lint.err == ""
+
+
+@pytest.mark.parametrize("key", ["baseline", "cache-dir"])
+@pytest.mark.parametrize("place", ["../../outside/x", "/somewhere/x", "link/x"])
+def test_settings_have_nothing_written_outside_of_their_project(
+    project: Path, ta_lint: Command, key: str, place: str
+) -> None:
+    """A4: who wrote the project may be a stranger; the command line is the user's own."""
+    settings(project / "sub", f'{key} = "{place}"')
+    (project / "sub" / "link").symlink_to(project.parent)
+    (project / "sub" / "train.py").write_text(BUGGY)
+    assert ta_lint("check", "--select=TA401", "sub") == 2
+    assert ta_lint.err == (
+        f"ta-lint: error: {project / 'sub/pyproject.toml'}: [tool.ta] {key}: {place!r} lies outside the project, "
+        f"where only --{key} may name a place\n"
+    )
+    settings(project / "sub", f'{key} = "../x"')
+    assert ta_lint("check", "--select=TA401", "sub") == 1
+
+
+def test_a_fix_does_not_follow_a_link_out_of_the_project(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, ta_lint: Command
+) -> None:
+    """A4: it changed the file that a repository's link names, wherever that is."""
+    outside = tmp_path_factory.mktemp("outside") / "theirs.py"
+    fixable = (
+        "import torch\n\n\ndef train(loader, model, criterion, optimizer):\n    total = 0\n    for x, y in loader:\n"
+        "        loss = criterion(model(x), y)\n        optimizer.zero_grad()\n        loss.backward()\n"
+        "        optimizer.step()\n        total += loss\n    return total\n"
+    )
+    for path in (outside, project / "ours.py"):
+        path.write_text(fixable)
+    (project / "link.py").symlink_to(outside)
+    (project / "near.py").symlink_to("ours.py")
+    assert ta_lint("check", "--select=TA206", "--fix", "link.py") == 2
+    assert ta_lint.err == (
+        f"ta-lint: error: link.py leads out of the project by a link: name {outside} to have it fixed\n"
+    )
+    assert outside.read_text() == fixable
+    assert ta_lint("check", "--select=TA206", "--fix", "near.py") == 0
+    assert (project / "ours.py").read_text() != fixable
+    assert ta_lint("check", "--select=TA206", "--fix", str(outside)) == 0
+    assert outside.read_text() == (project / "ours.py").read_text()
+
+
+@pytest.mark.parametrize(
     ("variable", "coloured"), [("NO_COLOR=1", False), ("NO_COLOR=", True), ("TERM=dumb", False)]
 )
 def test_a_terminal_without_colour_is_respected(project: Path, variable: str, coloured: bool) -> None:

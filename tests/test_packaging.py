@@ -4,9 +4,11 @@ import subprocess
 import sys
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from test_links import links
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,6 +40,18 @@ def test_the_wheel_holds_the_package_and_the_pages_and_nothing_else(wheel: Path)
     assert packed == {page.name for page in (ROOT / "rules").glob("TA*.md")}
     assert {"ta_lint/py.typed", "ta_lint/data/libraries.toml"} <= set(names)
     assert {"ta_runtime/report/page.css", "ta_runtime/report/page.js"} <= set(names)
+
+
+def test_on_a_package_index_every_link_of_the_readme_leads_to_the_repository(wheel: Path) -> None:
+    """N18: the README is the long description there, beside none of the files that it links to."""
+    (name,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA"))
+    shown = message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    text = shown.get_payload()
+    assert shown["Description-Content-Type"] == "text/markdown"
+    here = list(links((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert "docs/verdicts.md" in here
+    url = "https://github.com/ta-lint/ta-lint/blob/main/"
+    assert list(links(text)) == [link if "://" in link else url + link for link in here]
 
 
 def test_an_installed_wheel_finds_its_pages_beside_a_foreign_rules_package(

@@ -3,14 +3,8 @@
 `ta_lint.cli` knows their arguments and imports the one that runs: what a command does not need costs it nothing.
 """
 
-import os
 from pathlib import Path
 
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 STDIN = Path("-")
-
-
-def colors() -> bool:
-    """Whether the user lets a terminal have colours."""
-    return not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint import __version__
-from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN, colors
+from ta_lint.commands import CLEAN, ERROR, FINDINGS, INTERRUPTED, STDIN
 from ta_lint.core.collector import paused, settled
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
     from ta_lint.core.baseline import Entry
-    from ta_lint.core.config import Config, Options
+    from ta_lint.core.config import Config, Configs, Options
     from ta_lint.core.finding import Finding
     from ta_lint.core.source import Source
     from ta_lint.file import File
@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _watch(arguments, cwd)
     configs = Configs(_options(arguments), cwd)
     config = configs.root_config
+    _warn_of_overlooked(configs)
     if arguments.show_settings:
         print(_settings(config), end="")
         return CLEAN
@@ -136,6 +137,13 @@ def _cache(arguments: argparse.Namespace, config: "Config", root: Path) -> "Cach
     from ta_lint.cache import Cache, cache_folder
 
     return Cache(cache_folder(config, root), root)
+
+
+def _warn_of_overlooked(configs: "Configs") -> None:
+    from ta_lint.core.files import encodable
+
+    for remark in configs.overlooked:
+        print(f"ta-lint: warning: {encodable(remark)}", file=sys.stderr)
 
 
 def _warn_of_cache(cache: "Cache") -> None:
@@ -253,15 +261,17 @@ def _show(arguments: argparse.Namespace, tree: "Tree", cache: "Cache | None") ->
 
     from ta_lint.core import report
     from ta_lint.core.files import encodable
+    from ta_lint.core.terminal import wants_color
 
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     settings = tree.settings
     findings, stale = _marked(_ordered(tree.results), settings.accepted)
     makes = {file.name: file.config.makes for file in tree.files}
     fixes: Fixes = lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
-    config, color = settings.configs.root_config, sys.stdout.isatty() and colors()
+    config, color = settings.configs.root_config, wants_color(sys.stdout)
     text = _rendered(arguments, config, findings, settings.root, color, fixes, None)
     print(f"{_CLEAR if terminal else ''}{text}", end="", flush=True)
+    _warn_of_overlooked(settings.configs)
     if not tree.files:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
     if tree.trouble:
@@ -401,6 +411,7 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "li
     """
     from ta_lint.core import report
     from ta_lint.core.files import display, write_atomically
+    from ta_lint.core.terminal import wants_color
 
     changed = sorted((result for result in fixed if result.changes), key=lambda result: result.file.name)
     changes = b"".join(
@@ -409,7 +420,7 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "li
     if arguments.output is not None:
         write_atomically(arguments.output, changes)
     elif sys.stdout.isatty():
-        sys.stdout.write(report.readable(changes, color=colors()))
+        sys.stdout.write(report.readable(changes, color=wants_color(sys.stdout)))
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(changes)
@@ -465,9 +476,10 @@ def _report(
     """
     from ta_lint.core import report
     from ta_lint.core.files import write_atomically
+    from ta_lint.core.terminal import wants_color
 
     stream = sys.stderr if given is not None and arguments.fix else sys.stdout
-    color = arguments.output is None and stream.isatty() and colors()
+    color = arguments.output is None and wants_color(stream)
     text = _rendered(arguments, config, findings, root, color, fixes, given)
     if not arguments.quiet:
         if arguments.format in ("text", "concise"):

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ta_lint.commands import CLEAN, FINDINGS, STDIN, colors
+from ta_lint.commands import CLEAN, FINDINGS, STDIN
 
 if TYPE_CHECKING:
     from ta_lint.merging import Merged
@@ -32,8 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _merged_report(form: str, result: "Merged") -> str:
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
+    from ta_lint.core.terminal import wants_color
 
-    color = sys.stdout.isatty() and colors()
+    color = wants_color(sys.stdout)
     if form == "sarif":
         return result.sarif
     if form == "table":

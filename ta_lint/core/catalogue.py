@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import UsageError, hint
 from ta_lint.core.terms import Severity
 from ta_lint.core.toml import parsed
 
@@ -237,11 +237,8 @@ def check_selector(selector: str, where: str) -> None:
     """Raise UsageError, with the nearest names, if a selector names no rule."""
     if any(specificity(selector, rule) for rule in catalogue().values()):
         return
-    import difflib
-
-    near = difflib.get_close_matches(selector, sorted(set(selectors())), n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `ta-lint rules` lists them all"
-    raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{hint}")
+    near = hint(selector, set(selectors()), most=3) or "; `ta-lint rules` lists them all"
+    raise UsageError(f"{where}: no rule, prefix, tag or alias is called {selector!r}{near}")
 
 
 def selectors() -> Iterator[str]:

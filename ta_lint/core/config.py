@@ -43,6 +43,8 @@ DEFAULT_EXCLUDE = (
 )
 
 SETTINGS = "pyproject.toml"
+NEARLY_TABLES = ("ta-lint", "ta_lint", "talint", "ta-runtime", "ta_runtime")
+NEARLY_FILES = ("ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml", ".ta.toml")
 
 
 class Options(NamedTuple):
@@ -192,6 +194,8 @@ class Configs:
         self._cwd = os.fspath(cwd)
         self._of_directory: dict[str, Config] = {}
         self._parsed: dict[str, Mapping[str, Any]] = {}
+        self.overlooked: list[str] = []
+        """What looks like settings of ours and is not read, each with the place where it would be."""
         if options.config is not None and not options.config.is_file():
             raise UsageError(f"--config: {options.config} is not a file")
         self.root_config = self.of_directory(cwd)
@@ -216,6 +220,7 @@ class Configs:
             return _resolve(options, raw, self._cwd, path, _dependency_target(tables))
         path = os.path.join(directory, SETTINGS)
         tables = self._parse(path) if os.path.isfile(path) else {}
+        self.overlooked += _overlooked(directory, path, tables, directory == self._cwd)
         if "ta" in _table(tables, "tool"):
             raw = _decode(tables["tool"]["ta"], path)
             return _resolve(options, raw, directory, path, _dependency_target(tables))
@@ -240,6 +245,25 @@ class Configs:
         return self._parsed[path]
 
 
+def _overlooked(directory: str, path: str, tables: Mapping[str, Any], here: bool) -> list[str]:
+    """What a newcomer takes for the place of our settings: tables, and files at the top of a project or `here`."""
+    tool = _table(tables, "tool")
+    top = here or bool(tables) or os.path.exists(os.path.join(directory, ".git"))
+    names = [name for name in NEARLY_FILES if top and os.path.isfile(os.path.join(directory, name))]
+    return [
+        *(
+            f"{path}: [tool.{name}] is not read; settings stand in [tool.ta]"
+            for name in NEARLY_TABLES
+            if name in tool
+        ),
+        *(
+            f"{os.path.join(directory, name)} is not read; settings stand in [tool.ta] of {SETTINGS}, "
+            "or in a file that --config names"
+            for name in names
+        ),
+    ]
+
+
 def _decode(table: object, path: str) -> RawConfig:
     import msgspec
 
@@ -256,6 +280,8 @@ def _decode(table: object, path: str) -> RawConfig:
         if (unknown := re.search(r"unknown field `(.+)`", reason)) is not None:
             known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
             raise UsageError(f"{path}: [tool.ta] has no key {unknown[1]!r}; the keys are {known}") from error
+        if reason.startswith("Invalid enum value"):
+            reason += f", it is one of {', '.join(Severity)}"
         reason = f"{reason[0].lower()}{reason[1:]}".replace(" | null", "").replace("`object", "`table")
         raise UsageError(f"{path}: {f'[tool.ta] {key}'.strip()}: {reason}") from error
 

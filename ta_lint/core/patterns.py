@@ -85,7 +85,8 @@ class _Run:
         self._paths: set[str] = set()
         self._folder_names: set[str] = set()
         self._folder_paths: set[str] = set()
-        globs_of_names, globs_of_paths = [], []
+        globs_of_names: list[str] = []
+        globs_of_paths: list[str] = []
         for line in lines:
             folder = line.endswith("/")
             path = line[:-1] if folder else line

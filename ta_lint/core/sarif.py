@@ -49,7 +49,8 @@ def sarif_log(
 ) -> str:
     """The findings as the JSON text of a log with one run; the same input gives the same bytes.
 
-    `rules` are all that the tool knows, by id, and must hold the rule of every finding. `root` is the folder that
+    `rules` are those that the tool knows, by id, and must hold the rule of every finding; the log describes those that
+    have one, as a page of each would be most of it. `root` is the folder that
     relative paths start from; without it the log names no place on this machine. `category` keeps uploads of one
     commit apart and ends in `/`. `baseline` says that findings were compared with one, so that each result
     is marked new or unchanged. `notes` are sentences on what could not be looked at, and `refuted` the places where a run
@@ -59,9 +60,11 @@ def sarif_log(
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
     kept, dropped = _worst(list(findings))
-    index = {rule_id: position for position, rule_id in enumerate(rules)}
+    told = {finding.rule for finding in kept}
+    described = [rule for rule_id, rule in rules.items() if rule_id in told]
+    index = {rule.id: position for position, rule in enumerate(described)}
     run = om.Run(
-        tool=om.Tool(driver=_driver(rules, version)),
+        tool=om.Tool(driver=_driver(described, version)),
         invocations=_invocations(dropped, notes),
         automation_details=om.RunAutomationDetails(id=category),
         column_kind="unicodeCodePoints",
@@ -100,13 +103,13 @@ def _notification(name: str, level: str, text: str) -> Any:
     return om.Notification(message=om.Message(text=text), level=level, descriptor=descriptor)
 
 
-def _driver(rules: Mapping[str, Rule], version: str) -> Any:
+def _driver(rules: Sequence[Rule], version: str) -> Any:
     return om.ToolComponent(
         name="ta-lint",
         version=version,
         semantic_version=version if re.fullmatch(r"\d+\.\d+\.\d+", version) else None,
         information_uri=PROJECT_URL,
-        rules=[_descriptor(rule) for rule in rules.values()],
+        rules=[_descriptor(rule) for rule in rules],
     )
 
 

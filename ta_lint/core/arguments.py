@@ -1,0 +1,34 @@
+"""Command lines: what is wrong in one ends the process with status 2, after a hint at what may be meant."""
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+
+from ta_lint.core.errors import hint
+
+_SUFFIXES = (".py", ".ipynb")
+
+
+def parsed(
+    parser: argparse.ArgumentParser,
+    commands: Mapping[str, argparse.ArgumentParser],
+    words: Sequence[str],
+    with_path: str,
+) -> argparse.Namespace:
+    """The words of a command line; `with_path` says how a path is given, with `{}` for it.
+
+    Raises:
+        SystemExit: the words are none of these commands, or it has been told what was asked for, such as help.
+    """
+    first = words[0] if words else "-"
+    if not first.startswith("-") and first not in commands:
+        if first.endswith(_SUFFIXES) or os.path.exists(first):  # noqa: PTH110 - spares `--help` of pathlib
+            parser.error(with_path.format(first))
+        near = hint(first, commands) or f"; the commands are {', '.join(commands)}"
+        parser.error(f"no command is called {first!r}{near}")
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        command = commands.get(first, parser)
+        near = hint(unknown[0].partition("=")[0], command._option_string_actions)
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+    return arguments
