@@ -127,7 +127,7 @@ def as_from(
     What warns in C warns in the name of the innermost frame of Python: of its file and line, and once for the module.
     """
     code = _call(frame.f_code.co_filename, frame.f_lineno)
-    return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})  # noqa: S307 - a call
+    return eval(code, frame.f_globals, {"function": function, "args": args, "kwargs": kwargs})
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,6 @@
 """What a script sees of itself and of its process under `ta-runtime run` and `collect` is what it sees under Python."""
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
