@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -255,6 +256,19 @@ class Audit:
             self._attempt(self._linting.loaded, "the modules of the project could not be linted")
         self.gather(_HURRY if self._raised is not None else ranks.PATIENCE)
         self.save()
+
+    @contextmanager
+    def looking_away(self) -> Iterator[None]:
+        """What happens inside is no part of the run."""
+        self.session.paused = True
+        if self.snapshots is not None:
+            self.snapshots.paused = True
+        try:
+            yield
+        finally:
+            self.session.paused = False
+            if self.snapshots is not None:
+                self.snapshots.paused = False
 
     def let_go(self) -> None:
         """In a forked child: take the copied session off torch, and keep quiet."""

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime.audit import Audit
-from ta_runtime.facts import Forward, Step, Value
-from ta_runtime.observers.forwards import measure_value
 from ta_runtime.places import here
 from ta_runtime.reporters import Reporter, files
 from ta_runtime.settings import OnFinding, resolve, severity
-from ta_runtime.tree import tensors
-from ta_runtime.window import Window
+from ta_runtime.trial import Trial
+
+_IN_A_ROW = 3
+"""How often a batch is judged: checks that pass over an odd batch, of a warm-up or the end of an epoch, want no more of them."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -211,22 +211,23 @@ class Auditor:
         return self.findings
 
     def audit_data(self, batch: Any) -> list[Finding]:
-        """Check a batch as if the model were called with it; returns the findings so far. Waits for the device."""
-        session = self.audit.session
+        """Check a batch by calling the model with it, as if all batches were like this one; returns the findings so far.
+
+        The call is made in the mode that the model is in, with copies of its parameters and buffers; attributes of its
+        modules and the global random generators are put back, so the training that follows is the same to the last bit.
+        What the model raises is not raised here. It is called with what its `forward` takes of the batch: of a mapping
+        by name, of a sequence the first, as the targets stand last. Takes the memory of a copy of the model, and waits
+        for the device. `Result.not_seen` says what the call raised, or why the model cannot be called on trial.
+        """
         place = here()
-        index = session.window.index
-        step = Step(index, place, session.machine, complete=False, history=session.history)
-        forward = Forward(session.model(self.model, place), place, self.model.training, True, None)
-        step.forwards.append(forward)
-        window = Window(index, step)
-        with torch.no_grad():
-            for name, tensor in tensors(batch):
-                value = Value.of(name, tensor)
-                forward.inputs.append(value)
-                measure_value(window, value, tensor, moments=True)
-            window.readings.send()
-        window.readings.deliver()
-        session.audit("step", step)
+        with self.audit.looking_away():
+            trial = Trial(self.audit.settings, self.model, batch, place)
+        session = self.audit.session
+        trial.step.index = session.window.index
+        if trial.complaint is not None:
+            session.not_seen[f"what the model makes of the batch of `audit_data`: {trial.complaint}"] = 1
+        for _ in range(_IN_A_ROW):
+            session.audit("step", trial.step)
         return self.findings
 
     def audit_step(self) -> None:

@@ -9,6 +9,12 @@ from ta_runtime.places import Place
 _FOLLOWERS = 3
 _MOST_REFUTED = 2000
 """Places of which a refutation is kept: of more, the first."""
+LOOKS = 30
+"""Steps that must be looked at before what depends on data is refuted. What showed in none of n independent looks happens in
+at most 3 / n of the steps, with 95 % confidence (the rule of three): in no more than each tenth."""
+LATEST = 0.9
+"""Where in the run the last of them must be, as a share of its steps: training moves values, and the first batches say
+little about the last."""
 
 
 @dataclass(slots=True)
@@ -41,7 +47,14 @@ class Refuted:
     refutation: Refutation
     last_step: int
     times: int = 0
+    """In how many steps."""
     ranks: set[int] = field(default_factory=set)
+
+    def stands(self, steps: int, first: int) -> bool:
+        """Whether so much looking refutes, after so many steps, of which one had the number `first`."""
+        if not self.refutation.of_data or self.times >= steps:
+            return True
+        return self.times >= LOOKS and self.last_step + 1 - first >= LATEST * steps
 
 
 class Incidents:
@@ -51,6 +64,8 @@ class Incidents:
         self._incidents: dict[tuple[str, Place, str], Incident] = {}
         self._chains: dict[str, Incident] = {}
         self._refuted: dict[tuple[str, Place], Refuted] = {}
+        self.first = self.steps = 0
+        """The number of the run's first step, and how many there were so far."""
 
     def __iter__(self) -> Iterator[Incident]:
         return iter(self._incidents.values())
@@ -60,9 +75,13 @@ class Incidents:
 
     @property
     def refuted(self) -> list[Refuted]:
-        """Where the checks looked and found nothing, then or at another time."""
+        """Where the checks looked often enough and found nothing, then or at another time."""
         found = {(incident.rule, incident.suspicion.place) for incident in self}
-        return [refuted for key, refuted in self._refuted.items() if key not in found]
+        return [
+            refuted
+            for key, refuted in self._refuted.items()
+            if key not in found and refuted.stands(self.steps, self.first)
+        ]
 
     def add(self, said: Iterable[tuple[str, Suspicion | Refutation]], step: int) -> list[Incident]:
         """Take what the checks said of one step; returns the incidents that are new."""
@@ -97,5 +116,5 @@ class Incidents:
             if len(self._refuted) == _MOST_REFUTED:
                 return
             refuted = self._refuted[key] = Refuted(rule, refutation, step)
+        refuted.times += not refuted.times or refuted.last_step != step
         refuted.refutation, refuted.last_step = refutation, step
-        refuted.times += 1

@@ -74,6 +74,8 @@ class Session:
         self.step_count = 0
         """Optimizer steps so far, of all optimizers together."""
         self.started = False
+        self.paused = False
+        """Whether what happens now is no part of the run."""
         self._on_incidents, self._on_judged = on_incidents, on_judged
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         enabled = checks.enabled(settings.rules)
@@ -106,6 +108,7 @@ class Session:
         }
         self.wants_digests = not settings.rules.isdisjoint(_OF_CONTENTS)
         self.wants_filters = "TA405" in settings.rules
+        self.incidents.first = settings.start_step
         self.window = self._next_window(settings.start_step)
         for model in models:
             self.names.add(model)
@@ -216,7 +219,7 @@ class Session:
 
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if not self.started or traced():
+            if not self.started or self.paused or traced():
                 return None
             if thread() != self._thread:
                 if not leads:
@@ -291,6 +294,7 @@ class Session:
         """The step is over: send its numbers off, judge those that have arrived, and begin the next."""
         window = self.window
         window.ended = time.perf_counter()
+        self.incidents.steps += 1
         self._expected = window.stepped or self._expected
         if not window.empty:
             if len(self._pending) < _IN_FLIGHT:

@@ -3,10 +3,13 @@
 import copy
 import io
 import json
+import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy
 import pytest
 import torch
 from sarif_validator import unexplained
@@ -25,6 +28,7 @@ from ta_runtime import (
     autopatch,
 )
 from ta_runtime.audit import Audit
+from ta_runtime.tree import tensors
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +125,132 @@ def test_a_batch_and_a_single_step_can_be_audited(tmp_path: Path) -> None:
         auditor.optimizer_step()
         assert auditor.audit.session.window.step is None
     assert not [finding for finding in auditor.findings if finding.rule == "TA000"]
+
+
+def images(*shape: int) -> torch.Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(0))
+
+
+def convolution() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.Dropout(), nn.Flatten())
+
+
+def rows() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 4, bias=False), nn.BatchNorm1d(4))
+
+
+def table() -> nn.Module:
+    return nn.Sequential(nn.Embedding(10, 4), nn.Flatten(), nn.Linear(12, 2))
+
+
+class Named(nn.Module):
+    """A model whose `forward` takes two of the three parts of a batch, by name, and counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.lengths, self.last = 0, [0], torch.zeros(1)
+        self.layer = nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, *, pixels: torch.Tensor, scale: torch.Tensor | None = None) -> torch.Tensor:
+        self.calls += 1
+        self.lengths.append(len(pixels))
+        self.last.add_(1)
+        self.made_here = random.random() + numpy.random.random()
+        with torch.no_grad():
+            self.layer.weight_ih_l0.mul_(2)
+            pixels.mul_(0.5)
+        result: torch.Tensor = self.layer(pixels)[0]
+        return result
+
+
+BATCHES: dict[str, tuple[nn.Module, Any, set[str]]] = {
+    "NaN": (convolution(), (torch.full((8, 3, 32, 32), math.nan), torch.zeros(8)), {"TA101"}),
+    "pixels to 255": (convolution(), (images(8, 3, 32, 32) * 255, torch.zeros(8)), {"TA301"}),
+    "zeros": (convolution(), torch.zeros(8, 3, 32, 32), {"TA302"}),
+    "channels last": (convolution(), [images(8, 32, 32, 3), torch.zeros(8)], {"TA303"}),
+    "two rows": (rows(), {"x": images(2, 4), "y": torch.zeros(2)}, {"TA304"}),
+    "negative ids": (table(), {"input_ids": torch.tensor([[5, -1, 0]])}, {"TA305"}),
+    "ids out of range": (table(), {"input_ids": torch.tensor([[5, 99, 0]])}, {"TA305"}),
+    "another device": (rows().to("meta"), images(8, 4), {"TA300"}),
+    "healthy images": (convolution(), (images(8, 3, 32, 32), torch.zeros(8)), set()),
+    "healthy rows": (rows(), images(8, 4), set()),
+    "healthy ids": (table(), {"input_ids": torch.tensor([[5, 9, 0]])}, set()),
+    "healthy, by name": (Named(), {"pixels": images(8, 2, 4), "labels": torch.zeros(8)}, set()),
+}
+
+
+@pytest.mark.parametrize("attached", [True, False], ids=["attached", "apart"])
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_batch_shows_what_an_audited_step_would(batch: str, attached: bool) -> None:
+    """D1: no training step is needed for it."""
+    model, given, rules = BATCHES[batch]
+    auditor = Auditor(model, select_rules="ALL", ignore_rules="TA2")
+    if attached:
+        auditor.attach()
+    found = auditor.audit_data(given)
+    auditor.detach()
+    assert {(finding.rule, Path(finding.site.path).name) for finding in found} == {
+        (rule, Path(__file__).name) for rule in rules
+    }
+    assert not auditor.audit.session.step_count
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_batch_leaves_the_model_and_the_generators_as_they_are(batch: str) -> None:
+    """D1: to the last bit, statistics of batch norms and counters of the user's own included."""
+    model, given, _ = BATCHES[batch]
+    state = model.state_dict(keep_vars=True)
+    inputs = [tensor.clone() for _, tensor in tensors(given)]
+    values = [tensor.clone() for tensor in state.values()]
+    versions = [tensor._version for tensor in state.values()]
+    attributes = [repr(vars(module)) for module in model.modules()]
+    generators = random.getstate(), repr(numpy.random.get_state(legacy=False)), torch.get_rng_state().tolist()
+    with Auditor(model) as auditor:
+        auditor.audit_data(given)
+    after = model.state_dict(keep_vars=True)
+    assert all(after[name] is tensor and tensor.grad is None for name, tensor in state.items())
+    assert [tensor._version for tensor in after.values()] == versions
+    for before, tensor in zip(values, after.values(), strict=True):
+        assert tensor.is_meta or torch.equal(before, tensor)
+    for before, (_, tensor) in zip(inputs, tensors(given), strict=True):
+        assert torch.equal(before.nan_to_num(1e9), tensor.nan_to_num(1e9))
+    assert [repr(vars(module)) for module in model.modules()] == attributes
+    assert generators == (
+        random.getstate(),
+        repr(numpy.random.get_state(legacy=False)),
+        torch.get_rng_state().tolist(),
+    )
+
+
+def test_what_a_trial_could_not_tell_is_said() -> None:
+    """D1: a batch that the model cannot be called with is no finding, and no silence."""
+    with Auditor(rows()) as auditor:
+        assert auditor.audit_data(images(8, 5)) == []
+        [said, _] = auditor.finish(report=False).not_seen
+        assert said.startswith(
+            "what the model makes of the batch of `audit_data`: it raised `RuntimeError`: mat1"
+        )
+    with Auditor(nn.Sequential(nn.LazyLinear(2))) as auditor:
+        auditor.audit_data(images(8, 5))
+        said = auditor.finish(report=False).not_seen[0]
+        assert said.endswith("`audit_data`: a lazy layer is made by its first call")
+
+
+def test_a_batch_is_no_part_of_the_run(tmp_path: Path) -> None:
+    """D1: what is recorded, and what the audited steps see, is the same with and without it."""
+    counts = []
+    for wants_batch in (True, False):
+        model, optimizer, [(batch, targets), *_] = parts()
+        with Auditor(model, optimizer, every_n_steps=1) as auditor:
+            if wants_batch:
+                auditor.audit_data((batch, targets))
+            step = auditor.audit.session.window.step
+            assert step is not None
+            assert (step.forwards, step.losses, step.expressions) == ([], [], [])
+            nn.functional.cross_entropy(model(batch), targets).backward()
+            counts.append((len(step.forwards), len(step.losses)))
+            optimizer.step()
+    assert counts[0] == counts[1] == (1, 1)
 
 
 def test_without_an_optimizer_init_says_what_is_missing() -> None:

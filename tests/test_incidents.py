@@ -1,5 +1,7 @@
 """What checks say of a place: repeats are counted, and a suspicion there outweighs every refutation."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from ta_runtime import incidents
@@ -27,6 +29,32 @@ def test_a_refutation_is_kept_with_what_the_last_look_measured() -> None:
     [refuted] = seen.refuted
     assert (refuted.rule, refuted.times, refuted.last_step) == ("TA204", 3, 2)
     assert refuted.refutation.evidence == {"share of step": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("steps", "looks", "stands"),
+    [
+        (1, range(1), True),
+        (5, range(5), True),
+        (5, range(4), False),
+        (900, [0], False),
+        (1000, range(30), False),
+        (1000, range(0, 1000, 35), False),
+        (1000, range(0, 1000, 33), True),
+    ],
+    ids=["the only step", "all steps", "all but one", "the first", "30 early", "29 spread", "31 spread"],
+)
+def test_what_depends_on_data_is_refuted_by_many_looks_over_the_run(
+    steps: int, looks: Iterable[int], stands: bool
+) -> None:
+    """N3: the numbers of the steps begin where the run was resumed."""
+    for first in (0, 5000):
+        seen = Incidents()
+        seen.first, seen.steps = first, steps
+        for step in looks:
+            for place in (LINE, LINE):  # twice in a step is one look
+                seen.add([("TA110", Refutation(place, of_data=True)), healthy(ELSEWHERE)], first + step)
+        assert [refuted.rule for refuted in seen.refuted] == ["TA110"] * stands + ["TA204"]
 
 
 @pytest.mark.parametrize("said", [[healthy(), broken()], [broken(), healthy()]], ids=["before", "after"])

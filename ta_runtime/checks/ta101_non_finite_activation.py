@@ -32,10 +32,14 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 
 def _harmed(step: Step) -> bool:
-    """Whether the loss or a gradient is not finite: masks are infinite and padding is NaN where nothing comes of it."""
+    """Whether the loss or a gradient is not finite, or of a call on trial the output: masks are infinite and padding is
+    NaN where nothing comes of it.
+    """
     if any(_is_bad(gradients.total) and not gradients.skipped for gradients in step.gradients):
         return True
-    return any(loss.training and _is_bad(loss.value) for loss in step.losses)
+    if any(loss.training and _is_bad(loss.value) for loss in step.losses):
+        return True
+    return any(_is_bad_input(value) for forward in step.training_forwards for value in forward.outputs)
 
 
 def _first(forward: Forward) -> Call | None:

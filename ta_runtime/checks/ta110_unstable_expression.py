@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Expression, Refutation, Step, Suspicion
 
-OF_STRUCTURE = True
 STABLE = {
     "softmax": "log_softmax",
     "sigmoid": "logsigmoid",
@@ -32,7 +31,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
                 yield Suspicion(found.place, message, _evidence(found), cause="non-finite")
         elif all(_is_harmless(found) for found in expressions):
             for found in expressions:
-                yield Refutation(found.place, _evidence(found))
+                yield Refutation(found.place, _evidence(found), of_data=True)
 
 
 def _overflows(expression: Expression) -> bool:

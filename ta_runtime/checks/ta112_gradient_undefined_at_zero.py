@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 from ta_runtime.facts import Expression, Refutation, Step, Suspicion
 
-OF_STRUCTURE = True
-
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
     for expression in step.expressions:
@@ -18,7 +16,8 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             evidence = {"distance from the edge": 0.0}
             yield Suspicion(expression.place, message, evidence, cause="non-finite")
         elif distance > 0:
-            yield Refutation(expression.place, {"distance from the edge": float(f"{distance:.3g}")})
+            evidence = {"distance from the edge": float(f"{distance:.3g}")}
+            yield Refutation(expression.place, evidence, of_data=True)
 
 
 def _distance(expression: Expression) -> float | None:

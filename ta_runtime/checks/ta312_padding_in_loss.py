@@ -15,8 +15,10 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             continue
         share = padding.padded / padding.targets
         evidence = {"padding": padding.token, "share of the targets": round(share, 3)}
-        if _leaves_out(loss, padding.token) or not padding.padded:
+        if _leaves_out(loss, padding.token):
             yield Refutation(loss.place, evidence)
+        elif not padding.padded:
+            yield Refutation(loss.place, evidence, of_data=True)
         elif share >= SHARE and loss.options["reduction"] == "mean" and loss.options["weight"] is None:
             message = f"the mean of the loss counts padding: targets of {padding.token} are not ignored"
             yield Suspicion(loss.place, message, evidence)

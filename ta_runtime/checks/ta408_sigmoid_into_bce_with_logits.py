@@ -29,7 +29,7 @@ def _of_probabilities(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutat
     """Raw scores that happen to lie between 0 and 1 are neither: they may leave the range later."""
     if given.are_probabilities:
         if given.made_by not in _NONE:
-            yield Refutation(loss.place, given.evidence)
+            yield Refutation(loss.place, given.evidence, of_data=given.made_by not in _PROBABILITIES)
     elif given.made_by in _NONE:
         message = f"`{loss.function}` takes probabilities and is given the output of `{given.made_by}`"
         yield Suspicion(loss.place, message, given.evidence)

@@ -33,4 +33,5 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
         yield Suspicion(gradients.place, message, {"norm": norm, "usual norm": math.exp(middle)})
     elif max(logarithm, *usual.values) - middle < math.log(WITHIN):
         largest = math.exp(max(logarithm, *usual.values))
-        yield Refutation(gradients.place, {"largest norm": largest, "usual norm": math.exp(middle)})
+        evidence = {"largest norm": largest, "usual norm": math.exp(middle)}
+        yield Refutation(gradients.place, evidence, of_data=True)

@@ -125,7 +125,7 @@ class Forward:
 
     `calls` are those of its modules, itself included and last; `complete` is False if it raised. Forwards in
     evaluation mode or without gradients hold no calls and no numbers. `autocast` is the dtype of an active autocast of
-    the model's device type.
+    the model's device type. Of a call on trial, which has no loss, `outputs` have their range.
     """
 
     model: Model

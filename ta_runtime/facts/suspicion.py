@@ -35,8 +35,11 @@ class Refutation:
     `evidence` are the numbers that say so, as in a `Suspicion`; those of the last look are kept. A suspicion at the same
     place, before or after, outweighs it. `related` are further places that a reader of the source may have suspected
     for the same thing. Say it only of what was measured: where nothing could be, a check stays silent.
+    `of_data` says that another batch, or later weights, may well show the pitfall: one look then refutes nothing, and
+    `incidents` wants many. What the code alone decides, such as shapes, devices, classes and orders, one look settles.
     """
 
     place: "Place"
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
     related: tuple["Place", ...] = ()
+    of_data: bool = False

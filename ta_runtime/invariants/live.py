@@ -111,6 +111,8 @@ class Live:
         return run
 
     def _take(self, event: Event) -> None:
+        if self._session.paused:
+            return
         self._events.append(event)
         if len(self._events) >= _AT_ONCE:
             self._look()

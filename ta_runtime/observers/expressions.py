@@ -1,4 +1,4 @@
-"""Sees logarithms, exponentials, roots and angles in the user's code, on structural steps (`facts.Step.structural`) alone."""
+"""Sees logarithms, exponentials, roots and angles in the user's code, on thorough steps (`facts.Step.thorough`) alone."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -36,8 +36,8 @@ class Expressions(Observer):
 
     def begin(self, window: "Window") -> None:
         _attached.leave(self)
-        structural = window.step is not None and window.step.structural
-        if self._wanted and structural and not self.session.runs_compiled:
+        thorough = window.step is not None and window.step.thorough
+        if self._wanted and thorough and not self.session.runs_compiled:
             _attached.join(self)
 
     def compiles(self) -> None:
