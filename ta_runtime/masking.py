@@ -86,6 +86,7 @@ _SCHEME = re.compile(r"\b((?:bearer|basic|token)\s+)([-A-Za-z0-9+/=._~]{8,})", r
 _QUOTED = re.compile(r"""((["'])([\w. -]{1,80})\2\s*:\s*)(["'])((?:(?!\4)[^\\]|\\.)+)(?=\4)""")
 _PAIR = re.compile(r"((?:^|(?<=[?&;,\s(]))([\w.-]{1,80})=)(['\"]?)([^&;,\s'\")]+)")
 _LINE = re.compile(r"(^[ \t]*([\w-]{1,80}):[ \t]+)()(\S+)[ \t]*$", re.MULTILINE)
+_OPTION = re.compile(r"((?:^|(?<=[\s'\"]))--?([A-Za-z][\w.-]{0,80})[ \t]+)([^\s'\"-][^\s'\"]*)")
 _ASSIGNED = re.compile(r"([-+~]*[\w.:/@-]+)=(.*)", re.DOTALL)
 
 
@@ -120,7 +121,7 @@ def command(words: Sequence[str]) -> Iterator[str]:
 
 def setting(name: str, value: str) -> str:
     """A value by its name; secrets masked."""
-    if not value or "<masked " in value:  # it was done before
+    if not value or "<masked" in value:  # it was done before
         return value
     words = _words(name)
     head = next((word for word in reversed(words) if word not in _TRAILING and not word.isdigit()), "")
@@ -157,12 +158,7 @@ def text(value: str) -> str:
     found = _QUOTED.sub(lambda match: match[1] + match[4] + _beside(match[3], match[5]), found)
     found = _PAIR.sub(lambda match: match[1] + match[3] + _beside(match[2], match[4]), found)
     found = _LINE.sub(lambda match: match[1] + _beside(match[2], match[4]), found)
-    if "<masked " not in found and re.search(r"(?:^|\s)-\S+\s", found):
-        parts = re.split(r"(\s+)", found)
-        found = "".join(
-            part + blank for part, blank in zip(command(parts[::2]), [*parts[1::2], ""], strict=True)
-        )
-    return found
+    return _OPTION.sub(lambda match: match[1] + setting(match[2], match[3]), found)
 
 
 def nested(value: Any, name: str = "") -> Any:
@@ -192,12 +188,10 @@ def _tells(name: str, words: list[str], head: str) -> bool:
 
 def _beside(name: str, value: str) -> str:
     """The value that a text has beside a name. It may be prose or data: but for passwords it has to look made up."""
-    if value.startswith("<"):
-        return value
-    words = _words(name)
-    if words and words[-1] in _PASSWORDS - {"pass", "secret", "secrets"}:
-        return setting(name, value)
-    return setting(name, value) if _HINTING & set(words) and _made_up(value) else value
+    words = _words(name) or [""]
+    certain = words[-1] in _PASSWORDS - {"pass", "secret", "secrets"} or words[-1].endswith(_ENDINGS)
+    likely = _HINTING & set(words) and (_made_up(value) or (words[-1] in _USERS and ":" in value))
+    return setting(name, value) if certain or likely else value
 
 
 def _of_address(found: "re.Match[str]") -> str:

@@ -467,8 +467,9 @@ def test_what_a_loader_hands_out_is_part_of_the_batch(recorded: Callable[..., li
             optimizer.step()
 
     found = recorded(loop)
-    expected = ["loaded.(structure)", "loaded.0", "loaded.1", "(structure)", "0"]
+    expected = ["loaded.(structure)", "loaded.0", "loaded.1", "loaded.(index)", "(structure)", "0"]
     assert names(found, "batch", 0) == names(found, "batch", 1) == expected
+    assert [texts(found, "batch", step)["loaded.(index)"] for step in (0, 1)] == ["0", "1"]
     assert digests(found, "batch", "loaded.1") == [
         digest_of(data.tensors[1][:4]),
         digest_of(data.tensors[1][4:]),
@@ -500,6 +501,7 @@ def test_a_batch_of_a_validation_is_part_of_no_step(recorded: Callable[..., list
             assert [name for name in names(found, "batch", step) if "loaded" in name] == [
                 "loaded.(structure)",
                 "loaded.0",
+                "loaded.(index)",
             ]
         assert digests(found, "batch", "loaded.0") == digests(found, "batch", "0")
 
@@ -644,6 +646,36 @@ def test_the_state_of_an_optimizer_is_that_before_the_update(recorded: Callable[
         lambda step: states.append(digest_of(optimizer.state[model.last.weight]["exp_avg"])),
     )
     assert digests(found, "optimizer", "last.weight.exp_avg") == states[:1]
+
+
+def test_at_the_first_step_parameters_have_the_names_of_the_model_also_where_an_optimizer_runs_it(
+    tmp_path: Path,
+) -> None:
+    """D4: `step(closure)` is called before any model is, and the first step had `LBFGS.group0.0` and each tensor twice."""
+    for number, (of, given) in enumerate(
+        (of, given)
+        for of in (("parameter",), ("parameter", "gradient", "optimizer"))
+        for given in (False, True)
+    ):
+        model, _ = made()
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2)
+
+        def closure() -> Tensor:
+            optimizer.zero_grad()  # noqa: B023
+            loss: Tensor = model(torch.ones(4, 4)).square().mean()  # noqa: B023
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss
+
+        folder = tmp_path / str(number)
+        with Snapshots(folder, model if given else None, schedule="first 2", of=of):
+            for _ in range(2):
+                optimizer.step(closure)
+        found = rows(folder)
+        expected = [name for name, _ in model.named_parameters()]
+        for step in (0, 1):
+            assert names(found, "parameter", step) == expected
+        assert all(row["digest"] for row in found if row["kind"] == "parameter")
+        assert not any("group" in row["name"] for row in found)
 
 
 def test_hyperparameters_of_each_group_are_recorded_at_each_step(recorded: Callable[..., list[Row]]) -> None:
@@ -1080,8 +1112,6 @@ def test_a_wrong_argument_is_named(tmp_path: Path, options: dict[str, Any], mess
         ("HF_TOKEN", "short"),
         ("db_password", "hunter2"),
         ("AWS_SECRET_ACCESS_KEY", "y"),
-        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json"),
-        ("DATABASE", "postgres://me:hunter2@db.example.com/x"),
         ("MY_SETTING", "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
         ("OTHER", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc"),
         ("SSH", "-----BEGIN OPENSSH PRIVATE KEY-----"),
@@ -1105,6 +1135,7 @@ def test_values_that_look_like_secrets_are_masked(
         ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),
         ("HTTP_ENDPOINT", "https://example.com:8080/path"),
         ("LD_LIBRARY_PATH", "/usr/lib/x86_64-linux-gnu"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json"),
     ],
 )
 def test_other_values_are_recorded_as_they_are(
@@ -1139,14 +1170,16 @@ def test_without_a_place_for_the_key_values_are_masked_by_one_of_this_process(
 def test_what_is_masked_can_be_chosen(monkeypatch: pytest.MonkeyPatch, key: Path, tmp_path: Path) -> None:
     monkeypatch.setenv("PROJECT", "hush")
     monkeypatch.setenv("MY_TOKEN", "open")
-    assert dict(environment.variables(("PROJ*",)))["PROJECT"].startswith("<masked")
-    assert dict(environment.variables(("PROJ*",)))["MY_TOKEN"] == "open"
-    assert dict(environment.variables(()))["MY_TOKEN"] == "open"
-    with Snapshots(tmp_path / "run", mask=(*masking.MASK, "PROJECT")):
+    assert dict(environment.variables())["PROJECT"] == "hush"
+    for mask in (("PROJ*",), "PROJECT"):
+        with Snapshots(tmp_path / str(mask), mask=mask):
+            train(*made())
+        found = texts(rows(tmp_path / str(mask)), "environment")
+        assert found["PROJECT"].startswith("<masked")
+        assert found["MY_TOKEN"].startswith("<masked")
+    with Snapshots(tmp_path / "open", mask=False):
         train(*made())
-    found = texts(rows(tmp_path / "run"), "environment")
-    assert found["PROJECT"].startswith("<masked")
-    assert found["MY_TOKEN"].startswith("<masked")
+    assert texts(rows(tmp_path / "open"), "environment")["MY_TOKEN"] == "open"
 
 
 def test_the_environment_and_packages_are_recorded_before_the_first_step(tmp_path: Path) -> None:
@@ -1200,8 +1233,76 @@ def test_the_files_of_fkat_lie_where_it_puts_them(tmp_path: Path) -> None:
     assert set(step["batch"]) == {"__batch__", "__all_batch__"}
     [optimizer] = step["optimizers"]
     assert optimizer["__type__"] == "Adam"
-    assert optimizer["param_groups"][0]["lr"] == "0.001"
+    assert optimizer["param_groups"][0]["lr"] == optimizer["defaults"]["lr"] == 0.001
+    assert optimizer["param_groups"][0]["betas"] == [0.9, 0.999]
     assert "last.weight.exp_avg" in optimizer["state"]
+
+
+def test_every_file_of_yaml_can_be_read_without_classes_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D5: `torch.__version__` is a subclass of `str`, which YAML wrote as a Python object; a variable may hold any byte."""
+    monkeypatch.setenv("BYTES", "caf\udce9")
+    model, _ = made()
+
+    class Kind(str):
+        pass
+
+    class Rate(float):
+        pass
+
+    groups = [{"params": model.parameters(), "kind": Kind("slow"), "path": Path("a"), "dtype": torch.float16,
+               "rate": np.float32(0.5), "size": torch.Size([2]), "phase": torch.tensor(1.5), "top": math.inf}]  # fmt: skip
+    optimizer = torch.optim.SGD(groups, lr=Rate(0.1), momentum=0.9)
+    with Snapshots(tmp_path / "run", schedule="first 2", form="yaml"):
+        train(model, optimizer, 2)
+    with Snapshots(tmp_path / "columns", schedule="first 2"):
+        train(model, optimizer, 2)
+    to_yaml(tmp_path / "columns", tmp_path / "out")
+    found = {path: content(path) for path in tmp_path.rglob("*.yaml")}
+    assert len(found) == 10
+    for path, step in found.items():
+        if path.name == "configuration.yaml":
+            assert step["torch"] == str(torch.__version__)
+        if path.name == "rank0.yaml":
+            [group] = step["optimizers"][0]["param_groups"]
+            assert group["kind"] == "slow"
+            assert (group["path"], group["dtype"], group["size"]) == ("a", "float16", [2])
+            assert (group["rate"], group["phase"], group["lr"], group["top"]) == (0.5, 1.5, 0.1, math.inf)
+
+
+def test_a_batch_of_yaml_is_nested_as_it_was_and_has_its_number(tmp_path: Path) -> None:
+    """D12: it was flattened to `loaded.x`."""
+    model, optimizer = made()
+    data = [{"x": torch.randn(4), "y": (torch.tensor(1), torch.tensor(0)), "id": "a"} for _ in range(8)]
+    with Snapshots(tmp_path / "run", schedule="at 1", form="yaml"):
+        for batch in DataLoader(data, batch_size=4):  # type: ignore[arg-type, var-annotated]
+            nn.CrossEntropyLoss()(model(batch["x"]), batch["y"][0]).backward()
+            optimizer.step()
+    batch = content(tmp_path / "run/introspection/fit/step=1/rank0.yaml")["batch"]
+    assert batch["__batch_idx__"] == 1
+    inner = batch["__batch__"]
+    assert inner.keys() == {"x", "y", "__structure__"}
+    assert inner["x"].startswith("4×4|fp32|")
+    assert [each[:6] for each in inner["y"]] == ["4|i64|", "4|i64|"]
+    assert "'id': ['a', 'a', 'a', 'a']" in inner["__structure__"]
+    assert batch["arguments"] == [inner["x"]]
+
+
+def test_a_schedule_may_be_a_function_of_the_step(tmp_path: Path) -> None:
+    """D12. It is asked once about each step."""
+    asked: list[int] = []
+
+    def prime(step: int) -> bool:
+        asked.append(step)
+        return step in (2, 3, 5)
+
+    with Snapshots(tmp_path / "run", schedule=prime):
+        train(*made(), 6)
+    assert {row["step"] for row in rows(tmp_path / "run")} == {-1, 2, 3, 5}
+    assert asked == list(range(7))
+    joined = schedule.when(prime) | schedule.at(9) | schedule.when(lambda step: step == 7)
+    assert [step for step in range(10) if joined.due(step)] == [2, 3, 5, 7, 9]
 
 
 def test_a_tensor_is_one_line_in_the_order_of_fkat(tmp_path: Path) -> None:

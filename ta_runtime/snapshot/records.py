@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Shard
 
+from ta_lint.core.files import encodable
 from ta_runtime import masking
 from ta_runtime.digests import Contents, copied, of_bytes
 from ta_runtime.runs.schema import KINDS
@@ -48,7 +49,7 @@ class Records:
     def text(self, kind: str, name: str, text: str) -> None:
         """Add a setting; what of it has the shape of a secret is masked."""
         if self.wants(kind):
-            text = masking.text(text) if self._mask else text
+            text = encodable(masking.text(text) if self._mask else text)  # a variable may hold any byte
             self._row(kind, name)["text"] = text if len(text) <= _TEXT else f"{text[:_TEXT]}..."
 
     def texts(self, kind: str, settings: Callable[[], Iterable[tuple[str, str]]], prefix: str = "") -> None:

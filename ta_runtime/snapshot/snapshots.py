@@ -390,7 +390,8 @@ class Snapshots:
         if (snapshot := self._snapshot) is not None:
             records = snapshot.records.apart()
             _batch(records, batch, "loaded")
-            records.text("batch", "loaded.(index)", str(iterator._num_yielded - 1))
+            if (count := getattr(iterator, "_num_yielded", None)) is not None:
+                records.text("batch", "loaded.(index)", str(count - 1))
             records.texts("configuration", lambda: settings, "DataLoader.")
             snapshot.batches.drawn(iterator, records)
 
