@@ -127,7 +127,7 @@ def _notebook(rng: Random) -> Input:
 
 @dataclass(frozen=True)
 class Event:
-    """What became of an input; with the problems that its process had not met before comes the input made small."""
+    """What became of an input; with the problems that nobody had met before comes the input made small."""
 
     given: Input
     judgement: Judgement
@@ -149,12 +149,13 @@ class _Running:
 def fuzz(asked: Iterable[Batch], jobs: int) -> Iterator[Event]:
     """What becomes of each input, as it is ready. A process that dies, or says nothing any more, is a problem of its input."""
     left = iter(asked)
+    known: set[tuple[str, str]] = set()
     prepare()
     working: dict[Connection, _Running] = {}
 
     def start(batch: Batch, done: int = 0) -> None:
         end, theirs = _CONTEXT.Pipe(duplex=False)
-        process = _CONTEXT.Process(target=_work, args=(batch, done, theirs), daemon=True)
+        process = _CONTEXT.Process(target=_work, args=(batch, done, frozenset(known), theirs), daemon=True)
         process.start()
         theirs.close()
         working[end] = _Running(process, batch, done, time.monotonic())
@@ -182,6 +183,7 @@ def fuzz(asked: Iterable[Batch], jobs: int) -> Iterator[Event]:
                     continue
                 if isinstance(said, Event):
                     running.given, running.done = None, running.done + 1
+                    known.update(said.small)
                     yield said
                 else:
                     running.given = said
@@ -200,11 +202,11 @@ def prepare() -> None:
         checks.load(rule)
 
 
-def _work(batch: Batch, done: int, end: Connection) -> None:
-    """Judge the inputs of a batch from this one on, in a process of its own."""
+def _work(batch: Batch, done: int, known: frozenset[tuple[str, str]], end: Connection) -> None:
+    """Judge the inputs of a batch from this one on, in a process of its own. Problems that are known are not made small."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    seen: set[tuple[str, str]] = set()
+    seen = set(known)
 
     def work_off() -> None:
         for number, given in enumerate(inputs(batch)):

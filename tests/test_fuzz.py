@@ -226,7 +226,12 @@ def test_a_notebook_that_is_written_anew_is_a_problem(
 ) -> None:
     planting(suspecting(calling_another))
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": BUGGY.splitlines(keepends=True)}
-    content = {"cells": [cell], "metadata": {"a": [1, 2.5, "\u2028", {}]}, "nbformat": 4, "nbformat_minor": 5}
+    content = {
+        "cells": [{**cell, "source": "import torch"}, cell],
+        "metadata": {"a": [1, 2.5, "\u2028", {}]},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     data = json.dumps(content, indent=1)
     assert kinds(data, "train.ipynb") == set()
     bytes_of = fixing.bytes_of
@@ -253,12 +258,10 @@ def test_too_much_work_is_a_problem(planting: Callable[..., None], monkeypatch: 
 
 
 def test_work_is_the_same_however_often_it_is_counted() -> None:
-    def task() -> int:
-        return sum(map(abs, range(1000)))
-
     def limited(calls: int) -> None:
         with work.limited(calls):
-            task()
+            for number in range(1000):
+                abs(number)
 
     limited(1010)
     for _ in range(3):

@@ -278,9 +278,7 @@ class _Judge:
         if once is None:
             return
         before, after = source_of(file.name, data), source_of(file.name, once.after)
-        edits = sorted(
-            {edit for finding in admitted if finding.fix is not None for edit in finding.fix.edits}, key=_span
-        )
+        edits = sorted(set(_edits(admitted, before)), key=_span)
         words = self._unlike(before, after)
         exact = _edited(before, edits) if not once.complaints and not _touch(edits) else None
         if not _in_order(list(_kept(before, edits)), after.text, words) or (

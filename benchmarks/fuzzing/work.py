@@ -1,6 +1,6 @@
 """How much work something is, counted and not timed: equal on every machine, however busy it is.
 
-A count of calls slows Python down by half, so that the watchdog alone, which is a clock but costs nothing, looks at everything, and
+To count calls makes Python take two and a half times as long, so that the watchdog alone, which is a clock but costs nothing, looks at everything, and
 only what took long is done again and counted. It also ends what never comes back from C.
 """
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-CALLS = 60_000_000
-"""Calls of functions in 10 s, which is what a file below 1 MB may take: ta-lint makes 6 million in a second."""
+CALLS = 20_000_000
+"""Calls of functions in 10 s, which is what a file below 1 MB may take: ta-lint makes 2 million in a second."""
 
 SUSPICIOUS = 2.0
 """Seconds of CPU time from which on work is counted: a fifth of what is allowed."""
