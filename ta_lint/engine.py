@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ta_lint import checks
 from ta_lint.checks.gate import Text
 from ta_lint.core import collector
+from ta_lint.core.bounds import check_work, may_take_minutes
 from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
 from ta_lint.core.errors import PASSING, crash, oneline
@@ -208,10 +209,12 @@ def _suspecting(
 
     try:
         root = skeleton(source, syntax)
-        written = Written(source, root, syntax)
-        module = Module(source, root, target, written)
+    except Unreadable:
+        raise
     except Exception:  # noqa: BLE001 - an `Unlike`, or what nobody thought of: libcst will tell
         return wanted, None
+    written = Written(source, root, syntax)
+    module = Module(source, root, target, written)
     suspicions, crashes = _suspicions(wanted, module)
     rules = crashes.keys() | {rule for rule, _ in suspicions}
     suspecting = [check for check in wanted if check.rule in rules]
@@ -284,16 +287,19 @@ def parse(source: Source) -> "cst.Module":
     Raises:
         Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
     """
-    refusal = source.symbols if isinstance(source.symbols, SyntaxError) else None
-    if refusal is not None and "too many" in refusal.msg:
+    syntax = source.syntax
+    refusal = syntax if isinstance(syntax, SyntaxError) else None
+    if refusal is None:
+        check_work([syntax])
+    elif "too many" in refusal.msg or may_take_minutes(source):
         raise refused(refusal)  # nesting: libcst would take minutes, or the whole stack
     import libcst as cst
 
     try:
         return cst.parse_module(source.text)
     except cst.ParserSyntaxError as error:
-        if refusal is not None:
-            raise refused(refusal) from error
+        if isinstance(source.symbols, SyntaxError):  # which refuses more than `syntax` does
+            raise refused(source.symbols) from error
         raise Unreadable(
             f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1
         ) from error

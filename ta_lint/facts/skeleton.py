@@ -16,6 +16,7 @@ from typing import Any
 
 import libcst as cst
 
+from ta_lint.core.bounds import too_deep
 from ta_lint.core.source import Source
 
 Make = Callable[..., Any]
@@ -30,10 +31,14 @@ def skeleton(source: Source, syntax: ast.Module) -> cst.Module:
 
     Raises:
         Unlike: only libcst itself can make it.
+        Unreadable: it is nested too deep.
     """
     if _CONTINUED.search(source.text) is not None:
         raise Unlike
-    return _Skeleton(source).module(syntax)
+    try:
+        return _Skeleton(source).module(syntax)
+    except RecursionError as error:
+        raise too_deep() from error
 
 
 # A block or a statement that begins on the next line all the same.

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin, overload
 
 import libcst as cst
 
+from ta_lint.core.bounds import DEEPEST, too_deep
+
 if TYPE_CHECKING:
     from ta_lint.facts.written import Written
 
@@ -125,6 +127,9 @@ class Tree:
 
     Nodes are numbered in source order, a parent before its children, so that a subtree is an interval and
     `within` is two bisections.
+
+    Raises:
+        Unreadable: the file is nested deeper than checks can follow.
     """
 
     def __init__(self, root: cst.Module, written: "Written | None" = None) -> None:
@@ -135,7 +140,11 @@ class Tree:
         """The number of each node's parent."""
         self._last: list[int] = []  # that of the last node below each
         self._of_type: dict[type[Node], list[int]] = defaultdict(list)
-        self._walk()
+        try:
+            self._walk()
+        except RecursionError as error:
+            raise too_deep() from error
+        self._check_depth()
         self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
         """The number of each node by its `id`: its own hash is Python, and would take as long as the walk."""
         self.parent = Parents(self.nodes, self.above, self.number)
@@ -163,6 +172,16 @@ class Tree:
                 last[number] = len(nodes) - 1
 
         visit(self.root, 0, visit)
+
+    def _check_depth(self) -> None:
+        size = max((self._last[n] - n for n, above in enumerate(self.above) if not above and n), default=0)
+        if size <= DEEPEST:
+            return
+        levels = [0]
+        for above in self.above[1:]:
+            levels.append(levels[above] + 1)
+        if max(levels) > DEEPEST:
+            raise too_deep(max(levels))
 
     @overload
     def all(self, kind: type[NodeT], /) -> list[NodeT]: ...

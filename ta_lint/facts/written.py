@@ -12,6 +12,7 @@ from itertools import islice
 
 import libcst as cst
 
+from ta_lint.core.bounds import check_work
 from ta_lint.core.source import Source
 from ta_lint.facts.tree import Node, Tree
 
@@ -34,6 +35,7 @@ class Written:
 
         Raises:
             Differs: libcst makes other nodes of the statement.
+            Unreadable: it would take libcst minutes.
             cst.ParserSyntaxError: it cannot parse the statement.
         """
         statement = tree.top(node)
@@ -45,6 +47,7 @@ class Written:
 
         Raises:
             Differs: they do not indent or end their lines alike, or libcst makes other nodes of one.
+            Unreadable: it would take libcst minutes.
             cst.ParserSyntaxError: libcst cannot parse one.
         """
         for node in nodes:
@@ -61,7 +64,9 @@ class Written:
         """A statement, with the comments before it, as a file of its own."""
         found = self._alone.get(id(statement))
         if found is None:
-            before, last = self._ends[id(statement)]
+            before, syntax = self._parts[id(statement)]
+            check_work(syntax)
+            last = _end(syntax)
             parts = zip(self._source.lines[before:last], self._source.line_ends[before:last], strict=True)
             root = cst.parse_module("".join(line + end for line, end in parts))
             found = Tree(root)
@@ -71,13 +76,17 @@ class Written:
         return found
 
     @cached_property
-    def _ends(self) -> dict[int, tuple[int, int]]:
-        """The last line of the statement before each, and its own."""
+    def _parts(self) -> dict[int, tuple[int, list[ast.stmt]]]:
+        """The last line of the statement before each, and what Python's parser makes of it."""
         parsed = parsed_as(self._root.body, self._syntax.body)
         if parsed is None:
             raise Differs
-        ends = [statements[-1].end_lineno or 0 for statements in parsed.values()]
-        return dict(zip(map(id, parsed), zip([0, *ends], ends, strict=False), strict=True))
+        ends = [0, *map(_end, parsed.values())]
+        return dict(zip(map(id, parsed), zip(ends, parsed.values(), strict=False), strict=True))
+
+
+def _end(statements: list[ast.stmt]) -> int:
+    return statements[-1].end_lineno or 0
 
 
 def parsed_as(body: Sequence[Node], syntax: list[ast.stmt]) -> dict[Node, list[ast.stmt]] | None:
