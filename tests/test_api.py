@@ -2,6 +2,8 @@
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,17 @@ def test_a_row_says_what_the_installed_torch_has(row: Row) -> None:
 def test_what_is_private_and_equal_is_the_same_object(row: Row) -> None:
     if row.private and row.equal and row.fix is not None:
         assert found(row.symbol) is found(row.new) or row.last == "is_compiling"
+
+
+def test_what_a_fix_writes_is_there_after_import_torch_alone() -> None:
+    """D2: of a module that is bound, not every submodule is loaded."""
+    names = [row.new.removeprefix("torch.") for row in ROWS if row.fix is not None and row.kind != "module"]
+    code = f"import torch, operator\nfor name in {names}: operator.attrgetter(name)(torch)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_called_equal_is_still_there_to_be_compared() -> None:
+    assert not [row.symbol for row in ROWS if row.equal and row.removed]
 
 
 def written(row: Row) -> str:

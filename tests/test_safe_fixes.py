@@ -21,8 +21,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Configs, Options
-from ta_lint.engine import File
 from ta_lint.facts.api import rows
+from ta_lint.file import File
 from ta_lint.fixing import fix_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -344,7 +344,7 @@ def as_notebook(code: str) -> bytes:
     lines = code.splitlines(keepends=True)
     starts = [statement.lineno - 1 for statement in ast.parse(code).body]
     texts = ["".join(lines[start:end]) for start, end in pairwise([0, *starts[1:], len(lines)])]
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
             "id": str(number),

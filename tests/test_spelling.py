@@ -7,8 +7,8 @@ import pytest
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
-from ta_lint.engine import File
 from ta_lint.facts import Module
+from ta_lint.file import File
 from ta_lint.fixing import fix_file
 
 
