@@ -81,13 +81,14 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     from ta_lint.commands import ERROR, INTERRUPTED
     from ta_lint.core.errors import UsageError
+    from ta_lint.core.terminal import harmless
 
     try:
         status: int = import_module(f"ta_lint.commands.{arguments.command}").run(arguments)
         sys.stdout.flush()
         return status
     except UsageError as error:
-        print(f"ta-lint: error: {error}", file=sys.stderr)
+        print(f"ta-lint: error: {harmless(str(error))}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt:
         print("ta-lint: interrupted, nothing was written", file=sys.stderr)
@@ -96,7 +97,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # a reader such as `head` may go when it likes
             what = error.filename or "cannot write the report"
-            print(f"ta-lint: error: {what}: {error.strerror}", file=sys.stderr)
+            print(f"ta-lint: error: {harmless(str(what))}: {error.strerror}", file=sys.stderr)
         return ERROR
     except Exception as error:  # noqa: BLE001 - status 1 would say that there are findings
         import traceback

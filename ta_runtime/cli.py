@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ta_lint import __version__
 from ta_lint.core.arguments import parsed
 from ta_lint.core.errors import UsageError
+from ta_lint.core.terminal import harmless
 from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
 
 _EPILOG = """\
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         return status
     except UsageError as error:
-        print(f"ta-runtime: error: {error}", file=sys.stderr)
+        print(f"ta-runtime: error: {harmless(str(error))}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt:
         print("ta-runtime: interrupted", file=sys.stderr)
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:  # standard output: what concerns a file is a UsageError
         if not isinstance(error, BrokenPipeError):  # a reader such as `head` may go when it likes
             what = error.filename or "cannot write the report"
-            print(f"ta-runtime: error: {what}: {error.strerror}", file=sys.stderr)
+            print(f"ta-runtime: error: {harmless(str(what))}: {error.strerror}", file=sys.stderr)
         return ERROR
     except Exception as error:  # noqa: BLE001 - status 1 would say that there are findings
         import traceback

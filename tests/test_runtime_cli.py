@@ -107,6 +107,34 @@ def test_run_tells_findings_on_stderr_and_leaves_stdout_and_the_status_to_the_sc
     assert [path.name for path in sorted(project.iterdir())] == [".git", "train.py"]
 
 
+def test_a_table_of_nearly_the_right_name_is_told_once(project: Path, ta_runtime: Callable[..., Ran]) -> None:
+    """N6"""
+    (project / "pyproject.toml").write_text("[tool.ta-runtime]\nignore = ['TA401']\n")
+    (project / "train.py").write_text(ADAM)
+    ran = ta_runtime("run", "train.py")
+    warning = f"{project / 'pyproject.toml'}: [tool.ta-runtime] is not read; settings stand in [tool.ta]"
+    assert ran.stderr.splitlines()[0] == f"ta-runtime: warning: {warning}"
+    assert ran.stderr.count("is not read") == 1
+    assert ta_runtime("run", "--quiet", "train.py").stderr == ""
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colour_can_be_had_without_a_terminal(
+    project: Path,
+    ta_runtime: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+    no_color: str,
+    coloured: bool,
+) -> None:
+    """N7"""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    (project / "train.py").write_text(ADAM)
+    ran = ta_runtime("run", "train.py")
+    assert "TA401" in ran.stderr
+    assert ("\x1b[" in ran.stderr) is coloured
+
+
 def test_a_module_runs_as_under_python(project: Path, ta_runtime: Callable[..., Ran]) -> None:
     package = project / "pkg"
     package.mkdir()
@@ -207,6 +235,7 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
         (["run", "--selct", "TA401", "train.py"], "unrecognized arguments: --selct; did you mean --select?"),
         (["run", "--baseline", "train.py", "train.py"], "train.py is corrupt ("),
         (["train.py", "--lr", "3"], "to watch a script, write `ta-runtime run train.py`"),
+        (["rnu", "train.py"], "no command is called 'rnu'; did you mean run?"),  # N19
     ],
 )
 def test_wrong_usage_is_told_before_the_script_runs(

@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_lint.core import report
     from ta_lint.core.config import Configs, project_root
     from ta_lint.core.errors import UsageError
-    from ta_lint.core.files import display, encodable
+    from ta_lint.core.files import display
+    from ta_lint.core.terminal import harmless
     from ta_lint.discovery import discover, named
     from ta_lint.file import worth_a_look
 
@@ -84,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         fixing = fix_files(files, fingerprints, arguments.jobs)
         fixed = list(_with_progress(fixing, files, lambda result: result.file))
         for complaint in (complaint for result in fixed for complaint in result.complaints):
-            print(f"ta-lint: warning: {encodable(complaint)}", file=sys.stderr)
+            print(f"ta-lint: warning: {harmless(complaint)}", file=sys.stderr)
         if arguments.diff:
             left = [finding for result in fixed for finding in result.findings if not _makes(result, finding)]
             return _show_changes(arguments, fixed, _marked(left, accepted)[0])
@@ -140,19 +141,19 @@ def _cache(arguments: argparse.Namespace, config: "Config", root: Path) -> "Cach
 
 
 def _warn_of_overlooked(configs: "Configs") -> None:
-    from ta_lint.core.files import encodable
+    from ta_lint.core.terminal import harmless
 
     for remark in configs.overlooked:
-        print(f"ta-lint: warning: {encodable(remark)}", file=sys.stderr)
+        print(f"ta-lint: warning: {harmless(remark)}", file=sys.stderr)
 
 
 def _warn_of_cache(cache: "Cache") -> None:
-    from ta_lint.core.files import encodable
+    from ta_lint.core.terminal import harmless
 
     if cache.problem:
         print(
             "ta-lint: warning: the cache cannot be written, so each run lints every file: "
-            f"{encodable(cache.problem)}, --no-cache does without",
+            f"{harmless(cache.problem)}, --no-cache does without",
             file=sys.stderr,
         )
 
@@ -260,8 +261,7 @@ def _show(arguments: argparse.Namespace, tree: "Tree", cache: "Cache | None") ->
     import time
 
     from ta_lint.core import report
-    from ta_lint.core.files import encodable
-    from ta_lint.core.terminal import wants_color
+    from ta_lint.core.terminal import harmless, wants_color
 
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     settings = tree.settings
@@ -275,7 +275,7 @@ def _show(arguments: argparse.Namespace, tree: "Tree", cache: "Cache | None") ->
     if not tree.files:
         print("ta-lint: warning: no Python files to lint under the given paths", file=sys.stderr)
     if tree.trouble:
-        print(f"ta-lint: error: {encodable(tree.trouble)}; what held before stays", file=sys.stderr)
+        print(f"ta-lint: error: {harmless(tree.trouble)}; what held before stays", file=sys.stderr)
     if not arguments.quiet:
         if cache is not None:
             _warn_of_cache(cache)
@@ -362,6 +362,7 @@ def _saved(fixed: "list[Fixed]", root: Path) -> _Outcome:
     from ta_lint.core.config import project_root
     from ta_lint.core.errors import UsageError
     from ta_lint.core.files import display, is_within
+    from ta_lint.core.terminal import harmless
     from ta_lint.fixing import save
 
     outcome = _Outcome()
@@ -376,7 +377,7 @@ def _saved(fixed: "list[Fixed]", root: Path) -> _Outcome:
                         )
                     save(result)
                 except UsageError as error:
-                    print(f"ta-lint: error: {error}", file=sys.stderr)
+                    print(f"ta-lint: error: {harmless(str(error))}", file=sys.stderr)
                     outcome.unwritten.append(result.file)
                     continue
                 outcome.count += result.count

@@ -11,7 +11,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ta_lint.cache import FOLDER, caches, remove
     from ta_lint.core.config import Configs, Options, cache_variable, project_root
     from ta_lint.core.errors import UsageError
-    from ta_lint.core.files import display, encodable
+    from ta_lint.core.files import display
+    from ta_lint.core.terminal import harmless
 
     top: Path = arguments.path.absolute()
     if not top.is_dir():
@@ -26,10 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
             removed, size = remove(folder)
         except OSError as error:
             where = display(Path(error.filename or folder))
-            raise UsageError(f"cannot remove {encodable(where)}: {error.strerror}") from error
+            raise UsageError(f"cannot remove {where}: {error.strerror}") from error
         if removed and not arguments.quiet:
             files = "1 file" if removed == 1 else f"{removed} files"
-            print(f"Removed {encodable(display(folder))}: {files}, {size / 1e6:.1f} MB")
+            print(f"Removed {harmless(display(folder))}: {files}, {size / 1e6:.1f} MB")
             if folder.exists():
-                print(f"ta-lint: {encodable(display(folder))} stays: it holds what ta-lint did not write")
+                print(f"ta-lint: {harmless(display(folder))} stays: it holds what ta-lint did not write")
     return CLEAN

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ta_lint.core.terminal import JOINERS, harmless
 from ta_lint.core.terms import Applicability, Severity, Verdict
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _FRAME = "bold blue"
 _SECRET = "CWE-798"  # hard-coded credentials
 _FIXABLE = "bold green"
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
-_JOINERS = "\u200c\u200d"
 
 _VERDICTS = {
     Verdict.CONFIRMED: "confirmed by a run",
@@ -224,11 +224,11 @@ def _painter(color: bool) -> _Paint:
 def _headline(finding: "Finding", paint: _Paint, fixable: bool) -> str:
     severity = paint(finding.severity.value, _STYLES[finding.severity])
     mark = f" [{paint('*', _FIXABLE)}]" if fixable else ""
-    return f"{paint(finding.rule, 'bold')}{mark} {severity}: {_harmless(finding.message)}"
+    return f"{paint(finding.rule, 'bold')}{mark} {severity}: {harmless(finding.message)}"
 
 
 def _place(site: "Site", display: Callable[[str], str]) -> str:
-    return f"{_harmless(display(site.path))}:{site.position}"
+    return f"{harmless(display(site.path))}:{site.position}"
 
 
 def _cell(site: "Site") -> int | None:
@@ -249,7 +249,7 @@ def _block(
     number = str(site.line)
     margin = " " * len(number)
     bar = paint("|", _FRAME)
-    inside = f" in {_harmless(site.name)}" if site.name else ""
+    inside = f" in {harmless(site.name)}" if site.name else ""
     yield _headline(finding, paint, fixable)
     yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
     # reports are kept and passed on: it must not stand in one more place
@@ -261,7 +261,7 @@ def _block(
         yield f"{margin} {bar} {' ' * before}{paint('^' * carets, _STYLES[finding.severity])}"
         yield f"{margin} {bar}"
     for related in finding.related:
-        remark = f"{_place(related.site, display)}: {_harmless(related.message)}"
+        remark = f"{_place(related.site, display)}: {harmless(related.message)}"
         yield f"{margin} {paint('=', _FRAME)} note: {remark}"
     if others:
         places = list(dict.fromkeys(other.site.position.rpartition(":")[0] for other in others))
@@ -274,7 +274,7 @@ def _block(
         yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
     if finding.fix is not None:
         unsafe = " (unsafe)" if finding.fix.applicability is Applicability.UNSAFE else ""
-        yield f"{margin} {paint('=', _FRAME)} fix: {_harmless(finding.fix.title)}{unsafe}"
+        yield f"{margin} {paint('=', _FRAME)} fix: {harmless(finding.fix.title)}{unsafe}"
     yield f"{margin} {paint('=', _FRAME)} help: ta-lint rule {finding.rule}"
 
 
@@ -297,7 +297,7 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
     grid.add_column("evidence", overflow="fold")
     order = [Verdict.CONFIRMED, Verdict.UNOBSERVED, None, Verdict.REFUTED]
     for finding in sorted(shown, key=lambda one: (order.index(one.verdict), -one.severity.rank, one.rule)):
-        evidence = _harmless(finding.message)
+        evidence = harmless(finding.message)
         if finding.verdict is Verdict.REFUTED or finding.verdict is Verdict.CONFIRMED:
             measured = _measured(finding.evidence)
             evidence = f"{evidence} ({measured})" if finding.verdict is Verdict.CONFIRMED else measured
@@ -334,7 +334,7 @@ def judgement(findings: "Iterable[Finding]") -> str:
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:
     values = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in evidence.values())
-    return _harmless(", ".join(f"{key} = {value}" for key, value in zip(evidence, values, strict=True)))
+    return harmless(", ".join(f"{key} = {value}" for key, value in zip(evidence, values, strict=True)))
 
 
 def _excerpt(line: str, site: "Site") -> tuple[str, int, int]:
@@ -382,28 +382,16 @@ def _cells(line: str) -> Iterator[tuple[str, int]]:
             width = TAB - column % TAB
             text = " " * width
         else:
-            text = _harmless(character)
+            text = harmless(character)
             width = _width(text)
         column += width
         yield text, width
 
 
 def _width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me") or character in _JOINERS:
+    if unicodedata.category(character) in ("Mn", "Me") or character in JOINERS:
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
-
-
-def _harmless(text: str) -> str:
-    """The text with a visible stand-in for each character that moves the cursor or reorders what is read."""
-    return text if text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character < " ":
-        return chr(0x2400 + ord(character))  # the picture of the control character
-    category = unicodedata.category(character)
-    return "\ufffd" if category in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in _JOINERS else character
 
 
 def _severities(findings: "list[Finding]") -> str:
@@ -431,7 +419,7 @@ def _command(finding: "Finding", rule: "Rule") -> str:
             properties["endColumn"] = site.end_column
     properties["title"] = f"{rule.id} {rule.name}"
     joined = ",".join(f"{key}={_escaped_property(str(value))}" for key, value in properties.items())
-    return _harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(message)}")
+    return harmless(f"::{_COMMANDS[finding.severity]} {joined}::{_escaped(message)}")
 
 
 def in_cell(message: str, site: "Site") -> str:

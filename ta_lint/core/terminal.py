@@ -1,10 +1,13 @@
 """What a terminal, or whoever stands in for one, is to be shown."""
 
 import os
+import unicodedata
 
 TYPE_CHECKING = False  # `typing` is not needed for more
 if TYPE_CHECKING:
     from typing import TextIO
+
+JOINERS = "\u200c\u200d"
 
 
 def wants_color(stream: "TextIO") -> bool:
@@ -15,3 +18,15 @@ def wants_color(stream: "TextIO") -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def harmless(text: str) -> str:
+    """The text with a visible stand-in for each character that moves the cursor, ends the line or reorders what is read."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character < " ":
+        return chr(0x2400 + ord(character))  # the picture of the control character
+    category = unicodedata.category(character)
+    return "\ufffd" if category in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in JOINERS else character
