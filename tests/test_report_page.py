@@ -364,8 +364,8 @@ def test_a_line_with_a_credential_is_not_passed_on(tmp_path: Path, monkeypatch: 
 def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
     hostile = finding(
         rule=HOSTILE, name=HOSTILE, message=HOSTILE, path=HOSTILE, scope=HOSTILE, severity=HOSTILE, verdict=HOSTILE,
-        evidence={HOSTILE: HOSTILE, "step": 3, "times": HOSTILE}, url="javascript:alert(1)", cell=HOSTILE, line=HOSTILE,
-        related=[{"path": HOSTILE, "line": HOSTILE, "message": HOSTILE}, HOSTILE],
+        evidence={HOSTILE: HOSTILE, "step": 3, "times": HOSTILE}, url="javascript:alert(1)", cell=1, line=1,
+        related=[dict(path=HOSTILE, cell=None, line=1, column=1, end_line=1, end_column=2, message=HOSTILE)],
         suppression=None, fingerprint=HOSTILE, observer=HOSTILE,
     )  # fmt: skip
     metrics = {

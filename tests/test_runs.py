@@ -79,7 +79,7 @@ def test_records_come_back_by_the_numbers_of_their_ranks_and_parts(tmp_path: Pat
         run = RunWriter(tmp_path, rank=rank)
         run.records._parts = 99_999
         for step in range(2):
-            run.records.add([{"step": step, "name": f"{rank}.{step}"}])
+            run.records.add([{"step": step, "kind": "parameter", "name": f"{rank}.{step}"}])
             run.flush()
     records = Run(tmp_path).records
     assert len({str(chunk.dictionary) for chunk in records["name"].chunks}) == 1
@@ -394,17 +394,18 @@ def test_a_part_that_cannot_be_read_is_named_with_what_to_do(
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("rank0.json", "", "cannot be read: "),
-        ("rank0.json", "[]", "damaged, or not of a run; "),
-        ("rank0.json", '{"rank": "0"}', "damaged, or not of a run; "),
+        ("rank0.json", "", "damaged, or cannot be read: "),
+        ("rank0.json", "[]", "damaged, or not of a run: "),
+        ("rank0.json", '{"rank": "0", "schema": 1}', "damaged, or not of a run: "),
         (
             "rank0.json",
             '{"rank": 0, "schema": 7}',
             "written by a newer ta-runtime, with schema 7 where this one reads 1",
         ),
         ("rank0.json", '{"rank": 0}', "not written by ta-runtime; "),
-        ("findings.json", "{", "cannot be read: "),
-        ("findings.json", "[1]", "damaged, or no report; "),
+        ("findings.json", "{", "damaged, or cannot be read: "),
+        ("findings.json", "[1]", "damaged, or no report: "),
+        ("findings.json", "[" * 200_000, "damaged, or cannot be read: "),
     ],
 )
 def test_a_file_that_says_nothing_of_a_run_is_named(name: str, content: str, told: str, folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -42,10 +43,10 @@ class Run:
         `run` and `trace`, what was traced."""
         for path in _files(folder, _ABOUT):
             about = _json(path)
-            if not isinstance(about, dict) or not isinstance(about.get("rank"), int):
-                raise UsageError(f"{path}: damaged, or not of a run; {_DELETE}")
-            _check_version(path, about.get("schema"))
-            self.about[about["rank"]] = about
+            if isinstance(about, dict):
+                _check_version(path, about.get("schema"))
+            about = _typed(path, about, schema.About, "not of a run")
+            self.about[about["rank"]] = {"command": [], "started": "", "world_size": 1, **about}
         if not self.about:
             what = "holds no run" if folder.is_dir() else "is a file" if folder.exists() else "no such folder"
             raise UsageError(f"{folder}: {what}; {_MAKES_ONE}")
@@ -66,10 +67,7 @@ class Run:
         paths = _files(self.folder, _FINDINGS)
         found: dict[str, dict[str, Any]] = {}
         for path in paths:  # of other ranks, those that rank 0 had not gathered
-            items = _json(path)
-            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-                raise UsageError(f"{path}: damaged, or no report; {_DELETE}")
-            for item in items:
+            for item in _typed(path, _json(path), list[schema.Found], "no report"):  # type: ignore[valid-type]
                 found.setdefault(str(item.get("fingerprint")), item)
         return list(found.values()) if paths else None
 
@@ -89,7 +87,7 @@ class Run:
         whole = schema.TABLES[table]
         names = whole.names if columns is None else list(columns)
         wanted = pa.schema([whole.field(name) for name in names], whole.metadata)
-        parts = [_part(path, whole, names, where) for path in _files(self.folder / table, _PART)]
+        parts = [_part(path, table, names, where) for path in _files(self.folder / table, _PART)]
         return pa.concat_tables(parts).unify_dictionaries().cast(wanted) if parts else wanted.empty_table()
 
     def parts(self, table: str) -> list[str]:
@@ -118,7 +116,9 @@ class Run:
                 continue
             fragment = _opened(path, whole)
             try:
-                yield from fragment.to_batches(schema=whole, columns=names, batch_size=_ROWS)
+                for batch in fragment.to_batches(schema=whole, columns=names, batch_size=_ROWS):
+                    _check_needed(path, table, batch)
+                    yield batch
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise _damaged(path, error) from error
 
@@ -136,12 +136,24 @@ def _files(folder: Place, pattern: re.Pattern[str]) -> list[Place]:
     ]
 
 
-def _part(path: Place, whole: pa.Schema, columns: list[str], where: pc.Expression | None) -> pa.Table:
+def _part(path: Place, table: str, columns: list[str], where: pc.Expression | None) -> pa.Table:
+    whole = schema.TABLES[table]
     fragment = _opened(path, whole)
     try:
-        return fragment.to_table(schema=whole, columns=columns, filter=where)
+        rows = fragment.to_table(schema=whole, columns=columns, filter=where)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise _damaged(path, error) from error
+    _check_needed(path, table, rows)
+    return rows
+
+
+def _check_needed(path: Place, table: str, rows: pa.Table | pa.RecordBatch) -> None:
+    """Raises:
+    UsageError: a row lacks what each has.
+    """
+    for name in schema.NEEDED[table]:
+        if name in rows.schema.names and rows.column(name).null_count:
+            raise _damaged(path, ValueError(f"a row has no `{name}`"))
 
 
 def _opened(path: Place, whole: pa.Schema) -> ds.ParquetFileFragment:
@@ -154,7 +166,15 @@ def _opened(path: Place, whole: pa.Schema) -> ds.ParquetFileFragment:
     _check_version(path, (found.metadata or {}).get(b"ta", b"").decode())
     if lacking := set(whole.names) - set(found.names):  # a scan would fill it with nulls
         raise _damaged(path, KeyError(min(lacking)))
+    for field in whole:
+        if _values(found.field(field.name).type) != _values(field.type):
+            raise _damaged(path, TypeError(f"the type of `{field.name}` is {found.field(field.name).type}"))
     return fragment
+
+
+def _values(kind: pa.DataType) -> pa.DataType:
+    """The type of a column, whether or not its words are in a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _in_arrow(path: Place) -> tuple[str, pa.fs.FileSystem]:
@@ -173,7 +193,7 @@ def _check_version(path: Place, version: object) -> None:
     """
     if str(version) == str(schema.VERSION):
         return
-    if str(version).isdigit() and int(str(version)) > schema.VERSION:
+    if str(version).isdecimal() and int(str(version)) > schema.VERSION:
         raise UsageError(
             f"{path}: written by a newer ta-runtime, with schema {version} where this one reads {schema.VERSION}; "
             "update by `pip install -U 'ta-lint[record]'`"
@@ -184,5 +204,18 @@ def _check_version(path: Place, version: object) -> None:
 def _json(path: Place) -> object:
     try:
         return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {oneline(error)}; {_DELETE}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: damaged, or cannot be read: {oneline(error)}; {_DELETE}") from error
+
+
+def _typed(path: Place, value: object, kind: Any, otherwise: str) -> Any:
+    """What a file holds, as it is, once it is known to be of a type.
+
+    Raises:
+        UsageError: it is of another.
+    """
+    try:
+        msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UsageError(f"{path}: damaged, or {otherwise}: {oneline(error)}; {_DELETE}") from error
+    return value

@@ -25,9 +25,33 @@ A table is a folder of Parquet files, each whole or not there at all: what a kil
 part. DuckDB, Polars and pandas read such a folder as one table: `select * from 'RUN/metrics/*.parquet'`.
 """
 
+from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
+
 import pyarrow as pa
+from msgspec import Meta
+
+from ta_lint.core.json_report import Item
 
 VERSION = 1
+
+
+class About(TypedDict):
+    """Who wrote the files of a rank."""
+
+    schema: int
+    rank: Annotated[int, Meta(ge=0, lt=1 << 31)]
+    world_size: NotRequired[Annotated[int, Meta(ge=1, lt=1 << 31)]]
+    command: NotRequired[list[str]]
+    started: NotRequired[str]
+    torch: NotRequired[str]
+    python: NotRequired[str]
+    tool: NotRequired[str]
+    run: NotRequired[str]
+    trace: NotRequired[dict[str, Any]]
+
+
+Found = TypedDict("Found", get_type_hints(Item), total=False)  # type: ignore[misc]
+"""A finding of the report: fields that another version does not have may be missing."""
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 
@@ -107,5 +131,12 @@ EVENTS = pa.schema(
     ],
     metadata={"ta": str(VERSION)},
 )
+
+NEEDED = {
+    "metrics": ("step", "rank", "key", "value"),
+    "records": ("step", "rank", "kind", "name"),
+    "events": ("run", "rank", "step", "phase", "seq", "end", "parent", "kind", "name"),
+}
+"""The columns of a table that have a value in each row."""
 
 TABLES = {"metrics": METRICS, "records": RECORDS, "events": EVENTS}
