@@ -250,7 +250,7 @@ class Audit:
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "the last snapshot could not be written")
         if self.recorder is not None:
-            self.recorder.flush()
+            self.recorder.end()
         self._ended = True
         if self._linting is not None:
             self._attempt(self._linting.loaded, "the modules of the project could not be linted")

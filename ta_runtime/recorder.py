@@ -39,9 +39,9 @@ class Recorder:
     def folder(self) -> Place:
         return self.writer.folder
 
-    def flush(self) -> None:
-        """Write what is waiting."""
-        self.writer.flush()
+    def end(self) -> None:
+        """Write what is waiting: the run is over."""
+        self.writer.end()
 
     def allows(self, file: ReportFile) -> bool:
         """Whether a report can be written: its own not where the folder is another run's, or cannot be written to."""

@@ -58,6 +58,7 @@ RUNTIME_ALLOWED = {
     "digests": set(),
     "extras": set(),
     "masking": set(),
+    "trackers": {"masking"},
     "storage": {"extras"},
     "program": set(),
     "facts": {"digests", "history", "names", "registers", "places", "sources"},
@@ -85,7 +86,7 @@ RUNTIME_ALLOWED = {
     "ranks": {"facts", "incidents", "places"},
     "reports": {"ranks", "storage"},
     "linting": {"places"},
-    "runs": {"extras", "masking", "ranks", "reports", "storage"},
+    "runs": {"extras", "masking", "ranks", "reports", "storage", "trackers"},
     "guarding": {"observers", "reports"},
     "steps": {"guarding", "observers"},
     "trace": {
@@ -120,7 +121,7 @@ RUNTIME_ALLOWED = {
     | {"steps", "storage"},
     "recorder": {"facts", "names", "registers", "reports", "runs", "storage", "window"},
     "diff": {"runs", "storage"},
-    "report": {"runs", "storage"},
+    "report": {"runs", "storage", "trackers"},
     "audit": {
         "linting",
         "checks",

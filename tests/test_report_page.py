@@ -377,6 +377,16 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
     )
     about = json.loads((tmp_path / "run" / "rank0.json").read_text())
     about |= {"command": ["python", f"{HOSTILE}.py"], "torch": HOSTILE, "python": HOSTILE, "started": HOSTILE}
+    addresses = (
+        "javascript:window.hit = 1",
+        f'https://example.org/{HOSTILE}"',
+        "http://[",
+        "data:text/html,x",
+    )
+    about["trackers"] = [
+        {"tool": HOSTILE, "name": HOSTILE, "url": url, "folder": HOSTILE} for url in addresses
+    ]
+    about["trackers"] += [5, {}, {"tool": 5, "name": [], "url": 7}]
     (tmp_path / "run" / "rank0.json").write_text(json.dumps(about))
     page = html(Run(run.folder))
     assert "<img src=x" not in page
@@ -384,7 +394,51 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
         "\\u003c/script"
     )
     assert 'href="javascript' not in page
+    assert 'href="data' not in page
+    assert page.count(' rel="noopener noreferrer"') == 1
     assert HOSTILE in text(page)
+
+
+def test_a_page_names_the_script_and_no_path_of_an_interpreter(tmp_path: Path) -> None:
+    """N22. The lowest loss is called that as well."""
+    run = write(tmp_path / "run", {"step/loss": curve(5)})
+    path = tmp_path / "run" / "rank0.json"
+    about = json.loads(path.read_text())
+    for command, shown in (
+        (
+            ["/opt/venv/bin/python3.11", "/opt/venv/bin/ta-runtime", "run", "train.py"],
+            "ta-runtime run train.py",
+        ),
+        (
+            ["/opt/venv/bin/python3.11", "-m", "ta_runtime", "run", "train.py"],
+            "python3.11 -m ta_runtime run train.py",
+        ),
+        (["/opt/venv/bin/python", "train.py", "--lr", "1 e"], "python train.py --lr '1 e'"),
+    ):
+        path.write_text(json.dumps(about | {"command": command}))
+        page = text(html(Run(run.folder)))
+        assert f"command{shown}" in page
+        assert "/opt/venv" not in page
+        assert "lowest 0.2, step 4" in page
+
+
+def test_a_page_links_to_where_else_the_run_is_told_of(tmp_path: Path) -> None:
+    """N24."""
+    run = write(tmp_path / "run", {"step/loss": curve(5)})
+    path = tmp_path / "run" / "rank0.json"
+    trackers = [
+        {
+            "tool": "Weights & Biases",
+            "name": "fine-sun-3",
+            "id": "3kq9x1zv",
+            "url": "https://wandb.ai/a/b/runs/3kq9x1zv",
+        },
+        {"tool": "TensorBoard", "folder": "/logs/1"},
+    ]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"trackers": trackers}))
+    page = html(Run(run.folder))
+    assert '<a href="https://wandb.ai/a/b/runs/3kq9x1zv" rel="noopener noreferrer">fine-sun-3</a>' in page
+    assert "TensorBoard/logs/1" in text(page)
 
 
 def test_nothing_in_the_data_of_the_charts_ends_their_element() -> None:
@@ -639,6 +693,44 @@ def test_the_map_is_switched(opened: Callable[..., Opened]) -> None:
     page.wait_for_selector("#updates .hm image")
     assert not page.locator("#gradients").is_visible()
     assert page.locator("[aria-pressed=true]").inner_text() == "Updates"
+
+
+def test_nothing_lies_over_a_chart_and_its_tools_stand_above_it(opened: Callable[..., Opened]) -> None:
+    """N8: the mode bar of plotly covered the top right of each chart while the mouse was on it."""
+    page = opened("recorded").page
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    page.wait_for_function(DRAWN)
+    charts = [one for one in page.locator("[data-figure]").all() if one.is_visible()]
+    assert len(charts) > 4
+    for chart in charts:
+        chart.hover()
+        over = chart.evaluate(
+            """(plot) => {
+                 const at = plot.getBoundingClientRect();
+                 const bars = [...document.querySelectorAll(".tools, .modebar")].map((one) => one.getBoundingClientRect());
+                 return bars.filter((one) => one.width && one.height && one.left < at.right && one.right > at.left
+                                             && one.top < at.bottom - 1 && one.bottom > at.top + 1).length; }"""
+        )
+        assert over == 0
+    assert page.locator(".tools").count() == page.locator("[data-drawn]").count()
+
+
+def test_a_zoomed_chart_shows_all_its_steps_again_and_can_be_saved(opened: Callable[..., Opened]) -> None:
+    page = opened("recorded").page
+    range_of = "(id) => document.querySelector(`#${id} .plot`).layout.xaxis.range"
+    before = page.evaluate(range_of, "loss")
+    page.evaluate("Plotly.relayout(document.querySelector('#loss .plot'), { 'xaxis.range': [3, 5] })")
+    page.wait_for_function("() => document.querySelector('#learning-rate .plot').layout.xaxis.range[0] === 3")
+    tools = page.locator("#loss .tools button")
+    tools.filter(has_text="Show all steps").click()
+    page.wait_for_function(
+        "(begin) => document.querySelector('#learning-rate .plot').layout.xaxis.range[0] === begin",
+        arg=before[0],
+    )
+    assert page.evaluate(range_of, "loss") == before
+    with page.expect_download() as saved:
+        tools.filter(has_text="Save as image").click()
+    assert saved.value.suggested_filename == "loss.png"
 
 
 def test_an_incident_leads_to_its_finding_and_that_back_to_its_step(opened: Callable[..., Opened]) -> None:

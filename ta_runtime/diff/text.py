@@ -7,6 +7,8 @@ from ta_runtime.diff import words
 from ta_runtime.diff.comparison import Comparison
 
 _WIDTH = 110
+_NAMES = 13
+"""Columns for what a line is about."""
 _SETTINGS = 20
 """Settings that are listed; more are counted."""
 
@@ -62,7 +64,11 @@ def _settings(comparison: Comparison) -> Iterator[str]:
 
 def _field(name: str, text: str) -> list[str]:
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=f"  {name:<6}", subsequent_indent=" " * 8, break_on_hyphens=False
+        text,
+        _WIDTH,
+        initial_indent=f"  {name:<{_NAMES}}",
+        subsequent_indent=" " * (2 + _NAMES),
+        break_on_hyphens=False,
     )
 
 

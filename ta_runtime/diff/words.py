@@ -1,12 +1,12 @@
 """A comparison in words, which the text and the page share."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ta_runtime.diff.comparison import Comparison, Divergence, Record, Repeated
 from ta_runtime.diff.coverage import listed
 from ta_runtime.diff.sizes import Size
 from ta_runtime.runs import Run
+from ta_runtime.runs.command import typed
 from ta_runtime.storage import shown
 
 NOUNS = {
@@ -54,9 +54,8 @@ def headline(comparison: Comparison) -> str:
 def about(run: Run, between: str = "  ") -> str:
     """A run in a line: its folder, what was run, and when."""
     one = next(iter(run.about.values()))
-    program, *arguments = one["command"] or [""]
     ranks = f"{one['world_size']} ranks" if one["world_size"] > 1 else ""
-    parts = (shown(run.folder), ranks, " ".join([Path(program).name, *arguments]), one["started"])
+    parts = (shown(run.folder), ranks, " ".join(typed(one["command"] or ())), one["started"])
     return between.join(part for part in parts if part)
 
 
@@ -118,21 +117,21 @@ def first(comparison: Comparison, found: Divergence) -> Iterator[tuple[str, str]
     """All that is known of the first number that differs but its cause, each fact with a word before it."""
     when = f"step {found.step}" if found.step >= 0 else "before the first step"
     where = f", {listed('rank', found.ranks)}" if len(comparison.ranks) > 1 else ""
-    yield "at", f"{when}{where}: {thing(found)}"
+    yield "where", f"{when}{where}: {thing(found)}"
     a, b = kept(found.a), kept(found.b)
     if found.kind != "rng" or None in (found.a, found.b):
-        yield "is", a if a == b else f"{a} in A, {b} in B"
+        yield "recorded", a if a == b else f"{a} in A, {b} in B"
     if found.size is not None and (size := "; ".join(sizes(found.size))):
-        yield "size", size
+        yield "difference", size
     if equal := "; ".join(_before(comparison, found)):
-        yield "equal", equal
+        yield "still equal", equal
     later = [f"{of_kind(c.differing, c.kind)} of {c.compared:,} from step {c.step}" for c in comparison.later]
     yield (
-        "then",
+        "afterwards",
         f"{', '.join(later)}: consequences, as far as this tells" if later else "nothing else differs",
     )
     if closer := _closer(comparison, found):
-        yield "next", closer
+        yield "look closer", closer
 
 
 def cause(comparison: Comparison, found: Divergence) -> str:

@@ -44,13 +44,25 @@
     };
   }
 
-  const settings = (id) => ({
-    displaylogo: false,
-    responsive: true,
-    displayModeBar: isTouched ? false : "hover",
-    modeBarButtons: [["toImage", "resetScale2d"]],
-    toImageButtonOptions: { filename: id, scale: 2 },
-  });
+  const settings = { responsive: true, displayModeBar: false }; // a mode bar lies over the chart: `tools` stand above it
+
+  // What can be done with a chart, for those who have a mouse.
+  function tools(plot) {
+    const id = plot.dataset.figure;
+    const bar = document.createElement("div");
+    bar.className = "tools";
+    const range = figures[id].layout.xaxis?.range;
+    const whole = () => Plotly.relayout(plot, range ? { "xaxis.range": [...range] } : { "xaxis.autorange": true });
+    const save = () => Plotly.downloadImage(plot, { format: "png", filename: id, scale: 2 });
+    for (const [name, act] of [["Show all steps", whole], ["Save as image", save]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.addEventListener("click", act);
+      bar.append(button);
+    }
+    (plot.closest(".scroll") ?? plot).before(bar);
+  }
 
   // With a width it is as wide as paper, else as the page.
   async function draw(plot, width) {
@@ -59,8 +71,9 @@
     const layout = { ...layoutOf(id), autosize: !width, width };
     if (!isNew) layout.xaxis = { ...layout.xaxis, range: plot.layout.xaxis.range };
     plot.dataset.drawn = "yes";
-    await Plotly.react(plot, colored(figures[id].data), layout, settings(id));
+    await Plotly.react(plot, colored(figures[id].data), layout, settings);
     if (!isNew) return;
+    if (!isTouched) tools(plot);
     plot.on("plotly_click", (event) => {
       const finding = event.points.map((point) => point.customdata).find((each) => typeof each === "string");
       if (finding) show(finding);

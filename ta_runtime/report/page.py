@@ -18,6 +18,8 @@ from ta_runtime.report.findings import Shown
 from ta_runtime.report.numbers import Numbers
 from ta_runtime.report.words import counted, json_of, number, seconds, share
 from ta_runtime.runs import Run
+from ta_runtime.runs.command import typed
+from ta_runtime.trackers import is_web
 
 LINKS = 15
 """Incidents that are linked above the timelines; all are among the findings."""
@@ -120,7 +122,7 @@ def _header(run: Run, title: str, numbers: Numbers, found: Sequence[Shown] | Non
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     about = _about(run)
     if command := about.get("command"):
-        yield "command", f"<code>{escape(shlex.join(map(str, command)))}</code>"
+        yield "command", f"<code>{escape(shlex.join(typed(command)))}</code>"
     if started := _when(about.get("started")):
         yield "started", escape(started)
     if torch := about.get("torch"):
@@ -130,7 +132,22 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     if isinstance(world, int):
         seen = f", {len(run.about)} recorded" if len(run.about) != world else ""
         yield "world size", f"{counted(world, 'rank')}{seen}"
+    yield from _trackers(about)
     yield "folder", f"<code>{escape(str(run.folder))}</code>"
+
+
+def _trackers(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where else the run is told of; a link where that is an address of the web."""
+    listed = about.get("trackers")
+    for tracker in listed if isinstance(listed, list) else ():
+        if not isinstance(tracker, dict) or not tracker.get("tool"):
+            continue
+        url, place = str(tracker.get("url") or ""), str(tracker.get("folder") or "")
+        name = escape(str(tracker.get("name") or tracker.get("id") or url))
+        told = f'<a href="{escape(url)}" rel="noopener noreferrer">{name}</a>' if is_web(url) else name
+        if place:
+            told = f"{told} <code>{escape(place)}</code>" if told else f"<code>{escape(place)}</code>"
+        yield escape(str(tracker["tool"])), told
 
 
 def _when(started: object) -> str:
@@ -155,11 +172,11 @@ def _tiles(numbers: Numbers, steps: int) -> Iterator[tuple[str, str, str]]:
             continue
         last = series.points[-1][1]
         if name == "loss":
-            least = min(series.finite, key=lambda point: point[1], default=None)
-            below = f"least {number(least[1])}, step {least[0]:,}" if least else "never finite"
+            lowest = min(series.finite, key=lambda point: point[1], default=None)
+            below = f"lowest {number(lowest[1])}, step {lowest[0]:,}" if lowest else "never finite"
         else:
-            largest = max(series.finite, key=lambda point: point[1], default=None)
-            below = f"largest {number(largest[1])}, step {largest[0]:,}" if largest else "never finite"
+            highest = max(series.finite, key=lambda point: point[1], default=None)
+            below = f"highest {number(highest[1])}, step {highest[0]:,}" if highest else "never finite"
         yield f"last {name}", number(last), below
     taken = numbers.series("step/seconds")
     if taken is not None and taken.finite:

@@ -19,7 +19,7 @@ import torch
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime import masking, ranks, reports, storage
+from ta_runtime import masking, ranks, reports, storage, trackers
 from ta_runtime.runs import schema
 from ta_runtime.storage import Place, located, shown
 
@@ -73,6 +73,7 @@ class RunWriter:
         self.records = TableWriter(self, "records")
         self._rank, self._world_size, self._more = rank, world_size, about or {}
         self._process = os.getpid()
+        self._described: dict[str, Any] = {}
         self.begun = False
         """Whether the folder says who writes here, so that the rank is settled."""
         storage.prepare(folder)
@@ -95,9 +96,10 @@ class RunWriter:
             return self.open
         self.begun, self._rank = True, self.rank
         self.id = ranks.agreed(f"run {self.folder}", self.id)
-        described = _description(self.rank, self._world_size or ranks.world_size())
+        self._described = _description(self.rank, self._world_size or ranks.world_size())
+        self._described |= {"run": self.id, **self._more, "trackers": trackers.opened()}
         try:
-            storage.create(self._about, json.dumps({**described, "run": self.id, **self._more}, indent=2))
+            storage.create(self._about, json.dumps(self._described, indent=2))
         except FileExistsError:  # another process came first
             self.give_up(_taken(self.folder))
         except OSError as error:
@@ -108,6 +110,19 @@ class RunWriter:
         """Write what is waiting."""
         self.metrics.flush()
         self.records.flush()
+
+    def end(self) -> None:
+        """Write what is waiting, and where else the run was told of, if that began after its first step."""
+        self.flush()
+        if not (self.open and self.begun):
+            return
+        told = trackers.joined(self._described["trackers"], trackers.opened())
+        if told != self._described["trackers"]:
+            self._described["trackers"] = told
+            try:
+                storage.replace(self._about, json.dumps(self._described, indent=2), private=True)
+            except UsageError as error:
+                self.give_up(str(error))
 
     def give_up(self, why: str) -> None:
         """Let go of what is waiting and record no more."""
