@@ -14,7 +14,7 @@ import pytest
 import ta_runtime.observers as package
 from ta_runtime.loops import around
 from ta_runtime.observers import Observer, observers
-from ta_runtime.observers.patching import Patch, Shared
+from ta_runtime.observers.patching import Patch, Recoded, Shared
 from ta_runtime.places import Place, caller, discards
 
 
@@ -89,8 +89,8 @@ def test_a_shared_patch_is_on_while_anybody_watches() -> None:
 
 
 HELPER = """\
-def helper(find, *past):
-    return find(*past)
+def helper(find):
+    return find()
 """
 
 
@@ -98,8 +98,12 @@ def test_the_caller_of_a_function_that_runs_other_code_is_found_behind_its_file(
     path = str(tmp_path / "helper.py")
     namespace: dict[str, Any] = {}
     exec(compile(HELPER, path, "exec"), namespace)  # noqa: S102
-    nearest, behind = namespace["helper"](caller), namespace["helper"](caller, path)
-    assert (nearest.f_code.co_filename, behind.f_code.co_filename) == (path, __file__)
+    helper = namespace["helper"]
+    assert helper(caller).f_code.co_filename == path
+    recoded = Recoded(helper, lambda original: lambda find: find())
+    assert helper(caller).f_code.co_filename == __file__
+    recoded.undo()
+    assert helper(caller).f_code.co_filename == path
 
 
 @pytest.mark.parametrize(

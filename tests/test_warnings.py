@@ -192,5 +192,5 @@ def test_the_script_warns_in_each_way(told: dict[str, list[str]]) -> None:
 
 def test_reading_a_source_warns_of_nothing(recwarn: pytest.WarningsRecorder) -> None:
     """Python has told of it when it compiled the module."""
-    assert sources.parsed("pattern = '\\d'\nfound = 0or pattern\n").body
+    assert sources.parsed("pattern = '\\d'\nfound = 1or pattern\n").body
     assert recwarn.list == []
