@@ -60,7 +60,9 @@ def _without_docstrings(data: bytes) -> bytes:
 
 def says(expression: str, text: str) -> bool:
     """Whether the code of a file holds what an expression of `NEEDS` matches, for checks that ask for it themselves."""
-    return re.search(expression.encode(), code(text.encode("utf-8", "surrogatepass")), re.MULTILINE) is not None
+    return (
+        re.search(expression.encode(), code(text.encode("utf-8", "surrogatepass")), re.MULTILINE) is not None
+    )
 
 
 class Text:
