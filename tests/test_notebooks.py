@@ -558,3 +558,31 @@ def test_a_carriage_return_ends_a_line_of_a_cell_as_it_does_for_python(tmp_path:
     source = source_of(given.name, given.path.read_bytes())
     assert bytes_of(source, given.path.read_bytes()) == given.path.read_bytes()
     ast.parse(source.text)
+
+
+def test_a_finding_on_a_line_that_is_a_comment_to_python_has_its_column_in_the_cell(tmp_path: Path) -> None:
+    """Before what IPython alone understands, and in a cell that is no Python, stands our own comment."""
+    content = notebook("import torch\n%pip install x  # noqa: TA401", "if:  # noqa: TA401")
+    found = lint_file(written(tmp_path, content))
+    assert sorted(places(found)) == ["1:2:1 TA002", "2:1:1 TA002", "2:1:3 TA001"]
+    assert sorted(finding.site.end_column for finding in found) == [3, 19, 30]
+    [fixed] = [json.loads(fix_file(written(tmp_path, content)).after)]
+    assert ["".join(cell["source"]) for cell in fixed["cells"]] == ["import torch\n%pip install x", "if:"]
+
+
+LOADING = 'torch.load("a", weights_only=False)'
+
+
+def test_cells_that_are_python_together_alone_are_none(tmp_path: Path) -> None:
+    """A bracket that the next cell closes, an `else` for the `if` of the cell before, a decorator of nothing."""
+    pairs = (
+        ("f(", ")"),
+        ("if x:\n    y", "else:\n    z"),
+        ("@f", "def g(): pass"),
+        ('x = """', '"""'),
+        ("if x:", "# a\n    y"),
+    )
+    for first, second in pairs:
+        found = lint_file(written(tmp_path, notebook("import torch", first, second, LOADING)))
+        assert [place.partition(":")[0] for place in places(found) if "TA001" in place], (first, second)
+        assert "4:1:1 TA700" in places(found), (first, second)

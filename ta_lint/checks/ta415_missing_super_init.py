@@ -15,7 +15,7 @@ _OTHER = (
     "Scheduler|Tokenizer|Trainer|object"
 )
 _NO_BASE = r"(?![^\ns.]*+(?:(?!super\b|\.__init__\b)[s.][^\ns.]*+)*+[s.])"
-_LINE = rf"(?:(?![ \t]*+(?:def|class|@)){_NO_BASE}.*+\n)"
+_LINE = rf"(?:(?!\1(?:def|class|@)){_NO_BASE}.*+\n)"  # not of the next method
 _SETS = r"[ \t]++self\.\w++[ \t]*+(?::[^=\n]++)?=(?!=)"
 _BODY = rf".*+\n{_LINE}*?{_SETS}(?:.*\b[A-Z]\w*\(|{_NO_BASE}.*+\n{_LINE}*+{_NO_BASE})"
 NEEDS = (
@@ -24,7 +24,7 @@ NEEDS = (
     (
         rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n"
         r"(?:[ \t]*+(?!class\b).*+\n)*?"
-        rf"[ \t]++def __init__\({_BODY}"
+        rf"([ \t]++)def __init__\({_BODY}"
     ),
 )
 

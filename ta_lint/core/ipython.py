@@ -101,14 +101,19 @@ def _is_of_databricks(code: list[str]) -> bool:
 
 def refusal(text: str) -> SyntaxError | None:
     """Why Python cannot parse a text; None also where it is too much for the parser, which the engine says."""
+    tree = parsed(text)
+    return tree if isinstance(tree, SyntaxError) else None
+
+
+def parsed(text: str) -> ast.Module | SyntaxError | None:
+    """What Python makes of a text, or why it cannot parse it; None where it is too much for the parser."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(text)
+            return ast.parse(text)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError):
         return None
-    return None
 
 
 def _is_open(lines: list[str]) -> bool:

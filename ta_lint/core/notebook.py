@@ -5,6 +5,7 @@ line, by Python that does nothing and says in a comment what stood there. On the
 written; every other byte of the file stays.
 """
 
+import ast
 import json
 import re
 import sys
@@ -15,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
-from ta_lint.core.ipython import as_python, leaves_no_names, refusal
+from ta_lint.core.ipython import as_python, leaves_no_names, parsed, refusal
 from ta_lint.core.source import LINE_END, Source, Unreadable, refused
 
 _BOM = "\ufeff"
@@ -71,12 +72,36 @@ class Notebook:
         cell = self._cell_at(site.line)
         start = cell.line - 1
         where = Cell(cell.number, self._file_line(cell, site.line - start))
-        return replace(site, line=site.line - start, end_line=site.end_line - start, cell=where)
+        return replace(
+            site,
+            line=site.line - start,
+            column=self._column(site.line, site.column),
+            end_line=site.end_line - start,
+            end_column=self._column(site.end_line, site.end_column),
+            cell=where,
+        )
 
     def _edit_in_cell(self, edit: TextEdit) -> TextEdit:
         cell = self._cell_at(edit.line)
         start = cell.line - 1
-        return replace(edit, line=edit.line - start, end_line=edit.end_line - start, cell=cell.number)
+        return replace(
+            edit,
+            line=edit.line - start,
+            column=self._column(edit.line, edit.column),
+            end_line=edit.end_line - start,
+            end_column=self._column(edit.end_line, edit.end_column),
+            cell=cell.number,
+        )
+
+    def _column(self, line: int, column: int) -> int:
+        """A column of the joined source as one of the cell: before what only IPython understands stands our comment."""
+        text = self._lines[line - 1] if line <= len(self._lines) else ""
+        before, mark, _ = text.partition(self.mark)
+        return max(1, column - len(before) - len(mark)) if mark else column
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return LINE_END.split(self.text)
 
     def _cell_at(self, line: int) -> _CodeCell:
         """The cell that a line of the joined source is in; between two, where an edit appends, the former."""
@@ -210,9 +235,24 @@ def read_notebook(name: str, data: bytes) -> Source:
         texts.append(text + "\n")
         line += len(LINE_END.findall(texts[-1])) + separator.count("\n")
     notebook = Notebook(file_text, tuple(cells), separator.join(texts), separator, mark, has_unread)
-    if not _is_of_newer_python(content) and refusal(notebook.text) is not None:
+    tree = parsed(notebook.text)
+    is_refused = isinstance(tree, SyntaxError) and not _is_of_newer_python(content)
+    if is_refused or (isinstance(tree, ast.Module) and _joins(tree, cells)):
         notebook = _without_broken_cells(notebook, texts)
     return Source(name, notebook.text, notebook)
+
+
+def _joins(tree: ast.Module, cells: list[_CodeCell]) -> bool:
+    """Whether a statement begins in one cell and ends in another, as brackets do that only the next one closes."""
+    starts = iter([cell.line for cell in cells[1:]])
+    start = next(starts, None)
+    for statement in tree.body:
+        first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+        while start is not None and start <= first:
+            start = next(starts, None)
+        if start is not None and start <= (statement.end_lineno or 0):
+            return True
+    return False
 
 
 def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
@@ -224,7 +264,8 @@ def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
         if error is None:
             kept.append(text)
             continue
-        refusals.append(refused(error, above=cell.line - 1))
+        where = refused(error, above=cell.line - 1)
+        refusals.append(Unreadable(where.reason, where.line, where.column + len(notebook.mark)))
         kept.append(notebook.mark + LINE_END.sub(rf"\g<0>{notebook.mark}", cell.text) + "\n")
     return replace(
         notebook,
