@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from ta_runtime.observers.patching import OWN_WORK
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import AUTOCAST, GRAD, REQUIRES_GRAD, Course, autocasts, number, records
 from ta_runtime.trace.event import Event
@@ -87,7 +88,7 @@ class Ops(TorchFunctionMode):
         if known is _UNKNOWN:
             known = self._learn(function)
         course = self._course
-        if known is None or course.quiet or course.state == "setup" or not course.is_on:
+        if known is None or course.quiet or OWN_WORK.depth or course.state == "setup" or not course.is_on:
             return function(*args, **kwargs) if kwargs else function(*args)
         seq = course.seq
         course.seq = seq + 1
