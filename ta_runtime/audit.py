@@ -295,6 +295,7 @@ class Audit:
             self.save()  # before it is handed over: rank 0 then removes the file, and it stays removed
             mine.incidents, mine.refuted = list(session.incidents), session.incidents.refuted
             mine.files = [str(file.written) for file in self.files if file.written is not None]
+            mine.uncompared = self.invariants.uncompared if self.invariants is not None else {}
         received = ranks.exchange(mine, patience)
         if rank:
             if received is not None:
@@ -302,6 +303,9 @@ class Audit:
             return
         if received is not None:
             self._received |= received
+            if self.invariants is not None:
+                for other, seen in received.items():
+                    self.invariants.compare_with(other, seen.uncompared)
             absent = sorted(set(range(1, size)) - received.keys())
             self._missing = [f"what rank {other} saw, which did not answer" for other in absent]
         session.conclude(rank, {other: seen.told for other, seen in self._received.items()})

@@ -10,6 +10,7 @@ from typing import Any
 from ta_lint.core.errors import oneline
 from ta_runtime import reports
 from ta_runtime.observers.compilers import captured, traced
+from ta_runtime.observers.patching import OWN_WORK
 
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -51,10 +52,13 @@ class Guarding:
         @wraps(method)
         def run(*args: Any, **kwargs: Any) -> None:
             if self.on and not (self.paused or self.elsewhere or traced() or captured()):
+                OWN_WORK.depth += 1
                 try:
                     method(*args, **kwargs)
                 except Exception as error:  # noqa: BLE001 - the run goes on
                     self.failed(getattr(method, "__qualname__", ""), error)
+                finally:
+                    OWN_WORK.depth -= 1
 
         return run
 

@@ -8,6 +8,7 @@ rank 0 waits for it, for a few seconds.
 import contextlib
 import os
 import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -35,6 +36,8 @@ class Seen:
     """Its own reports, which rank 0's replaces."""
     refuted: list[Refuted] = field(default_factory=list)
     """Where it looked and found nothing."""
+    uncompared: Mapping[int, Mapping[tuple[str, str], object]] = field(default_factory=dict)
+    """What invariants compare of the steps of which rank 0 had not shown its own yet, by step."""
 
 
 def rank() -> int:

@@ -29,7 +29,7 @@ from ta_runtime.observers.forwards import Forwards
 from ta_runtime.observers.loaders import Loaders
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
-from ta_runtime.observers.patching import Undo, remove_waiting
+from ta_runtime.observers.patching import OWN_WORK, Undo, remove_waiting
 from ta_runtime.places import NOWHERE, Place
 from ta_runtime.registers import BUILT, Register
 from ta_runtime.settings import Settings
@@ -486,10 +486,13 @@ class Session:
     # -- what goes wrong --------------------------------------------------------------------------------------
 
     def _tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        OWN_WORK.depth += 1
         try:
             return method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the run goes on
             self._raised(method, error)
+        finally:
+            OWN_WORK.depth -= 1
         return None
 
     def _raised(self, method: Callable[..., Any], error: Exception) -> None:

@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -22,17 +23,12 @@ import torch
 
 Photograph = dict[str, "_Seen"]
 
-_PACKAGES = (
-    "torch",
-    "lightning",
-    "transformers",
-    "accelerate",
-    "numpy.random",
-    "random",
-    "warnings",
-    "logging",
-    "pickle",
+_MODULES = re.compile(
+    r"torch(\._C|\._tensor|\._dynamo(\.eval_frame)?|\.amp(\..*)?|\.autograd(\..*)?|\.compiler|\.cuda(\..*)?|\.distributed"
+    r"(\.distributed_c10d|\.tensor(\..*)?)?|\.functional|\.jit(\..*)?|\.nn(\..*)?|\.optim(\..*)?|\.overrides|\.random|"
+    r"\.serialization|\.utils(\.data(\..*)?|\.hooks)?)?|(accelerate|lightning|transformers)(\..*)?|numpy\.random|random|warnings"
 )
+"""What is hooked or wrapped, and what may remember that: the rest of torch would take seconds."""
 _PLAIN = (bool, int, float, str, bytes, type(None), tuple, frozenset, torch.dtype, torch.device)
 _MOST = 64
 """Of a larger dictionary or list the length alone is compared: it is a cache or a table of names."""
@@ -74,9 +70,7 @@ def taken(**objects: object) -> Photograph:
     gc.collect()
     seen: Photograph = {}
     for name, module in sorted(sys.modules.items()):
-        if isinstance(module, ModuleType) and any(
-            name == package or name.startswith(f"{package}.") for package in _PACKAGES
-        ):
+        if isinstance(module, ModuleType) and _MODULES.fullmatch(name):
             _add(seen, name, vars(module))
     for path, value in _of_python():
         seen[path] = _Seen(value)
@@ -124,10 +118,11 @@ def _of_python() -> Iterator[tuple[str, object]]:
     yield "signals", tuple(signal.getsignal(number) for number in sorted(signal.valid_signals()))
     yield "garbage collection", (gc.isenabled(), *gc.get_threshold(), gc.get_freeze_count())
     yield "callbacks of garbage collection", tuple(gc.callbacks)
-    yield "environment", tuple(sorted(os.environ.items()))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    yield "environment", tuple(sorted(environment.items()))
     yield "folder", str(Path.cwd())
     yield "filters of warnings", tuple(warnings.filters)
-    for logger in (logging.getLogger(), *map(logging.getLogger, list(logging.root.manager.loggerDict))):
+    for logger in map(logging.getLogger, ["", "ta_runtime", "torch", "py.warnings"]):
         said = (
             logger.level,
             logger.disabled,
@@ -140,8 +135,8 @@ def _of_python() -> Iterator[tuple[str, object]]:
         yield "open files", len(list(descriptors.iterdir()))
 
 
-_COUNTERS = {"torch.utils.hooks.RemovableHandle.next_id"}
-"""What counts for ever."""
+_STAYS = {"torch.utils.hooks.RemovableHandle.next_id", "torch.jit._builtins._builtin_table"}
+"""What counts for ever; and what TorchScript knows of wrappers, which a module that was imported meanwhile may have."""
 
 
 def differences(before: Photograph, after: Photograph) -> set[str]:
@@ -150,4 +145,4 @@ def differences(before: Photograph, after: Photograph) -> set[str]:
     changed = {path for path in both if not before[path].same(after[path])}
     holders = {path.rpartition(".")[0] for path in before}
     came_or_went = {path for path in before.keys() ^ after.keys() if path.rpartition(".")[0] in holders}
-    return (changed | came_or_went) - _COUNTERS
+    return (changed | came_or_went) - _STAYS

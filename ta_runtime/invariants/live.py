@@ -1,10 +1,11 @@
 """Holds a run against invariants while it trains: a tracer takes what they are about, and each step is judged at its end.
 
 What ranks have in common the first of them shows the others in the store of the process group, a step at a time. They look
-there when they have ended a later step, and nobody waits.
+there when they have ended a later step, and nobody waits. What a rank that is ahead does not find there at its end it hands
+over to the first, which then compares.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,9 @@ class Live:
             wanted=wanted,
             on_step_over=self._guarded(self._end_step),
         )
-        self._told: dict[int, Telling] = {}  # steps that are still to be compared
+        self._told: dict[
+            int, Telling
+        ] = {}  # steps that are still to be compared; of the first rank the last ones
         self._rank = ranks.rank()
 
     def start(self) -> None:
@@ -88,6 +91,8 @@ class Live:
 
     def compare(self, step: int | None = None) -> None:
         """Look at what the first rank shows of the steps that this one has ended; `step` is the last of them."""
+        if not self._rank:
+            return
         for number, own in list(self._told.items()):
             shown = ranks.looked(_topic(number), 0)
             if shown is not None and shown[0] == number:
@@ -95,6 +100,16 @@ class Live:
                 self._tell(self._checker.compare(ranks.rank(), own, 0, shown[1]))
             elif step is not None and number + _LATER < step:
                 del self._told[number]
+
+    @property
+    def uncompared(self) -> dict[int, dict[tuple[str, str], object]]:
+        """What the first rank is to compare, as it had not shown its own in time: by step."""
+        return {step: values(told) for step, told in self._told.items()} if self._rank else {}
+
+    def compare_with(self, other: int, uncompared: Mapping[int, Mapping[tuple[str, str], object]]) -> None:
+        """On the first rank: compare what another could not."""
+        for step in sorted(uncompared.keys() & self._told.keys()):
+            self._tell(self._checker.compare(self._rank, self._told[step], other, uncompared[step]))
 
     def _guarded(self, method: Callable[..., Any]) -> Callable[..., None]:
         """As the session does, and once that has stopped after failures, be silent: nothing is asked any more."""
@@ -138,9 +153,9 @@ class Live:
         self._broken += self._checker.step_over(step, rank)
         self._tell_broken()
         if (told := self._checker.told(rank)) and connected:
-            if rank:
-                self._told[step] = told
-            else:
+            self._told[step] = told
+            if not rank:
+                self._told.pop(step - _SLOTS, None)
                 ranks.post(_topic(step), (step, values(told)))
         self.compare(step)
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ta_runtime.monitor.hooks import recomputing
 from ta_runtime.observers.compilers import traced
-from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
+from ta_runtime.observers.patching import Shared, Undo, from_its_line, own_work, standing_in
 from ta_runtime.readings import local
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _NOTHING = -80.0
 """The logarithm of a weight that counts as none: beyond it `exp` leaves the normal numbers, and is 10 times as slow."""
 
 
+@own_work
 def monitor_scaled_dot_product_attention(
     monitor: "ModuleMonitor",
     module: str | nn.Module,

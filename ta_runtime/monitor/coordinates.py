@@ -22,6 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from ta_runtime.monitor.hooks import CallHook, recomputing
 from ta_runtime.monitor.monitor import ModuleMonitor
 from ta_runtime.monitor.names import ROOT, outputs
+from ta_runtime.observers.patching import own_work
 from ta_runtime.tree import tensors
 
 
@@ -57,6 +58,7 @@ class RefinedCoordinateCheck:
             lambda: monitor.current_step_monitored and not monitor.ignore_reference_module_activations,
         )
 
+    @own_work
     def refined_coordinate_check(self) -> None:
         """Log what has run in this step since the last check: norms over the last dimension, and of these the mean.
 
@@ -203,6 +205,7 @@ class _Calls:
             )
         return made
 
+    @own_work
     def _called(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not self._heard() or recomputing():
             return
@@ -216,6 +219,7 @@ class _Calls:
         except Exception as error:  # noqa: BLE001 - such as memory that is full; the training goes on
             self._monitor._failed(f"the input of {name}", error)
 
+    @own_work
     def _returned(self, name: str, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         while self._open:  # those above it have ended by an exception
             opened, call = self._open.pop()

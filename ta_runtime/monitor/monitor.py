@@ -19,6 +19,7 @@ from ta_runtime.monitor.sinks import Sink
 from ta_runtime.monitor.storage import StorageManager, at_end
 from ta_runtime.monitor.tally import Memory, Tally
 from ta_runtime.observers.compilers import Compilers, captured
+from ta_runtime.observers.patching import own_work
 from ta_runtime.readings import local
 
 
@@ -312,6 +313,7 @@ class ModuleMonitor:
         if self._reference is not None:
             self._reference.forget()
 
+    @own_work
     def end_step(self) -> None:
         """The step is over: its numbers are sent off, and those that have arrived go to the storage."""
         self._detach()
@@ -370,6 +372,7 @@ class ModuleMonitor:
         for key, value in monitor_dict.items():
             self.log_scalar(key, value, force=force)
 
+    @own_work
     def log_tensor(self, key: str, tensor: Any, aggregation_fn: Aggregate | None = None) -> None:
         """A tensor, or several under one key: the mean over all elements.
 
@@ -411,6 +414,7 @@ class ModuleMonitor:
         if not self._is_excluded(name):
             (self._heard_of_reference if is_reference else self._heard)(name, activations)
 
+    @own_work
     def _heard(self, name: str, output: Any) -> None:
         """A module of the model was called. What goes wrong in here must not reach the run."""
         if not self.current_step_monitored or self._paused or recomputing() or captured():
@@ -425,6 +429,7 @@ class ModuleMonitor:
         except Exception as error:  # noqa: BLE001
             self._failed(f"activation/{name}", error)
 
+    @own_work
     def _heard_of_reference(self, name: str, output: Any) -> None:
         reference = self._reference
         if reference is None or self.ignore_reference_module_activations or not self.current_step_monitored:
@@ -473,6 +478,7 @@ class ModuleMonitor:
 
     # -- parameters and gradients -----------------------------------------------------------------------------
 
+    @own_work
     def monitor_parameters(self) -> None:
         """Measure the parameters as they are now, and how they differ from those of the reference."""
         if not self.is_monitoring():
@@ -487,6 +493,7 @@ class ModuleMonitor:
             pairs = ([of[name] for name in names] for of in (named, others))
             self._take_all(self._parameter_differences, "parameter_difference", names, *pairs)
 
+    @own_work
     def monitor_gradients(self, before_clip: bool = False, of: Iterable[Tensor] | None = None) -> None:
         """Measure the gradients as they are now: after the backward pass, and before the optimizer's step.
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.nn.utils import clip_grad
 
-from ta_runtime.observers.patching import Undo, as_overridden, overridden
+from ta_runtime.observers.patching import Undo
 from ta_runtime.places import NOWHERE, here
 from ta_runtime.readings import local
 
@@ -58,10 +58,7 @@ class Backwards:
             before(loss)
             outer, self.running = self.running, True
             try:
-                if overridden((loss,), {}):
-                    result = as_overridden(original, (loss, *args), kwargs)
-                else:
-                    result = original(loss, *args, **kwargs)
+                result = original(loss, *args, **kwargs)
             finally:
                 self.running = outer
             after(loss)

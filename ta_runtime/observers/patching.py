@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache, wraps
 from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
+from torch import Tensor
 from torch.jit import _builtins
 from torch.overrides import get_overridable_functions, handle_torch_function, has_torch_function
 from torch.utils.hooks import RemovableHandle
 
 from ta_runtime.places import as_from, caller, passed_over
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _W = TypeVar("_W")
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -144,6 +147,8 @@ class Patch(_Wrapped):
 
     def _function(self) -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(self._owner, self._name)
+        if isinstance(self._owner, type) and issubclass(self._owner, Tensor):
+            return _as_overridden(function)
         return function
 
     def _standing(self) -> object:
@@ -234,6 +239,33 @@ class Shared(Generic[_W]):
         self._watchers.remove(watcher)
         if not self._watchers:
             self._undo()
+
+
+# -- our own work -------------------------------------------------------------------------------------------------
+
+
+class _Work:
+    depth = 0
+
+
+OWN_WORK = _Work()
+"""How deep in it the process is: what is called of torch there is no part of the run, and in no trace of it."""
+
+
+def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method that measures, and so calls torch."""
+
+    @wraps(method)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if torch.compiler.is_compiling():
+            return method(*args, **kwargs)
+        OWN_WORK.depth += 1
+        try:
+            return method(*args, **kwargs)
+        finally:
+            OWN_WORK.depth -= 1
+
+    return run
 
 
 # -- hooks --------------------------------------------------------------------------------------------------------
@@ -338,18 +370,25 @@ def _stub(*args: Any, **kwargs: Any) -> Any:
     return ta_runtime_stack.run(*args, **kwargs)
 
 
+def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `Tensor` that is called as a subclass or mode wants it.
+
+    A method looks itself up by name to tell them which function it is: it would name our wrapper, which their tables of
+    functions do not know and which would end up in traced graphs.
+    """
+
+    @wraps(method)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if overridden(args, kwargs):
+            return handle_torch_function(method, (*args, *kwargs.values()), *args, **kwargs)
+        return method(*args, **kwargs)
+
+    return run
+
+
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a tensor subclass, a mode or a tracer among the arguments runs the function in its own way."""
     return bool(has_torch_function((*args, *kwargs.values())))
-
-
-def as_overridden(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call as the subclass or mode wants it.
-
-    A function of torch written in Python looks itself up by name to tell a subclass which function it is: it would
-    name our wrapper, which tables of functions do not know and which would end up in traced graphs.
-    """
-    return handle_torch_function(original, (*args, *kwargs.values()), *args, **kwargs)
 
 
 def standing_in(original: Callable[..., Any], wrapper: Wrapper) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.compilers import compiled_modules, traced
 from ta_runtime.observers.forwards import removal
-from ta_runtime.observers.patching import Undo
+from ta_runtime.observers.patching import OWN_WORK, Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
 from ta_runtime.trace.layers import Layers
 from ta_runtime.trace.signatures import parts
@@ -51,7 +51,7 @@ class Modules:
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         course = self._course
-        if course.quiet or not course.is_on or get_ident() != course.thread:
+        if course.quiet or OWN_WORK.depth or not course.is_on or get_ident() != course.thread:
             return
         try:
             layer = self._known.get(id(module))

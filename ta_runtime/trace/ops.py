@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, handle_torch_function
 
+from ta_runtime.observers.patching import OWN_WORK
 from ta_runtime.places import as_from
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import AUTOCAST, GRAD, REQUIRES_GRAD, Course, autocasts, number, records
@@ -91,7 +92,7 @@ class Ops(TorchFunctionMode):
         if known is _UNKNOWN:
             known = self._learn(function)
         course = self._course
-        if known is None or course.quiet or course.state == "setup" or not course.is_on:
+        if known is None or course.quiet or OWN_WORK.depth or course.state == "setup" or not course.is_on:
             return self._called(sys._getframe(1), function, args, kwargs or {})
         seq = course.seq
         course.seq = seq + 1

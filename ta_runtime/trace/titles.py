@@ -1,5 +1,6 @@
 """The public names of classes and functions, as users write them: `torch.nn.Linear`, `torch.nn.functional.relu`."""
 
+import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -48,7 +49,7 @@ def names() -> dict[Callable[..., Any], str]:
 
 def of_function(function: Callable[..., Any]) -> str | None:
     """A function or method of torch; None where it has no public name, or only asks a tensor what it is."""
-    name = names().get(function)
+    name = names().get(inspect.unwrap(function))  # it may be wrapped by what else watches
     if not name or not name.startswith("torch."):
         return None
     last = name.rpartition(".")[2]
