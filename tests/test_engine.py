@@ -113,7 +113,9 @@ def test_whatever_goes_wrong_in_fixing_a_file_leaves_it_as_it_is(
     fixed = fixing.fix_file(File(path, "train.py", config))
     assert not fixed.changes
     assert [finding.rule for finding in fixed.findings] == ["TA901", "TA000"]
-    assert fixed.findings[1].message.startswith("fixing it raised RecursionError: too deep (ta_lint/fixing.py:")
+    assert fixed.findings[1].message.startswith(
+        "fixing it raised RecursionError: too deep (ta_lint/fixing.py:"
+    )
 
 
 @pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
