@@ -102,7 +102,7 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - status 1 would say that there are findings
         import traceback
 
-        traceback.print_exc()
+        traceback.print_exception(error, limit=-5, chain=False)  # a recursion has thousands
         kind = type(error).__name__
         print(f"ta-lint: error: {kind}, a defect of ta-lint: please report what is above", file=sys.stderr)
         return ERROR

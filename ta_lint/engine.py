@@ -20,6 +20,7 @@ from ta_lint.core.config import Config
 from ta_lint.core.errors import PASSING, crash, oneline
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
+from ta_lint.core.letters import searchable, undisguised
 from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
 from ta_lint.core.suppress import suppressed
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
     from ta_lint.facts import Module, Suspicion
     from ta_lint.facts.tree import Tree
+
+# What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
+_FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
 
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
 
@@ -104,18 +108,19 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     """The findings of a file, where they are in its source, and that source."""
     enabled = file.config.rules
     source = Source(file.name, "")
-    own_suppression = "TA002" in enabled and _may_name_a_rule(data)
+    text = searchable(data)
+    own_suppression = "TA002" in enabled and _may_name_a_rule(text)
     findings: list[Finding] = []
     try:
-        if file.name.endswith(NOTEBOOK) and (may_be_ours(data) or own_suppression):
+        if file.name.endswith(NOTEBOOK) and (may_be_ours(text) or own_suppression):
             source = source_of(file.name, data)
-            data = source.text.encode("utf-8", "surrogatepass")
-            own_suppression = "TA002" in enabled and _may_name_a_rule(data)
-        ours = is_ours(data)
+            text = searchable(source.text.encode("utf-8", "surrogatepass"))
+            own_suppression = "TA002" in enabled and _may_name_a_rule(text)
+        ours = is_ours(text)
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            findings = list(_check(source, _wanted(data, file), file))
+            findings = list(_check(source, _wanted(text, file), file))
             if source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
@@ -127,14 +132,14 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
     return _finished(findings, file, source), source
 
 
-def _may_name_a_rule(data: bytes) -> bool:
+def _may_name_a_rule(text: bytes) -> bool:
     """Whether a comment may suppress a rule of ours by its name."""
-    return b"noqa" in data.lower() and _OWN_SUPPRESSION.search(data) is not None
+    return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-def _wanted(data: bytes, file: File) -> list[checks.Check]:
-    text = Text(data)
-    return [check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(text)]
+def _wanted(text: bytes, file: File) -> list[checks.Check]:
+    code = Text(text)
+    return [check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(code)]
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -291,12 +296,12 @@ def parse(source: Source) -> "cst.Module":
     refusal = syntax if isinstance(syntax, SyntaxError) else None
     if refusal is None:
         check_work([syntax])
-    elif "too many" in refusal.msg or may_take_minutes(source):
-        raise refused(refusal)  # nesting: libcst would take minutes, or the whole stack
+    elif _FINAL.search(refusal.msg) is not None or may_take_minutes(source):
+        raise refused(refusal)
     import libcst as cst
 
     try:
-        return cst.parse_module(source.text)
+        return cst.parse_module(undisguised(source.text))
     except cst.ParserSyntaxError as error:
         if isinstance(source.symbols, SyntaxError):  # which refuses more than `syntax` does
             raise refused(source.symbols) from error

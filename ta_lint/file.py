@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint.core import libraries
+from ta_lint.core.letters import searchable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,5 +63,6 @@ def _may_hold_a_finding(file: File) -> bool:
             data = stream.read()
     except OSError:
         return True
+    text = searchable(data)
     is_ours = libraries.may_be_ours if file.name.endswith(".ipynb") else libraries.is_ours
-    return is_ours(data) or b"\0" in data or b"noqa" in data.lower()
+    return is_ours(text) or b"\0" in data or b"noqa" in text.lower()

@@ -211,7 +211,8 @@ def _span(edit: TextEdit) -> tuple[tuple[int, int], tuple[int, int]]:
 def _is_broken(fixed: Source, source: Source, data: bytes) -> bool:
     """Whether edits made a file that cannot be parsed, compiled, or written as it was read."""
     try:
-        parse(fixed)
+        if isinstance(fixed.syntax, SyntaxError):
+            parse(fixed)
         if source.is_compilable and not fixed.is_compilable:
             return True
         return source_of(fixed.path, bytes_of(fixed, data)).text != fixed.text

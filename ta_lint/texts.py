@@ -35,5 +35,5 @@ def bytes_of_text(text: str) -> bytes:
     plain = text.encode("utf-8", "surrogatepass")
     try:
         return encode(text, like=plain)
-    except (SyntaxError, UnicodeEncodeError):  # which is then a finding
+    except (SyntaxError, LookupError, UnicodeError):  # which is then a finding
         return plain

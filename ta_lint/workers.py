@@ -103,7 +103,7 @@ def _work(end: Connection, others: list[Connection], task: Callable[[S], T], ite
         try:
             answer = task(items[index]), None
         except Exception as error:  # noqa: BLE001 - the parent raises it
-            error.add_note(traceback.format_exc())
+            error.add_note(traceback.format_exc(limit=-5, chain=False))
             answer = None, error
         try:
             end.send(answer)

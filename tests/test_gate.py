@@ -1,6 +1,7 @@
 """`NEEDS` keeps files from being parsed, and never keeps a finding from being made."""
 
 import ast
+import keyword
 import re
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,10 @@ from ta_lint.checks.gate import Needs, Text, need
 from ta_lint.checks.running import runs
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
+from ta_lint.core.letters import searchable
 from ta_lint.engine import File, lint
+from ta_lint.file import worth_a_look
+from ta_lint.fixing import fix_file
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "rules").glob("TA*.md")), *sorted((ROOT / "tests" / "cases").glob("TA*.md"))]
@@ -150,3 +154,75 @@ def test_every_need_has_to_be_met_and_of_a_tuple_one_and_of_a_tuple_in_that_all(
     needs: Needs, text: bytes, wanted: bool
 ) -> None:
     assert Check("TA600", tuple(map(need, needs)), None, None).wants(Text(text)) is wanted
+
+
+DISGUISES = {
+    "carriage returns alone": lambda code: code.replace("\n", "\r").encode(),
+    "CRLF": lambda code: code.replace("\n", "\r\n").encode(),
+    "names in full-width letters": lambda code: in_full_width(code).encode(),
+    "UTF-7": lambda code: f"# coding: utf-7\n{code}".encode("utf-7"),
+}
+
+
+def in_full_width(code: str) -> str:
+    """The letters of each name in its full-width form, which Python takes for the same name."""
+    wide = re.sub(r"(?<![\w\"'])(?!(?:[rbf]+[\"']))[A-Za-z_]\w*", lambda name: widened(name[0]), code)
+    try:
+        return wide if ast.dump(ast.parse(wide)) == ast.dump(ast.parse(code)) else code
+    except SyntaxError:  # a string in braces, and the like
+        return code
+
+
+def widened(name: str) -> str:
+    return (
+        name
+        if keyword.iskeyword(name) or keyword.issoftkeyword(name)
+        else "".join(WIDE.get(letter, letter) for letter in name)
+    )
+
+
+WIDE = {chr(code): chr(code + 0xFEE0) for code in range(ord("A"), ord("z") + 1) if chr(code).isalpha()}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_check_wants_the_same_files_however_their_letters_and_lines_are_written(disguise: str) -> None:
+    """A11: the gate has seen the bytes alone."""
+    changed = 0
+    for page in OF_RULES_WITH_A_CHECK:
+        check = checks.load(page.stem[:5])
+        assert check is not None
+        for block in blocks(page):
+            data = DISGUISES[disguise](block.code)
+            if check.wants(Text(block.code.encode())):
+                assert check.wants(Text(searchable(data))), (page.name, block.code)
+                changed += not check.wants(Text(data))
+    assert changed or disguise == "CRLF"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "import torch\nx = torch.ｌoad('a', weights_only=False)\n".encode(),
+        "import ｔｏｒｃｈ\nx = ｔｏｒｃｈ.load('a', weights_only=False)\n".encode(),
+        "import torch\nﬁle = 'ＧＰＵ'; x = torch.𝗅𝗈𝖺𝖽('a', weights_only=False)\n".encode(),
+        b"import torch\rx = torch.load('a', weights_only=False)\r",
+        b"# coding: utf-7\nimport +AHQ-orch\nx = +AHQ-orch.load('a', weights_only=False)\n",
+    ],
+)
+def test_what_python_reads_as_torch_is_found_with_and_without_gates(data: bytes, tmp_path: Path) -> None:
+    """A11: in other letters, with other line ends and in an encoding of other bytes."""
+    path = tmp_path / "train.py"
+    path.write_bytes(data)
+    file = File(path, "train.py", Configs(Options(select=["TA700"]), tmp_path).root_config)
+    assert worth_a_look([file])
+    found = lint(file, data)
+    assert [finding.rule for finding in found] == ["TA700"]
+    assert lint(file._replace(gated=False), data) == found
+
+
+def test_text_in_other_letters_stays_as_it_is_where_a_fix_quotes_it(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nq, r = torch.ｑr(name('ＧＰＵ ﾊ'))  # ＧＰＵ\n", encoding="utf-8")
+    file = File(path, "train.py", Configs(Options(select=["TA901"], unsafe_fixes=True), tmp_path).root_config)
+    line = "q, r = torch.linalg.qr(name('ＧＰＵ ﾊ'))  # ＧＰＵ"
+    assert fix_file(file).after.decode().splitlines()[1] == line

@@ -18,7 +18,13 @@ _MOST_WORK = 5_000_000  # of about a microsecond each
 _WORK = {ast.Attribute: 5, ast.Call: 5, ast.Subscript: 5}  # for each node below; 1 for another expression
 _LINKED = 16  # expressions that are nested less cost next to nothing
 
-_SYMBOLS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one object for all of a kind
+_SYMBOLS = (
+    ast.expr_context,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)  # one object for all of a kind
 
 # What may be a link, in a statement without blanks: but for the minus of a negative number and the point of a fraction.
 _LINK = re.compile(r"(?<=[^\W\d])[.(\[]|(?<=[\])])[.(\[]|(?<=[^,(\[{:=])[-+~*/%@&|^]|lambda|not|if|await")

@@ -240,8 +240,13 @@ class Configs:
             try:
                 with open(path, "rb") as file:
                     self._parsed[path] = tomllib.load(file)
+            except RecursionError as error:
+                raise UsageError(f"{path}: not readable as TOML: it is nested too deep") from error
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise UsageError(f"{path}: not readable as TOML: {oneline(error)}") from error
+            except ValueError as error:
+                reason = "an integer has more digits than Python reads"
+                raise UsageError(f"{path}: not readable as TOML: {reason}") from error
         return self._parsed[path]
 
 
@@ -292,13 +297,13 @@ def _resolve(
     chosen_rules = _chosen_rules(options, raw, source)
     named = options.target_torch or raw.target_torch
     if named is not None:
-        from packaging.version import InvalidVersion, Version
+        from packaging.version import Version
 
         where = "--target-torch" if options.target_torch else f"{source}: [tool.ta] target-torch"
         try:
             target = Version(named)
-        except InvalidVersion as error:
-            raise UsageError(f"{where}: {named!r} is not a version such as 2.6") from error
+        except ValueError as error:  # also a number of more digits than Python reads
+            raise UsageError(f"{where}: {named[:40]!r} is not a version such as 2.6") from error
     exclude = raw.exclude if raw.exclude is not None else DEFAULT_EXCLUDE
     for pattern in (*(raw.exclude or ()), *raw.extend_exclude, *raw.per_file_ignores):
         if not is_pattern(pattern):
@@ -424,21 +429,19 @@ def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 def _lower_bound(text: str) -> "Version | None":
     if not text.startswith("torch"):  # most do not: spare them the parser, and its import
         return None
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
     from packaging.version import Version
 
     try:
         requirement = Requirement(text)
-    except InvalidRequirement:
+        versions = [
+            Version(specifier.version.removesuffix(".*"))
+            for specifier in requirement.specifier
+            if specifier.operator in (">=", "==", "~=", ">")
+        ]
+    except (ValueError, RecursionError):  # not a requirement, and not our setting
         return None
-    if requirement.name != "torch":
-        return None
-    versions = [
-        Version(specifier.version.removesuffix(".*"))
-        for specifier in requirement.specifier
-        if specifier.operator in (">=", "==", "~=", ">")
-    ]
-    return max(versions, default=None)
+    return max(versions, default=None) if requirement.name == "torch" else None
 
 
 def cache_variable() -> "Path | None":

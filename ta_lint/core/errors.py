@@ -1,8 +1,5 @@
 """What went wrong, said so that the user can mend it, or report it."""
 
-import os
-import traceback
-
 from collections.abc import Iterable
 
 
@@ -13,27 +10,32 @@ class UsageError(Exception):
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """What is nobody's defect: who catches everything else lets these pass."""
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
-
 
 def crash(doing: str, error: BaseException) -> str:
     """What a defect of ours did, in a line: what was being done, what was raised, and the last line of ours before that.
 
     Of a recursion that is the line of ten thousand frames; a page of them says no more.
     """
-    message = f"{doing} raised {type(error).__name__}: {oneline(error)}"
+    from pathlib import Path
+
+    package = Path(__file__).parents[1]
     place = ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if file.startswith(_PACKAGE + os.sep):
-            place = f" ({os.path.relpath(file, os.path.dirname(_PACKAGE))}:{line})"
-    return message + place
+    step = error.__traceback__
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        if file.startswith(str(package)):
+            place = f" ({Path(file).relative_to(package.parent).as_posix()}:{step.tb_lineno})"
+        step = step.tb_next
+    return f"{doing} raised {type(error).__name__}: {oneline(error)}{place}"
 
 
 def oneline(error: BaseException) -> str:
     """The first line of an exception's text, or its class name: never a page of it."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+    try:
+        text = str(error).strip()
+    except Exception:  # noqa: BLE001 - of an error that cannot say what it is, as libcst has had
+        text = ""
+    return (text or type(error).__name__).splitlines()[0][:200]
 
 
 def hint(word: str, known: Iterable[str], most: int = 1) -> str:

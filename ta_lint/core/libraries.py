@@ -15,7 +15,7 @@ _MENTIONED, _IMPORTED = "mentioned", "imported"
 
 _FROM = re.compile(rb"from[ \t]+(\w+)")
 _IMPORT = re.compile(rb"import[ \t]+(\w[\w., \t]*)")
-_BEFORE_A_STATEMENT = (b";", b":", b"\r")
+_BEFORE_A_STATEMENT = (b";", b":")
 
 
 def is_ours(data: bytes) -> bool:

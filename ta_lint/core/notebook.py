@@ -210,7 +210,8 @@ def read_notebook(name: str, data: bytes) -> Source:
     """
     try:
         file_text = data.decode("utf-8")
-        content = json.loads(file_text.removeprefix(_BOM))
+        # of no number is the size of interest, and Python reads no integer of 5,000 digits
+        content = json.loads(file_text.removeprefix(_BOM), parse_int=float)
     except UnicodeDecodeError as error:
         raise Unreadable("the notebook is not UTF-8", data.count(b"\n", 0, error.start) + 1) from error
     except json.JSONDecodeError as error:
@@ -318,7 +319,8 @@ def _language(content: dict[str, Any]) -> str:
 
 def _is_of_newer_python(content: dict[str, Any]) -> bool:
     """Whether a notebook was run by a Python that may know more syntax than this one."""
-    version = re.match(r"(\d+)\.(\d+)", _text(content, "metadata", "language_info", "version") or "")
+    said = _text(content, "metadata", "language_info", "version") or ""
+    version = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", said)
     return version is not None and (int(version[1]), int(version[2])) > sys.version_info[:2]
 
 

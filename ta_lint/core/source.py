@@ -5,6 +5,7 @@ linter does.
 """
 
 import ast
+import codecs
 import io
 import os
 import re
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """What ends a line to Python, in a file and in a cell of a notebook."""
+_OF_HOST_NAMES = ("idna", "punycode")  # which take minutes for a file, or cannot write what they have read
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
 
 NOTEBOOK = ".ipynb"
@@ -45,8 +47,10 @@ class Unreadable(Exception):
 
 def refused(error: SyntaxError, above: int = 0) -> Unreadable:
     """What Python refuses, in a part of a file that this many lines stand above."""
-    reason = f"invalid syntax: {error.msg.splitlines()[0]}"
-    return Unreadable(reason, (error.lineno or 1) + above, max(error.offset or 1, 1))
+    reason = error.msg.splitlines()[0]
+    return Unreadable(
+        f"Python cannot parse this: {reason}", (error.lineno or 1) + above, max(error.offset or 1, 1)
+    )
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,10 @@ def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
             return compiler()
     except SyntaxError as error:
         return error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise Unreadable(f"Python cannot compile it: {oneline(error)}") from error
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable("Python cannot parse this: it is nested too deep, or too large") from error
+    except ValueError as error:
+        raise Unreadable(f"Python cannot parse this: {oneline(error)}") from error
 
 
 def read(path: str | Path) -> bytes:
@@ -167,6 +173,8 @@ def read(path: str | Path) -> bytes:
             return stream.read()
     except OSError as error:
         raise Unreadable(f"cannot read the file: {error.strerror or oneline(error)}") from error
+    except MemoryError as error:
+        raise Unreadable("cannot read the file: it does not fit into memory") from error
 
 
 def source_of(name: str, data: bytes) -> Source:
@@ -206,7 +214,7 @@ def decode(data: bytes) -> str:
     if (nul := data.find(b"\0")) >= 0:
         raise Unreadable("the file holds a NUL byte", *_position(data, nul))
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding = _encoding(data)
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         byte = data[error.start]
@@ -228,10 +236,22 @@ def encode(text: str, like: bytes) -> bytes:
     """The text in the encoding of bytes that `decode` has read, with their byte-order mark.
 
     Raises:
-        UnicodeEncodeError: it holds a character that the encoding lacks.
+        UnicodeError: it holds a character that the encoding lacks, or the encoding cannot be written at all.
     """
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(like).readline)
-    return text.encode(encoding)
+    return text.encode(_encoding(like))
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding that a file declares in its first two lines, or UTF-8.
+
+    Raises:
+        SyntaxError: there is none of that name, or it is not for text, or these lines are not UTF-8 and declare none.
+    """
+    head = b"\n".join(re.split(rb"\r\n|\r|\n", data, maxsplit=2)[:2])
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
+    if codecs.lookup(encoding).name in _OF_HOST_NAMES:
+        raise SyntaxError(f"the encoding {encoding} is for host names, not for text")
+    return encoding
 
 
 def _position(data: bytes, offset: int) -> tuple[int, int]:

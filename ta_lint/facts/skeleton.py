@@ -17,6 +17,7 @@ from typing import Any
 import libcst as cst
 
 from ta_lint.core.bounds import too_deep
+from ta_lint.core.letters import disguised_names
 from ta_lint.core.source import Source
 
 Make = Callable[..., Any]
@@ -33,7 +34,7 @@ def skeleton(source: Source, syntax: ast.Module) -> cst.Module:
         Unlike: only libcst itself can make it.
         Unreadable: it is nested too deep.
     """
-    if _CONTINUED.search(source.text) is not None:
+    if _CONTINUED.search(source.text) is not None or disguised_names(source.text):
         raise Unlike
     try:
         return _Skeleton(source).module(syntax)
