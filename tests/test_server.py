@@ -30,14 +30,15 @@ import torch
 
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-total = 0.0
-for batch in range(10):
-    optimizer.zero_grad()
-    loss = model(torch.randn(8, 4)).square().mean()
-    loss.backward()
-    optimizer.step()
-    total += loss
-print(total)
+def train():
+    total = 0.0
+    for batch in range(10):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).square().mean()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    print(f"{total:.3f}")
 """
 
 DOCUMENT_CHANGES = {"workspaceEdit": {"documentChanges": True}}
@@ -184,7 +185,7 @@ def test_other_places_come_with_a_finding_to_a_client_that_shows_them(tmp_path: 
         assert diagnostic.related_information is not None
         (related,) = diagnostic.related_information
         assert related.location.uri == editor.uri("train.py")
-        assert related.location.range.start.line == 8
+        assert related.location.range.start.line == 9
 
 
 @pytest.mark.parametrize(("encoding", "start"), [("utf-16", 12), ("utf-8", 14), ("utf-32", 11), (None, 12)])
