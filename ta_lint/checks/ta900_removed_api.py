@@ -54,9 +54,7 @@ def _indexed_numbers(module: Module) -> Iterator[Suspicion]:
         above = module.tree.parent[part]
         taken = isinstance(above, cst.Attribute) and above.attr.value == "item"
         fix = Fix("take the number", (replace(part, code if taken else f"{code}.item()"),))
-        message = (
-            f"`{module.code(part)}` raises since torch 0.5, as a loss has no dimensions: use `{code}.item()`"
-        )
+        message = f"`{module.code(part)}` indexes a number, which raises since torch 0.5: use `{code}.item()`"
         yield Suspicion(part, message, fix=fix)
 
 
