@@ -190,3 +190,10 @@ def test_no_generated_line_takes_long_on_a_long_path(pieces: list[str], depth: i
     line = "".join(pieces)
     if is_pattern(line):
         Patterns([line]).verdict("aaaa/" * depth + LONG)
+
+
+@given(st.text("ab*?[]!^-\\/ :.#\n\u2028é", max_size=12))
+@settings(max_examples=1000, deadline=None, derandomize=True, database=None)
+def test_any_line_is_a_pattern_or_refused(line: str) -> None:
+    if is_pattern(line):
+        assert Patterns([line]).verdict("a/b") in (True, False, None)

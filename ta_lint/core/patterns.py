@@ -152,10 +152,13 @@ def _expression(path: str) -> str:
     """The expression of a path with wildcards, each run of folders between two `**` by itself.
 
     Raises:
-        ValueError: it has a bracket that is not closed or a class that is none, or ends in a backslash.
+        ValueError: it has a bracket that is not closed, a class that is none or a folder without a name, or ends in a
+            backslash.
     """
     runs: list[list[str]] = [[]]
     for segment in _segments(path):
+        if segment == []:
+            raise ValueError(f"{path!r} has a folder without a name")
         if segment is None:
             runs.append([])
         else:
