@@ -6,6 +6,7 @@ import sys
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError
+from ta_runtime import extras
 from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
 
 _EPILOG = """\
@@ -33,6 +34,7 @@ examples:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     arguments = _parsed(sys.argv[1:] if argv is None else argv)
+    extras.asked_for(arguments.extra)
     try:
         status: int = arguments.run(arguments)
         return status
