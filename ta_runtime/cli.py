@@ -8,6 +8,7 @@ from ta_lint import __version__
 from ta_lint.core.arguments import parsed
 from ta_lint.core.errors import UsageError
 from ta_lint.core.terminal import harmless
+from ta_runtime import extras
 from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
 
 _EPILOG = """\
@@ -37,6 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     parser, commands = _parser()
     script = "to watch a script, write `ta-runtime run {}`"
     arguments = parsed(parser, commands, sys.argv[1:] if argv is None else argv, script)
+    extras.asked_for(arguments.extra)
     try:
         status: int = arguments.run(arguments)
         return status

@@ -480,10 +480,10 @@ def test_what_cannot_be_shown_is_an_error_with_a_remedy(
     for words, error in cases.items():
         assert main(list(words)) == 2
         assert f"ta-runtime: error: {error}" in capsys.readouterr().err
-    monkeypatch.setattr(report, "find_spec", lambda name: None if name == "plotly" else find_spec(name))
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "plotly" else find_spec(name))
     assert main(["report", "run"]) == 2
     assert capsys.readouterr().err.endswith(
-        "plotly is missing; install it by `pip install 'ta-lint[report]'`\n"
+        "there is no plotly; install it by `pip install 'ta-lint[report]'`\n"
     )
 
 

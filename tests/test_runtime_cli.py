@@ -535,7 +535,7 @@ def test_help_loads_no_torch_and_without_torch_it_is_said_what_to_install(projec
     for words in (["run", "train.py"], ["audit", "train:net"]):
         ran = commands.python(project, "without.py", *words)
         assert (ran.returncode, ran.stdout) == (2, "")
-        remedy = "torch is missing; install it by `pip install 'ta-lint[runtime]'`"
+        remedy = "there is no torch; install it by `pip install 'ta-lint[runtime]'`"
         assert ran.stderr == f"ta-runtime: error: {remedy}\n"
 
 

@@ -42,7 +42,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="runtime")
     parser.add_argument("object", metavar="MODULE:OBJECT", help="such as models:Net or mypackage.train:build")
     parser.add_argument("--phase", choices=("static", "init"),
                        help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.commands import CLEAN, ERROR, FINDINGS
+from ta_runtime.extras import need
 
 if TYPE_CHECKING:
     import torch
@@ -83,8 +83,7 @@ def need_torch() -> None:
     Raises:
         UsageError: it is not.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise UsageError("torch is missing; install it by `pip install 'ta-lint[runtime]'`")
+    need("torch", "runtime")
 
 
 def settings(arguments: argparse.Namespace, **steps: object) -> "Settings":

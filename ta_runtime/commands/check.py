@@ -50,7 +50,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="invariants")
     parser.add_argument("trace", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows")
     held = parser.add_argument_group("invariants")
     held.add_argument("-i", "--invariants", type=Path, action="append", default=[], metavar="FILE",

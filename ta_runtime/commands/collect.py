@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # what looks like one may be the script's
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="invariants")
     launching.add_program(parser)
     parser.add_argument("-o", "--output", metavar="TRACE",
                         help="a folder, or a URL that fsspec knows, which holds no run yet; may also follow the script's name")  # fmt: skip

@@ -50,7 +50,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="record")
     parser.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a run, or its URL")
     parser.add_argument("--ranks", action="store_true", help="compare the ranks of one run")
     counted = parser.add_argument_group("what counts")

@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="invariants")
     parser.add_argument(
         "traces", nargs="*", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows"
     )

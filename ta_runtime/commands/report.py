@@ -2,12 +2,12 @@
 
 import argparse
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.commands import CLEAN, Commands
+from ta_runtime.extras import need
 from ta_runtime.storage import replace, shown
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="report")
     parser.add_argument("folder", metavar="RUN", help="the folder of a run, or its URL")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="where to write the page (default: RUN/report.html)"
@@ -54,9 +54,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; returns the exit status."""
-    for module in ("plotly", "pyarrow"):
-        if find_spec(module) is None:
-            raise UsageError(f"{module} is missing; install it by `pip install 'ta-lint[report]'`")
+    for library in ("plotly", "pyarrow"):
+        need(library, "report")
     from ta_runtime.runs import Run
 
     recorded = Run(arguments.folder)

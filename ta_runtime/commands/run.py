@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from ta_lint.core.errors import UsageError
+from ta_runtime import extras
 from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
 from ta_runtime.program import finished
 
@@ -42,7 +43,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # what looks like one may be the script's
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run, parser=parser, extra="runtime")
     launching.add_program(parser)
     parser.add_argument(
         "--lint",
@@ -82,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.snapshots is not None and arguments.record is None:
         raise UsageError("--snapshots: they lie in the folder of the run; name it with --record DIR")
     program = launching.program(arguments)
+    if arguments.record is not None:
+        extras.asked_for("record")
     auditing.need_torch()
     from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
 
