@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import symtable
 import sys
 import textwrap
 import types
@@ -277,6 +278,7 @@ PROGRAMS = {
                 with torch.autocast("cpu"):
                     found = (x @ x).dtype
         """,
+        "from torch import ger, ones\nfound = ger(ones(2), ones(2))\nnames = sorted(dir())\n",
         "import torch\nwith torch.device('meta'):\n    found = torch.range(0, 3).shape, torch.range(0, 3).device.type\n",
         "import torch\ntorch.set_default_dtype(torch.float64)\nfound = torch.range(0, 3, device='cpu')\n",
         """
@@ -328,7 +330,14 @@ def cases(rule: str) -> Iterator[str]:
 def varied(code: str) -> Iterator[str]:
     """A program in a function, and with torch brought in by another way."""
     if " import *" not in code and "__future__" not in code:
-        yield f"def main():\n{textwrap.indent(code, '    ')}\n    return dict(sorted(locals().items()))\n\n\nfound = main()\n"
+        symbols = symtable.symtable(code, "<program>", "exec").get_symbols()
+        values = [
+            symbol.get_name()
+            for symbol in symbols
+            if symbol.is_assigned() and not symbol.is_imported() and not symbol.is_namespace()
+        ]
+        body = textwrap.indent(code, "    ")
+        yield f"def main():\n{body}\n    return [{', '.join(values)}]\n\n\nfound = main()\n"
     before, line, after = code.partition("import torch\n")
     if line and not before.strip():
         yield f"{after}\nimport torch\n"

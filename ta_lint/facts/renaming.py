@@ -30,6 +30,7 @@ _RANGED = frozenset(
 )
 _EXACT = 2**8  # bfloat16 may be the default
 
+_LISTS = frozenset(f"builtins.{name}" for name in ("dir", "globals", "locals", "vars"))
 _INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
 
 
@@ -354,7 +355,12 @@ class Renaming:
 
     def _is_exported(self, name: str) -> bool:
         """Whether `__all__`, or whatever else knows names as strings, may hand a name out."""
-        return any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString))
+        if any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString)):
+            return True
+        return any(
+            isinstance(call.func, cst.Name) and not call.args and self._names.qualified(call.func) in _LISTS
+            for call in self._tree.all(cst.Call)
+        )
 
 
 def _integer(node: Node) -> int | None:
