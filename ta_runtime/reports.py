@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -185,7 +185,9 @@ def live(finding: Finding, root: Path, stream: TextIO) -> None:
 
 
 def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
-    """All incidents at a glance: rule, severity, line, first step, in how many steps, and what it is."""
+    """All incidents at a glance: rule, severity, line, first step, in how many steps, and what it is; those that are alike
+    in one row.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -204,14 +206,15 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
         grid.add_column(heading, justify=justify, no_wrap=heading != "line", overflow="fold")  # type: ignore[arg-type]
     grid.add_column("", overflow="fold")
     styles = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-    for finding in sorted(shown, key=lambda finding: (-finding.severity.rank, finding.rule)):
-        where = f"{display(root / finding.site.path)}:{finding.site.line}"
+    shown.sort(key=lambda finding: (-finding.severity.rank, finding.rule))
+    for alike in report.grouped(shown):
+        finding = alike[0]
         grid.add_row(
             finding.rule,
             Text(finding.severity.value, styles[finding.severity]),
-            Text(where),
-            str(finding.evidence.get("step", "")),
-            str(finding.evidence.get("times", "")),
+            Text(report.places(alike, lambda path: display(root / path))),
+            _extreme(min, alike, "step"),
+            _extreme(max, alike, "times"),
             Text(finding.message),
         )
     width = None if stream.isatty() else 120
@@ -227,6 +230,11 @@ def table(findings: Sequence[Finding], root: Path, stream: TextIO) -> None:
         console.print(grid)
     for line in captured.get().splitlines():
         _print(line.rstrip(), stream)
+
+
+def _extreme(which: Callable[[list[int]], int], alike: Sequence[Finding], name: str) -> str:
+    numbers = [value for one in alike if isinstance(value := one.evidence.get(name), int)]
+    return str(which(numbers)) if numbers else ""
 
 
 def summary(

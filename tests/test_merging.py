@@ -1,6 +1,7 @@
 """`ta-lint merge`: what the linter suspects and what runs measured become one log, with a verdict on each suspicion."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from sarif_validator import unexplained, validate
 
 from ta_lint.cli import main
+from ta_lint.core import report
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Severity, Site, TextEdit, Verdict
 from ta_lint.core.fingerprint import named
@@ -86,7 +88,45 @@ def test_a_suspicion_that_a_run_measures_not_to_be_there_is_refuted_and_does_not
     assert not finding.counts
     assert finding.suppression is not None
     assert not finding.suppression.in_source
-    assert finding.suppression.justification == "refuted by a run: steps 4"
+    assert finding.suppression.justification == (
+        "refuted by a run: the run looked here, and it is not so: steps = 4"
+    )
+
+
+def test_a_refuted_suspicion_is_told_in_a_sentence_and_a_finding_of_the_run_alone_as_such() -> None:
+    """N13, N15."""
+    evidence = {"of": "sigmoid", "least logarithm": -0.636, "step": 40, "times": 31}
+    found = joined(
+        lint(at(TRAIN)), run(at(OTHER, "TA102", evidence={"norm": 5.0})), run(at(TRAIN, evidence=evidence))
+    )
+    assert _table(found) == [
+        ["TA102", f"train.py:{OTHER}", "found by the run alone", "gradients are never cleared (norm = 5)"],
+        [
+            "TA600",
+            f"train.py:{TRAIN}",
+            "refuted",
+            "gradients are never cleared: the run looked here 31 times, and it is not so: of = sigmoid, least logarithm = -0.636",
+        ],
+    ]
+
+
+def test_findings_that_are_alike_are_one_row() -> None:
+    """N21: with the first lines, and how many they are."""
+    lines = sorted([OTHER, TRAIN, ITEM, BACKWARD])
+    several = run(*(at(line, "TA105") for line in [*lines, lines[-1]]))
+    assert _table(several) == [
+        [
+            "TA105",
+            "train.py:" + ", ".join(map(str, lines[:3])) + " (5 in all)",
+            "found by the run alone",
+            "gradients are never cleared",
+        ]
+    ]
+
+
+def _table(findings: list[Finding]) -> list[list[str]]:
+    told = report.verdicts(findings, display=str, width=400, color=False)
+    return [re.split(r"\s{2,}", line) for line in told.splitlines()[1:]]
 
 
 def test_a_suspicion_of_which_no_run_says_anything_is_unobserved_and_counts() -> None:

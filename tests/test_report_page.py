@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from plotly import graph_objects
 
 from ta_lint.core.errors import UsageError
+from ta_runtime import extras
 from ta_runtime.cli import main
-from ta_runtime.commands import report
 from ta_runtime.report import html
 from ta_runtime.report.layers import ordered
 from ta_runtime.report.words import json_of
@@ -365,7 +365,7 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
     hostile = finding(
         rule=HOSTILE, name=HOSTILE, message=HOSTILE, path=HOSTILE, scope=HOSTILE, severity=HOSTILE, verdict=HOSTILE,
         evidence={HOSTILE: HOSTILE, "step": 3, "times": HOSTILE}, url="javascript:alert(1)", cell=1, line=1,
-        related=[dict(path=HOSTILE, cell=None, line=1, column=1, end_line=1, end_column=2, message=HOSTILE)],
+        related=[{"path": HOSTILE, "cell": None, "line": 1, "column": 1, "end_line": 1, "end_column": 2, "message": HOSTILE}],
         suppression=None, fingerprint=HOSTILE, observer=HOSTILE,
     )  # fmt: skip
     metrics = {
@@ -373,7 +373,9 @@ def test_everything_that_comes_from_a_run_is_escaped(tmp_path: Path) -> None:
         for key in (f"gradient/{HOSTILE}.weight/norm", f"{HOSTILE}/{HOSTILE}/{HOSTILE}", "step/loss")
     }
     run = write(
-        tmp_path / "run", metrics, findings=[hostile, hostile | {"suppression": {"justification": HOSTILE}}]
+        tmp_path / "run",
+        metrics,
+        findings=[hostile, hostile | {"suppression": {"in_source": True, "justification": HOSTILE}}],
     )
     about = json.loads((tmp_path / "run" / "rank0.json").read_text())
     about |= {"command": ["python", f"{HOSTILE}.py"], "torch": HOSTILE, "python": HOSTILE, "started": HOSTILE}

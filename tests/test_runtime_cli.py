@@ -205,7 +205,7 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
     (project / "train.py").write_text("import torch\nfor\n")
     ran = ta_runtime("run", "train.py")
     assert ran.returncode == 1
-    assert 'File "train.py", line 2\n    for\n' in ran.stderr
+    assert f'File "{project}/train.py", line 2\n    for\n' in ran.stderr
     assert "ta_runtime/" not in ran.stderr
 
 

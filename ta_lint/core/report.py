@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
+LINES = 3  # of findings that are alike, in a row of a table
 _LISTED = 10  # lines of findings that are like one that is shown
 ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
 
@@ -269,7 +270,8 @@ def _block(
         at = "in" if site.cell is not None else "on lines"
         yield f"{margin} {paint('=', _FRAME)} and {len(others)} more of these in this file, {at} {listed}"
     if finding.verdict is not None:
-        yield f"{margin} {paint('=', _FRAME)} verdict: {_VERDICTS[finding.verdict]}"
+        verdict = _verdict(finding) if finding.observer == "runtime" else _VERDICTS[finding.verdict]
+        yield f"{margin} {paint('=', _FRAME)} verdict: {verdict}"
     if finding.evidence:
         yield f"{margin} {paint('=', _FRAME)} measured: {_measured(finding.evidence)}"
     if finding.fix is not None:
@@ -296,15 +298,18 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
         grid.add_column(heading, no_wrap=heading != "line", overflow="fold")
     grid.add_column("evidence", overflow="fold")
     order = [Verdict.CONFIRMED, Verdict.UNOBSERVED, None, Verdict.REFUTED]
-    for finding in sorted(shown, key=lambda one: (order.index(one.verdict), -one.severity.rank, one.rule)):
+    shown.sort(key=lambda one: (order.index(one.verdict), -one.severity.rank, one.rule))
+    for alike in grouped(shown):
+        finding = alike[0]
         evidence = harmless(finding.message)
-        if finding.verdict is Verdict.REFUTED or finding.verdict is Verdict.CONFIRMED:
-            measured = _measured(finding.evidence)
-            evidence = f"{evidence} ({measured})" if finding.verdict is Verdict.CONFIRMED else measured
+        if finding.verdict is Verdict.REFUTED:
+            evidence = f"{evidence}: {refutation(finding.evidence)}"
+        elif finding.verdict is Verdict.CONFIRMED:
+            evidence = f"{evidence} ({_measured(finding.evidence)})"
         grid.add_row(
             Text(finding.rule, _STYLES[finding.severity] if finding.counts else ""),
-            Text(_place(finding.site, display).rpartition(":")[0]),
-            Text(finding.verdict or "source only", _VERDICT_STYLES.get(finding.verdict, "")),  # type: ignore[arg-type]
+            Text(places(alike, display)),
+            Text(_verdict(finding), _VERDICT_STYLES.get(finding.verdict, "")),  # type: ignore[arg-type]
             Text(evidence),
         )
     console = Console(
@@ -313,6 +318,39 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
     with console.capture() as captured:
         console.print(grid)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def grouped(findings: "Iterable[Finding]") -> "list[list[Finding]]":
+    """Findings that are alike but for their lines and numbers, such as one for each layer of a class; in order."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        key = (one.rule, one.severity, one.verdict, one.observer, one.message, one.site.path, one.counts)
+        found.setdefault(key, []).append(one)
+    return list(found.values())
+
+
+def places(alike: "list[Finding]", display: Callable[[str], str]) -> str:
+    """Where findings of one file are: the first lines, and how many findings there are if they are more."""
+    found = list(dict.fromkeys(_place(one.site, display).rpartition(":")[0] for one in alike))
+    first, *others = found
+    shown = ", ".join([first, *(place.rpartition(":")[2] for place in others[: LINES - 1])])
+    return shown if len(alike) <= min(len(found), LINES) else f"{shown} ({len(alike)} in all)"
+
+
+def refutation(evidence: Mapping[str, float | int | str]) -> str:
+    """What a run says where it looked and found nothing, with what it measured there last."""
+    times = evidence.get("times")
+    often = {None: "", 1: " once"}.get(times, f" {times} times")  # type: ignore[arg-type]
+    numbers = {name: value for name, value in evidence.items() if name not in ("step", "times")}
+    measured = f": {_measured(numbers)}" if numbers else ""
+    return f"the run looked here{often}, and it is not so{measured}"
+
+
+def _verdict(finding: "Finding") -> str:
+    """A finding of the run alone is no suspicion of the source that was confirmed."""
+    if finding.observer == "runtime":
+        return "found by the run alone"
+    return finding.verdict or "source only"
 
 
 def judgement(findings: "Iterable[Finding]") -> str:

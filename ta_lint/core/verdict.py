@@ -12,6 +12,7 @@ from functools import partial
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.finding import Finding, Related, Suppression, Verdict
+from ta_lint.core.report import refutation
 
 BOTH = "both"
 _SEEN = "the run measures it here"
@@ -155,7 +156,7 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
 
 
 def _refuted(suspicion: Finding, saying: Finding) -> Finding:
-    why = Suppression(in_source=False, justification=f"{_BY_A_RUN}: {measured(saying)}")
+    why = Suppression(in_source=False, justification=f"{_BY_A_RUN}: {refutation(saying.evidence)}")
     return replace(
         suspicion,
         observer=BOTH,
@@ -163,12 +164,6 @@ def _refuted(suspicion: Finding, saying: Finding) -> Finding:
         evidence=saying.evidence,
         suppression=suspicion.suppression or why,
     )
-
-
-def measured(finding: Finding) -> str:
-    """Its evidence in words: `share of step 0.02, ms per batch 0.4`."""
-    values = (f"{value:.4g}" if isinstance(value, float) else value for value in finding.evidence.values())
-    return ", ".join(f"{name} {value}" for name, value in zip(finding.evidence, values, strict=True))
 
 
 def _one_per_fingerprint(findings: Iterable[Finding]) -> list[Finding]:

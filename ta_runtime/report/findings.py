@@ -146,7 +146,8 @@ def _card(one: Shown, roots: Sequence[Path]) -> Iterator[str]:
     yield f'<article class="finding {one.severity}" id="{one.id}" tabindex="-1"><header>'
     yield f'<span class="tag {one.severity}">{one.severity}</span><h3>{title}</h3>'
     if one.verdict is not None:
-        yield f'<span class="tag verdict {one.verdict}">{_VERDICTS[one.verdict]}</span>'
+        alone = one.item.get("observer") == "runtime"
+        yield f'<span class="tag verdict {one.verdict}">{"found by the run alone" if alone else _VERDICTS[one.verdict]}</span>'
     yield f'</header><p class="message">{marked(one.message[:1].upper() + one.message[1:])}.</p>'
     yield f'<p class="where"><code>{escape(one.place)}</code>'
     if scope := str(one.item.get("scope") or ""):
@@ -177,8 +178,10 @@ def _measured(one: Shown) -> str:
     if one.step is not None:
         times = one.evidence.get("times")
         often = f", seen in {counted(times, 'step')}" if isinstance(times, int) and times > 1 else ""
+        if one.verdict is Verdict.REFUTED:
+            often = f", {counted(times, 'look')} in all" if isinstance(times, int) else ""
         when = (
-            f'<div><dt>first</dt><dd><button type="button" class="step" data-step="{one.step}" '
+            f'<div><dt>{"last look" if one.verdict is Verdict.REFUTED else "first"}</dt><dd><button type="button" class="step" data-step="{one.step}" '
             f'title="Show this step in the charts">step {one.step:,}</button>{often}</dd></div>'
         )
     return f'<dl class="evidence">{when}{items}</dl>' if when or items else ""
