@@ -411,7 +411,7 @@ def test_a_page_names_the_script_and_no_path_of_an_interpreter(tmp_path: Path) -
         ),
         (
             ["/opt/venv/bin/python3.11", "-m", "ta_runtime", "run", "train.py"],
-            "python3.11 -m ta_runtime run train.py",
+            "ta-runtime run train.py",
         ),
         (["/opt/venv/bin/python", "train.py", "--lr", "1 e"], "python train.py --lr '1 e'"),
     ):
