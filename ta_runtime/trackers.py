@@ -31,7 +31,7 @@ def opened() -> list[Tracker]:
 def _wandb() -> Iterator[Tracker]:
     run = getattr(sys.modules.get("wandb"), "run", None)
     if run is not None:
-        url = str(run.url or "")  # none offline
+        url = "" if getattr(run, "offline", False) else str(run.url or "")  # offline it would warn
         folder = "" if url else str(run.dir or "")
         yield {"tool": "Weights & Biases", "name": str(run.name or ""), "id": str(run.id), "url": _open_to_all(url), "folder": folder}  # fmt: skip
 

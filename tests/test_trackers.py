@@ -16,6 +16,7 @@ SCRIPT = """\
 import os
 from pathlib import Path
 
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
 import mlflow
 import torch
 import wandb
@@ -41,6 +42,7 @@ def test_a_run_keeps_what_wandb_mlflow_and_tensorboard_have_open(tmp_path: Path)
     (tmp_path / "train.py").write_text(SCRIPT)
     ran = commands.ta_runtime(tmp_path, "run", "-q", "--record", "run", "train.py")
     assert ran.returncode == 0, ran.stderr
+    assert "WARNING" not in ran.stderr
     by_tool = {one["tool"]: one for one in Run(tmp_path / "run").about[0]["trackers"]}
     assert by_tool.keys() == {"Weights & Biases", "MLflow", "TensorBoard"}
     assert (by_tool["Weights & Biases"]["id"], by_tool["Weights & Biases"]["name"]) == ("abc123", "fine sun")

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import PurePath
 
-_OWN = ("ta-runtime", "ta-lint")
-
 
 def typed(words: Sequence[object]) -> list[str]:
     """The words without the path of the interpreter, and without the interpreter where it runs a command of ours."""
@@ -12,6 +10,8 @@ def typed(words: Sequence[object]) -> list[str]:
     if not found:
         return []
     interpreter, *rest = found
-    if rest and PurePath(rest[0]).stem in _OWN:
-        return [PurePath(rest[0]).stem, *rest[1:]]
+    if rest[:2] == ["-m", "ta_runtime"]:
+        return ["ta-runtime", *rest[2:]]
+    if rest and PurePath(rest[0]).stem == "ta-runtime":
+        return ["ta-runtime", *rest[1:]]
     return [PurePath(interpreter).name, *rest]
