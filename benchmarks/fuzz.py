@@ -323,7 +323,7 @@ class Outcome:
             print(
                 f"\r{self._total} inputs, {len(self.problems)} problems ", end="", file=sys.stderr, flush=True
             )
-        elif self._total % 1000 == 0:
+        elif self._total % 500 == 0:
             print(f"{self._total} inputs, {len(self.problems)} problems", flush=True)
 
     def summary(self) -> Iterator[str]:

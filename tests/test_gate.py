@@ -72,9 +72,26 @@ def test_gates_look_at_all_code_and_at_no_docstring_or_comment(package: str) -> 
     for path in sorted(Path(spec.origin).parent.rglob("*.py")):
         data = path.read_bytes()
         text = Text(data).data
-        assert without_docstrings(text) == without_docstrings(data), path
+        assert without_docstrings(joined(text)) == without_docstrings(joined(data)), path
         kept, whole = kept + len(text), whole + len(data)
     assert kept < 0.9 * whole
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (b"self.size\\\n    = 3\nx", b"self.size     = 3\nx"),
+        (b"a\\\nb\\\nc", b"a b c"),
+        (b"a\\\r\nb", b"a b"),
+        (b"a  # no \\\nb", b"a  # no \\\nb"),
+    ],
+)
+def test_lines_that_a_backslash_joins_are_one_to_gates(given: bytes, kept: bytes) -> None:
+    assert Text(given).data == kept
+
+
+def joined(data: bytes) -> bytes:
+    return data.replace(b"\\\n", b" ")
 
 
 def without_docstrings(data: bytes) -> str:

@@ -32,15 +32,21 @@ _SPACED = bytes(
 )
 
 _COMMENT = re.compile(rb"\n[ \t]*+#[^\n]*+")
+_CONTINUED = re.compile(rb"^([^#\r\n]*+)(?<=\\)\r?\n", re.MULTILINE)  # behind a comment, no line goes on
 _MARK = b'"""'  # of nearly every docstring
 
 
 def code(data: bytes) -> bytes:
     """The bytes of a file but for what nobody runs, a quarter of most: docstrings, and comments on lines of their own.
 
-    Where it is not certain what is a docstring, they all stay.
+    Where it is not certain what is a docstring, they all stay. Lines that a backslash joins are one.
     """
-    return _COMMENT.sub(b"", _without_docstrings(data))
+    kept = _COMMENT.sub(b"", _without_docstrings(data))
+    return _CONTINUED.sub(_joined, kept) if b"\\\n" in kept or b"\\\r\n" in kept else kept
+
+
+def _joined(line: re.Match[bytes]) -> bytes:
+    return line[1][:-1] + b" "
 
 
 def _without_docstrings(data: bytes) -> bytes:
