@@ -293,11 +293,10 @@ def parse(source: Source) -> "cst.Module":
         Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
     """
     syntax = source.syntax
-    refusal = syntax if isinstance(syntax, SyntaxError) else None
-    if refusal is None:
+    if isinstance(syntax, ast.Module):
         check_work([syntax])
-    elif _FINAL.search(refusal.msg) is not None or may_take_minutes(source):
-        raise refused(refusal)
+    elif _FINAL.search(syntax.msg) is not None or may_take_minutes(source):
+        raise refused(syntax)
     import libcst as cst
 
     try:

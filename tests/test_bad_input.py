@@ -33,6 +33,34 @@ UNREADABLE = {
     "a NUL byte": (b"import torch\nx = 1\0\n", "2:6", "NUL byte"),
     "UTF-16": ("import torch\n".encode("utf-16"), "1:1", "UTF-16"),
     "Python 2": (b"import torch\nprint 'loss', loss\n", "2:1", "Missing parentheses in call to 'print'"),
+    "an assignment to a literal": (
+        b"import torch\n1 = x\n",
+        "2:1",
+        "Python cannot parse this: cannot assign to literal",
+    ),
+    "no syntax at all (N14)": (b"import torch\n) = 1\n", "2:1", "Python cannot parse this: unmatched ')'"),
+    "an escape that is none": (b"import torch\nx = '\\x'\n", "2:9", "truncated \\xXX escape"),
+    "a number of 5,000 digits": (b"import torch\nx = 1" + b"0" * 5000 + b"\n", "2:1", "Exceeds the limit"),
+    "an encoding of host names (A10)": (
+        b"# coding: idna\nimport torch\n# " + b"a" * 70 + b"\n",
+        "1:1",
+        "idna is for host names, not for text",
+    ),
+    "a codec that is not for text (A10)": (
+        b"# coding: uu\nimport torch\n",
+        "1:1",
+        "'uu' is not a text encoding",
+    ),
+    "20,000 operands (A6)": (
+        BUGGY.encode() + b"x = torch.load('a', weights_only=False)" + b" and a" * 20_000 + b"\n",
+        "1:1",
+        "it is nested 20,0",
+    ),
+    "4,000 operands (A14)": (
+        BUGGY.strip().encode() + b" + a" * 4_000 + b"\n",
+        "2:1",
+        "it chains too many operations, up to 4,00",
+    ),
     "no end": (b"import torch\nx = (1,\n", "2:5", "was never closed"),
     "tabs and spaces mixed": (
         b"import torch\nif x:\n\ty = 1\n        z = 2\n",
@@ -92,6 +120,50 @@ def test_an_odd_but_valid_file_gets_its_findings(tmp_path: Path, case: str) -> N
     assert finding["rule"] == "TA401"
     assert lines[finding["line"] - 1].lstrip("\x0c").startswith("optimizer")
     assert finding["column"] == 13
+
+
+NOTEBOOKS = {
+    "no code": {"cells": [{"cell_type": "markdown", "source": "torch"}]},
+    "no cells": {"cells": [], "metadata": {"title": "torch"}},
+    "another language": {
+        "cells": [{"cell_type": "code", "source": "library(torch)"}],
+        "metadata": {"kernelspec": {"language": "R"}},
+    },
+    "an old one without worksheets": {"worksheets": [], "metadata": {"title": "torch"}},
+}
+
+
+@pytest.mark.parametrize("case", NOTEBOOKS)
+@pytest.mark.parametrize("mode", ["--fix", "--diff"])
+def test_a_notebook_without_python_stops_no_fix(tmp_path: Path, case: str, mode: str) -> None:
+    """A1: it ended both with a `ValueError`."""
+    (tmp_path / "a.ipynb").write_text(json.dumps(NOTEBOOKS[case]))
+    before = (tmp_path / "a.ipynb").read_bytes()
+    (tmp_path / "good.py").write_text("import torch\nmodel = torch.nn.Linear(1, 1)\nmodel.eval\n")
+    ran = check(tmp_path, mode, "--unsafe-fixes", select="TA603,TA001")
+    assert "ixed 1 finding in 1 file." in ran.stdout + ran.stderr
+    assert "warning" not in ran.stderr
+    assert (tmp_path / "a.ipynb").read_bytes() == before
+    assert (mode == "--fix") == ("model.eval()" in (tmp_path / "good.py").read_text())
+
+
+def test_a_diff_says_which_files_could_not_be_read(folder: Path) -> None:
+    (folder / "bad.py").write_text("import torch\nx = (\n")
+    ran = check(folder, "--diff")
+    assert ran.stderr.startswith(
+        "ta-lint: warning: bad.py:2:5: Python cannot parse this: '(' was never closed\n"
+    )
+
+
+def test_an_encoding_that_only_reads_is_not_fixed(folder: Path) -> None:
+    """A10: what cannot be written back was an exception."""
+    (folder / "odd.py").write_bytes(
+        b"# coding: mac_arabic\nimport torch\nmodel = torch.nn.Linear(1, 1)\nmodel.eval\n"
+    )
+    ran = check(folder, "--fix", "--unsafe-fixes", select="TA603")
+    assert ran.stderr == (
+        "ta-lint: warning: odd.py: not fixed: its encoding would not give the same bytes back\n"
+    )
 
 
 def test_an_empty_file_is_clean(tmp_path: Path) -> None:
@@ -187,6 +259,11 @@ USAGE = {
         "[tool.ta] fail-level: invalid enum value 'fatal', it is one of note, warning, error",
     ),  # N19
     "a wrong version": (["--target-torch=two"], {}, "--target-torch: 'two' is not a version such as 2.6"),
+    "a version of 5,000 digits (A8)": (
+        [],
+        {"target-torch": "9" * 5000},
+        "[tool.ta] target-torch: '9999999999999999999999999999999999999999' is not a version such as 2.6",
+    ),
     "a missing configuration": (["--config=nowhere.toml"], {}, "--config: nowhere.toml is not a file"),
     "a missing baseline": (["--baseline=nowhere.json"], {}, "nowhere.json does not exist; write it with"),
     "an output folder that is missing": (
@@ -221,8 +298,30 @@ def test_a_corrupt_pyproject_is_named(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"[tool.ta]\nselect = {'[' * 100_000}{']' * 100_000}", "it is nested too deep"),
+        (f"x = {'9' * 10_000}\n[tool.ta]", "an integer has more digits than Python reads"),
+    ],
+    ids=["deep", "long"],
+)
+def test_settings_that_are_too_much_for_their_reader_are_named(folder: Path, text: str, reason: str) -> None:
+    """A8: a deep array, and an integer of 10,000 digits."""
+    (folder / "pyproject.toml").write_text(text)
+    ran = check(folder)
+    assert ran.returncode == 2
+    assert (
+        ran.stderr
+        == f"ta-lint: error: {folder.resolve() / 'pyproject.toml'}: not readable as TOML: {reason}\n"
+    )
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        f"project.dependencies = ['torch>={'9' * 5000}']",
+        f"project.dependencies = ['torch>=2; {'(' * 3000}python_version>\"3\"{')' * 3000}']",
+        f"tool.poetry.dependencies.torch = '^{'9' * 5000}'",
         "tool = 3",
         "project = 3",
         "[project]\ndependencies = 'torch'\noptional-dependencies = 3",
@@ -230,6 +329,7 @@ def test_a_corrupt_pyproject_is_named(folder: Path) -> None:
     ],
 )
 def test_what_other_tools_may_have_written_is_not_our_error(folder: Path, text: str) -> None:
+    """A8: a dependency of 5,000 digits too, which is no requirement at all."""
     (folder / "pyproject.toml").write_text(text)
     assert check(folder).returncode == 1
 

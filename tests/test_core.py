@@ -71,7 +71,7 @@ def test_an_unused_suppression_is_told_where_nothing_else_is_looked_for(tmp_path
     assert counted(tmp_path, f"import torch  # noqa: {code}\n") == "TA002"
 
 
-@pytest.mark.parametrize("encoding", ["rot13", "hex", "punycode", "undefined"])
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "punycode", "idna", "undefined", "uu"])
 def test_an_encoding_that_is_not_one_of_text_is_unreadable(encoding: str) -> None:
     with pytest.raises(Unreadable, match="the declared encoding does not read it"):
         decode(f"# coding: {encoding}\nimport torch\n".encode())
@@ -142,3 +142,18 @@ def test_an_exception_of_ours_is_not_taken_for_findings(tmp_path: Path) -> None:
     assert ran.stderr.splitlines()[-1] == (
         "ta-lint: error: ZeroDivisionError, a defect of ta-lint: please report what is above"
     )
+
+
+def test_what_there_is_to_report_of_an_exception_of_ours_is_no_page(tmp_path: Path) -> None:
+    """A6: 12.8 MB they were."""
+    (tmp_path / "train.py").write_text("import torch\n")
+    code = (
+        "import sys, ta_lint.runner, ta_lint.cli\n"
+        "def lint_files(*_): down(900)\n"
+        "def down(depth): return 1 / depth + down(depth - 1)\n"
+        "ta_lint.runner.lint_files = lint_files\n"
+        "sys.exit(ta_lint.cli.main(['check']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert "ZeroDivisionError: division by zero" in ran.stderr
+    assert ran.stderr.count("\n") < 20

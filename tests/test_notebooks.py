@@ -319,10 +319,33 @@ def test_what_is_no_notebook_is_said_with_the_line_of_the_file(
         {"worksheets": [], "x": "torch"},
         {"worksheets": [3], "x": "torch"},
         {"cells": {"a": 1}, "metadata": 7, "x": "torch"},
+        {"cells": [], "metadata": {"language_info": {"name": ["python"], "version": 3}, "x": "torch"}},
+        {"cells": [], "metadata": {"kernelspec": {"name": {}, "language": None}, "language_info": "torch"}},
     ],
 )
 def test_odd_notebooks_stop_nothing(content: dict[str, Any], tmp_path: Path) -> None:
-    assert {finding.rule for finding in lint_file(written(tmp_path, content))} <= {"TA001"}
+    """A1, A9: whatever type a part of it has."""
+    odd = written(tmp_path, content)
+    assert {finding.rule for finding in lint_file(odd)} <= {"TA001"}
+    fixed = fix_file(odd)
+    assert not fixed.changes
+    assert fixed.complaints == ()
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, f"{'9' * 5000}.1", f"3.{'9' * 5000}", "3", "x.y", "٣.١١"])
+def test_a_version_of_any_size_is_only_text(version: str, tmp_path: Path) -> None:
+    """A9: Python reads no integer of 5,000 digits."""
+    metadata = {"language_info": {"name": "python", "version": version}}
+    found = lint_file(written(tmp_path, notebook(MODEL, STEP, metadata=metadata)))
+    assert places(found) == ["2:4:5 TA603"]
+
+
+def test_a_number_of_any_size_is_read(tmp_path: Path) -> None:
+    """A9: of an output, or of how often a cell ran."""
+    data = json.dumps(notebook(MODEL, STEP)).replace(
+        '{"cell_type"', f'{{"size": {"9" * 5000}, "cell_type"', 1
+    )
+    assert places(lint_file(file(tmp_path, data.encode()))) == ["2:4:5 TA603"]
 
 
 def test_a_notebook_of_the_old_format_is_linted_and_fixed(tmp_path: Path) -> None:

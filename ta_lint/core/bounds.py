@@ -59,10 +59,10 @@ def check_work(syntax: Iterable[ast.AST]) -> None:
             if depth >= _LINKED:
                 work += size * _WORK.get(type(node), 1)
                 longest = max(longest, (depth, node), key=lambda found: found[0])
-    levels, node = longest
-    if work > _MOST_WORK and isinstance(node, ast.expr):
+    levels, chain = longest
+    if work > _MOST_WORK and isinstance(chain, ast.expr):
         reason = f"it chains too many operations, up to {levels:,} in one expression: split it"
-        raise Unreadable(reason, node.lineno)
+        raise Unreadable(reason, chain.lineno)
 
 
 def may_take_minutes(source: Source) -> bool:

@@ -245,12 +245,13 @@ def _encoding(data: bytes) -> str:
     """The encoding that a file declares in its first two lines, or UTF-8.
 
     Raises:
-        SyntaxError: there is none of that name, or it is not for text, or these lines are not UTF-8 and declare none.
+        SyntaxError: there is none of that name, or these lines are not UTF-8 and declare none.
+        LookupError: it is not for text.
     """
     head = b"\n".join(re.split(rb"\r\n|\r|\n", data, maxsplit=2)[:2])
     encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)
     if codecs.lookup(encoding).name in _OF_HOST_NAMES:
-        raise SyntaxError(f"the encoding {encoding} is for host names, not for text")
+        raise LookupError(f"{encoding} is for host names, not for text")
     return encoding
 
 
