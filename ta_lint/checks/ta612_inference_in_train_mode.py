@@ -10,12 +10,14 @@ from ta_lint.facts.evaluations import Evaluation
 from ta_lint.facts.layout import plain
 from ta_lint.facts.passes import What
 
-_HAS_MODES = "(?i)dropout|batchnorm|rrelu|transformer|torchvision|timm"
+_HAS_MODES = "(?i)dropout|batchnorm|rrelu|transformer|torchvision|create_model"
 NEEDS = (
     r"no_grad|inference_mode|set_grad_enabled",
     (
         (r"backward\s*\(", r"\.train\("),
-        (r"backward|load_state_dict|weights|pretrained", _HAS_MODES),
+        (r"backward\s*\(", _HAS_MODES),
+        (r"\bload_state_dict\b", _HAS_MODES),
+        (r"torchvision|create_model", r"\b(?:weights|pretrained)\b"),
     ),
 )
 
@@ -23,11 +25,10 @@ NEEDS = (
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
-    modes = module.evaluations.modes
+    modes, goes_back = module.evaluations.modes, module.evaluations.goes_back
     if not modes:
-        yield from _never_set(module)
-        yield from _predictions(module)
-    elif modes != {What.EVAL}:
+        yield from _never_set(module) if goes_back else _predictions(module)
+    elif What.TRAIN in modes and goes_back:
         yield from _set_to_train(module)
 
 

@@ -10,20 +10,20 @@ from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.kinds import Kind
 from ta_lint.facts.tree import Node, dotted, whole_index
 
-# `loss.data[0]`, `loss[0]`, `error[0].item()`; the iterator of a loader.
-_INDEX = r"\[\s*[-(]*\s*\d"
+# Views and copies of a number that are no other number.
+_SAME = frozenset("clone contiguous cpu cuda data detach double float half numpy".split())
+
+# `loss.data[0]`, `loss[0]`, `error[0].item()`; the iterator of a loader. Bounded, so that no text takes long.
+_INDEX = r"\[[\s(-]*\d"
 NEEDS = (
     (
         *needs("removed")[1],
-        (r"\.\s*data\b", _INDEX),
-        (rf"(?i)loss\w*\s*{_INDEX}",),
+        (rf"\.\s*data\b(?:[\s\\.()]|\b(?:{'|'.join(sorted(_SAME))})\b){{0,60}}{_INDEX}",),
+        (rf"(?i)loss\w{{0,60}}\s{{0,20}}{_INDEX}",),
         (r"\][\s)]*\.\s*item\b",),
         (r"\.\s*next\b",),
     ),
 )
-
-# Views and copies of a number that are no other number.
-_SAME = frozenset("clone contiguous cpu cuda detach double float half numpy".split())
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -77,7 +77,7 @@ def _whole(node: Node) -> Node:
         called = node.func if isinstance(node, cst.Call) and not node.args else None
         if isinstance(node, cst.Attribute) and node.attr.value == "data":
             node = node.value
-        elif isinstance(called, cst.Attribute) and called.attr.value in _SAME:
+        elif isinstance(called, cst.Attribute) and called.attr.value in _SAME - {"data"}:
             node = called.value
         else:
             return node

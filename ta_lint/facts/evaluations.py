@@ -11,7 +11,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.calls import called_name
 from ta_lint.facts.classes import Classes
 from ta_lint.facts.kinds import Kinds
-from ta_lint.facts.loops import Loop, Loops
+from ta_lint.facts.loops import BACKWARD, Loop, Loops
 from ta_lint.facts.names import Names
 from ta_lint.facts.passes import Event, Passes, Variable, What
 from ta_lint.facts.tree import Node, Tree, argument, dotted
@@ -195,6 +195,11 @@ class Evaluations:
             for target in self._tree.all(cst.AssignTarget)
         )
         return frozenset(found | ({What.MODE} if by_hand else set()))
+
+    @cached_property
+    def goes_back(self) -> bool:
+        """Whether anything in the file calls `backward`."""
+        return any(called_name(call) in BACKWARD for call in self._tree.all(cst.Call))
 
     def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
         """A backward pass that comes before an evaluation, in its pass or in the one before, of a model that is optimized."""
