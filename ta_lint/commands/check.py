@@ -412,13 +412,13 @@ def _show_changes(arguments: argparse.Namespace, fixed: "list[Fixed]", left: "li
     `left` are the findings whose fixes the settings do not admit, or that have none.
     """
     from ta_lint.core import report
-    from ta_lint.core.files import display, encodable, write_atomically
-    from ta_lint.core.terminal import wants_color
+    from ta_lint.core.files import display, write_atomically
+    from ta_lint.core.terminal import harmless, wants_color
 
     for finding in left:
         if finding.rule in _NOT_LOOKED_AT:
             where = f"{finding.site.path}:{finding.site.position}"
-            print(f"ta-lint: warning: {encodable(f'{where}: {finding.message}')}", file=sys.stderr)
+            print(f"ta-lint: warning: {harmless(f'{where}: {finding.message}')}", file=sys.stderr)
     changed = sorted((result for result in fixed if result.changes), key=lambda result: result.file.name)
     changes = b"".join(
         report.diff(result.before, result.after, display(result.file.path)) for result in changed
