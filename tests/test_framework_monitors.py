@@ -298,6 +298,19 @@ def test_only_fit_is_monitored() -> None:
     assert callback.monitor.get_all_metrics() == {}
 
 
+@pytest.mark.parametrize("of", [("parameter",), ("parameter", "gradient", "optimizer")])
+def test_the_first_snapshot_of_a_fit_has_the_names_of_the_module(of: tuple[str, ...]) -> None:
+    """D4: Lightning's optimizer steps with a closure; parameters were `AdamW.group0.0` at step 0, and there twice."""
+    model = Classifier()
+    fit(under_lightning.SnapshotCallback("run", schedule="first 2", of=of), model=model)
+    rows = [row for row in Run(Path("run")).records.to_pylist() if row["step"] >= 0]
+    for step in (0, 1):
+        found = [row["name"] for row in rows if (row["step"], row["kind"]) == (step, "parameter")]
+        assert found == [name for name, _ in model.named_parameters()]
+    assert all(row["digest"] for row in rows if row["kind"] == "parameter")
+    assert not any("group" in row["name"] for row in rows)
+
+
 def test_snapshots_of_a_fit_have_its_batches_and_none_of_a_validation() -> None:
     taking = under_lightning.SnapshotCallback("run", schedule="every 1", of=("batch", "configuration"))
     fit(taking, val_check_interval=1, max_epochs=1)
