@@ -8,14 +8,14 @@ rest stays of use. A name is read by whole words: `--max-tokens`, `--key-frames`
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
+
+from ta_lint.core.keys import user_key
 
 # -- what names tell ------------------------------------------------------------------------------------------
 
@@ -246,20 +246,8 @@ def masked(value: str) -> str:
 
 @cache
 def _key() -> bytes:
-    """That of this user, made when it is first needed; without a place for it one for this process."""
-    home = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    path = Path(home) / "ta-lint" / "mask.key"
+    """That of this user; without a place for it one for this process."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            pass
-        else:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(secrets.token_bytes(32))
-        if len(key := path.read_bytes()) >= 32:
-            return key
-    except (OSError, RuntimeError):  # RuntimeError: nobody knows the home
-        pass
-    return secrets.token_bytes(32)
+        return user_key("mask.key")
+    except OSError:
+        return secrets.token_bytes(32)

@@ -156,7 +156,6 @@ def test_a_diff_says_which_files_could_not_be_read(folder: Path) -> None:
 
 
 def test_an_encoding_that_only_reads_is_not_fixed(folder: Path) -> None:
-    """A10: what cannot be written back was an exception."""
     (folder / "odd.py").write_bytes(
         b"# coding: mac_arabic\nimport torch\nmodel = torch.nn.Linear(1, 1)\nmodel.eval\n"
     )

@@ -150,7 +150,8 @@ def test_what_there_is_to_report_of_an_exception_of_ours_is_no_page(tmp_path: Pa
     code = (
         "import sys, ta_lint.runner, ta_lint.cli\n"
         "def lint_files(*_): down(900)\n"
-        "def down(depth): return 1 / depth + down(depth - 1)\n"
+        "def down(depth): return 1 / depth + further(depth - 1)\n"
+        "def further(depth): return down(depth)\n"
         "ta_lint.runner.lint_files = lint_files\n"
         "sys.exit(ta_lint.cli.main(['check']))"
     )
