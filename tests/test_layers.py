@@ -139,13 +139,15 @@ RUNTIME_ALLOWED = {
     },
     "api": {"audit", "reports", "settings"},
     "reporters": {"audit", "reports"},
-    "auditor": {"audit", "facts", "observers", "places", "reporters", "settings", "tree", "window"},
+    "trial": {"facts", "history", "observers", "places", "session", "settings", "tree"},
+    "auditor": {"audit", "places", "reporters", "settings", "trial"},
     "integrations": {"api", "audit", "extras", "monitor", "observers", "reports", "settings", "snapshot"}
     | {"steps"},
     "commands": {
         "api",
         "audit",
         "diff",
+        "extras",
         "invariants",
         "places",
         "program",
@@ -158,7 +160,7 @@ RUNTIME_ALLOWED = {
         "storage",
         "trace",
     },
-    "cli": {"commands"},
+    "cli": {"commands", "extras"},
     "__main__": {"cli"},
     "__init__": {"api", "auditor", "reporters", "session"},
 }

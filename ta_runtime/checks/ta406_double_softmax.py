@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Step, Suspicion
+from ta_runtime.facts import Refutation, Run, Step, Suspicion
+from ta_runtime.facts.scores import TOLERANCE
+
+LOOKS = 2
+"""Batches of an evaluation whose rows all add up to 1: there is no graph that says what made them, and chance does not repeat."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
@@ -15,3 +19,17 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         elif scores.made_by in ("softmax", "sigmoid"):
             message = f"cross entropy applies softmax to its input, which is already the output of `{scores.made_by}`"
             yield Suspicion(loss.place, message, scores.evidence)
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    """Evaluations, which a step does not show."""
+    for evaluated in run.modes.evaluated:
+        measured = [scores for scores in evaluated.scores if scores.measured and scores.row_sum is not None]
+        others = [scores for scores in measured if not scores.are_probabilities]
+        if others:
+            yield Refutation(evaluated.place, others[0].evidence)
+        elif len(measured) >= LOOKS and all(
+            abs((scores.row_sum or 0) - 1) <= TOLERANCE for scores in measured
+        ):
+            message = "cross entropy applies softmax to its input, whose rows are probabilities already"
+            yield Suspicion(evaluated.place, message, measured[0].evidence)

@@ -15,7 +15,7 @@ from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.mode import Dropping, Inference, Modes, Switch
+from ta_runtime.facts.mode import Dropping, Evaluated, Inference, Modes, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.override import Override
@@ -67,6 +67,7 @@ __all__ = [
     "Divergence",
     "Drawn",
     "Dropping",
+    "Evaluated",
     "Event",
     "Expression",
     "FailedLookup",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ta_runtime.facts.loader import Loader
+    from ta_runtime.facts.scores import Scores
     from ta_runtime.places import Place
 
 ATTENTION = "scaled_dot_product_attention"
@@ -80,9 +81,19 @@ class Dropping:
 
 
 @dataclass(slots=True)
+class Evaluated:
+    """A line that takes the cross entropy without gradients, with what its first calls that were looked at were given."""
+
+    place: "Place"
+    scores: "list[Scores]" = field(default_factory=list)
+    """Nothing says which function made them: there is no graph."""
+
+
+@dataclass(slots=True)
 class Modes:
     """All of it, in order of first sight."""
 
     switches: list[Switch] = field(default_factory=list)
     inferences: list[Inference] = field(default_factory=list)
     droppings: list[Dropping] = field(default_factory=list)
+    evaluated: list[Evaluated] = field(default_factory=list)

@@ -11,10 +11,12 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from ta_runtime.facts import Inference
+from ta_runtime.facts import Evaluated, Inference, Scores
 from ta_runtime.observers.losses import Evaluations
 from ta_runtime.observers.patching import Undo
+from ta_runtime.observers.scores import measure
 from ta_runtime.places import Place, here
+from ta_runtime.readings import Readings
 from ta_runtime.registers import Register
 from ta_runtime.tree import tensors
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST = 256  # lines
 _OUTPUTS = 8  # of one pass, that are followed to a backward pass
+_SCORES = 4  # losses of a line whose input is measured
 
 
 class Inferences:
@@ -39,6 +42,8 @@ class Inferences:
         self._last: Inference | None = None  # the pass that a loss may be of
         self._batches: dict[Place, tuple[weakref.ref[Tensor] | None, int]] = {}
         self.found: dict[tuple[Place, str], Inference] = {}
+        self.evaluated: dict[Place, Evaluated] = {}
+        self._readings = Readings()
         self.left = 0
         """How many passes are still to be looked at."""
         self.switched: Register[int] = Register()
@@ -158,9 +163,28 @@ class Inferences:
     def _is_trained(self, module: nn.Module) -> bool:
         return any(id(parameter) in self.trained for parameter in module.parameters())
 
-    def _measured(self) -> None:
+    def _measured(self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._last is not None:
             self._last.measured += 1
+        given = args[0] if args else kwargs.get("input")
+        if function != "cross_entropy" or type(given) is not Tensor or not given.dim():
+            return
+        place = here()
+        evaluated = self.evaluated.get(place)
+        if evaluated is None:
+            if len(self.evaluated) == _MOST:
+                return
+            evaluated = self.evaluated[place] = Evaluated(place)
+        if len(evaluated.scores) < _SCORES:
+            evaluated.scores.append(Scores(""))
+            with torch.no_grad():
+                measure(evaluated.scores[-1], given, min(1, given.dim() - 1), self._readings)
+            self._readings.send()
+
+    def deliver(self, *, wait: bool) -> None:
+        """Hand out the numbers of losses: there need not be a step after them that would."""
+        if wait or self._readings.arrived:
+            self._readings.deliver()
 
 
 def depends_on_mode(layer: nn.Module) -> bool:

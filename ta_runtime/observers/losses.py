@@ -100,7 +100,7 @@ class Losses:
         if window.step.thorough or loss.scores.made_by in ("softmax", "sigmoid"):
             axis = min(1, given.dim() - 1) if loss.function in _BY_CLASS else -1
             by_class = loss.function in (*_BY_CLASS, "kl_div") and given.dim() > 0
-            scores.measure(loss.scores, given, axis if by_class else None, window)
+            scores.measure(loss.scores, given, axis if by_class else None, window.readings)
 
     def _count_padding(self, loss: Loss, target: Tensor) -> None:
         """Count the token that pads: that of the embedding whose tokens the model chooses among, or a class that the
@@ -190,9 +190,9 @@ class Losses:
 
 
 class Evaluations:
-    """Watches for losses that are taken without gradients, and calls `measured` for each."""
+    """Watches for losses that are taken without gradients, and calls `measured` for each, with the name of the function."""
 
-    def __init__(self, measured: Callable[[], object]) -> None:
+    def __init__(self, measured: Callable[[str, tuple[Any, ...], dict[str, Any]], object]) -> None:
         self.measured = measured
 
     def attach(self) -> None:
@@ -225,7 +225,7 @@ def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
         if not torch.is_grad_enabled():
             for watcher in _losing:
                 if isinstance(watcher, Evaluations):
-                    watcher.measured()
+                    watcher.measured(original.__name__, args, kwargs)
             return original(*args, **kwargs)
         # before it: it may raise
         attached = [watcher for watcher in _losing if isinstance(watcher, Losses)]

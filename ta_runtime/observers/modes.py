@@ -95,10 +95,12 @@ class Modes(Observer):
             self._off = [off for off in self._off if not self._is_settled(off, optimizer)]
 
     def report(self, run: Run) -> None:
+        self._inferences.deliver(wait=run.over)
         run.modes = Facts(
             list(self._switches.values()),
             list(self._inferences.found.values()),
             list(self._dropouts.found.values()),
+            list(self._inferences.evaluated.values()),
         )
 
     # -- looking at what runs ---------------------------------------------------------------------------------

@@ -6,12 +6,10 @@ import torch
 from torch import Tensor
 
 from ta_runtime.facts import Scores
-from ta_runtime.readings import local, measurable
+from ta_runtime.readings import Readings, local, measurable
 
 if TYPE_CHECKING:
     from torch.autograd.graph import Node
-
-    from ta_runtime.window import Window
 
 _MOST = 1 << 18
 """Elements that are looked at: what a row is, its neighbours are too."""
@@ -61,7 +59,7 @@ def _is_sampled(softmax: "Node") -> bool:
     return names == ["DivBackward0", "AddBackward0"]
 
 
-def measure(scores: Scores, given: Tensor, axis: int | None, window: "Window") -> None:
+def measure(scores: Scores, given: Tensor, axis: int | None, readings: Readings) -> None:
     """Range and, along the `axis` of the classes, sums of the first rows. Call it under `torch.no_grad()`."""
     values = local(given.detach())
     if not measurable(values) or values.is_complex() or values.numel() == 0:
@@ -78,4 +76,4 @@ def measure(scores: Scores, given: Tensor, axis: int | None, window: "Window") -
         if axis is not None:
             scores.row_sum, scores.exponential_sum = read[2:]
 
-    window.readings.scalars(numbers, deliver)
+    readings.scalars(numbers, deliver)
