@@ -127,13 +127,16 @@ def setting(name: str, value: str) -> str:
     head = next((word for word in reversed(words) if word not in _TRAILING and not word.isdigit()), "")
     if _NUMBER.fullmatch(value):
         return masked(value) if head in _PASSWORDS - {"pass"} or head == "pin" else value
-    if _HARMLESS.fullmatch(value) or _PATH.fullmatch(value):
+    if _HARMLESS.fullmatch(value):
         return value
     kept = text(value)
-    if kept != value and not (_tells(name, words, head) and "://" not in value and " " not in value):
-        return kept
     if _tells(name, words, head):
-        return masked(value)
+        if _is_path(value, 8) or (words == ["pwd"] and _PATH.fullmatch(value)):  # where the shell is
+            return value
+        in_part = kept != value and ("://" in value or " " in value) and head not in _PASSWORDS
+        return kept if in_part else masked(value)
+    if kept != value:
+        return kept
     if head in _USERS and (pair := re.fullmatch(r"([^:/\s]+):(\S*[^\d\s]\S*)", value)) is not None:
         return f"{pair[1]}:{masked(pair[2])}"
     return masked(value) if _HINTING & set(words) and _made_up(value) else kept
@@ -203,11 +206,27 @@ def _of_address(found: "re.Match[str]") -> str:
 
 def _made_up(value: str) -> bool:
     """Whether a value is one word, and not of words of a language and numbers, such as `clip_grad_norm` and `resnet50`."""
-    if not _MADE_OF.fullmatch(value) or _HARMLESS.fullmatch(value) or _PATH.fullmatch(value):
+    if not _MADE_OF.fullmatch(value) or _HARMLESS.fullmatch(value) or _is_path(value, 20):
         return False
     if _LONG_NUMBER.fullmatch(value):
         return True
-    return _changes(value) >= 2 and not all(_NATURAL.fullmatch(part) for part in _BETWEEN.split(value))
+    return _changes(value) >= 2 and not _natural(value)
+
+
+def _is_path(value: str, length: int) -> bool:
+    """Whether a value is a path, no part of which is so long and made up: a secret may have a slash in it, or begin with one."""
+    parts = re.split(r"[/\\]", value)
+    is_deep = len(parts) > 2 or "." in parts[-1]
+    return (
+        is_deep
+        and bool(_PATH.fullmatch(value))
+        and all(len(part) < length or _natural(part) for part in parts)
+    )
+
+
+def _natural(value: str) -> bool:
+    """Whether it is of words of a language and numbers."""
+    return all(_NATURAL.fullmatch(part) for part in _BETWEEN.split(value))
 
 
 def _random(value: str) -> bool:

@@ -129,6 +129,24 @@ def test_a_name_that_holds_the_letters_of_another_is_not_that(name: str) -> None
     assert setting(name, "word") == "word"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "/" + "aB3x" * 9 + "+Yz"),
+        ("DB_PASSWORD", "/Xk3jd9q"),
+        ("DB_PASSWORD", "my secret -u me:hunter2"),
+        ("DB_PASSWORD", "hunter2://x:y@z"),
+        ("CONN", "Uid=sa;PWD=hunter2"),
+    ],
+)
+def test_a_secret_is_masked_as_a_whole_also_where_a_part_looks_like_something_else(
+    name: str, value: str
+) -> None:
+    found = variable(name, value)
+    assert found.endswith(">")
+    assert found.removesuffix(masked(value)) in ("", f"Uid=sa;PWD={masked('hunter2')}")
+
+
 def test_hostile_text_is_looked_through_in_no_time() -> None:
     for piece in (
         "://",
