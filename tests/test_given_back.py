@@ -9,24 +9,35 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import accelerate
+import lightning
 import photograph
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
+from ta_lint.core.finding import Finding
 from ta_runtime.audit import Audit
+from ta_runtime.integrations import accelerate as of_accelerate
+from ta_runtime.integrations import lightning as of_lightning
+from ta_runtime.integrations import transformers as of_transformers
 from ta_runtime.monitor import ModuleMonitor
 from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
+from ta_runtime.observers.loaders import Loaders
+from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.runs import Run
 from ta_runtime.session import Session
 from ta_runtime.settings import resolve
 from ta_runtime.snapshot import Snapshots
+from ta_runtime.snapshot.loaders import Loaders as SnapshotLoaders
 from ta_runtime.trace.event import Event
+from ta_runtime.trace.loading import Loading
 from ta_runtime.trace.tracer import Tracer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -176,8 +187,8 @@ def nothing_is_left() -> Iterator[None]:
     _trained()
     before = photograph.taken()
     yield
-    after = photograph.taken()
-    assert photograph.differences(before, after) == set()
+    _trained()
+    assert photograph.differences(before, photograph.taken()) == set()
     assert [type(each) for each in gc.get_objects() if type(each) in KINDS] == []
 
 
@@ -192,7 +203,9 @@ def watched(part: Part, folder: Path) -> set[str]:
     training = Training()
     with part(training, folder) as found:
         training.steps(2)
+        drawn = torch.get_rng_state()
     plain = _trained()
+    assert torch.equal(drawn, torch.get_rng_state())
     assert all(map(torch.equal, training.model.state_dict().values(), plain.model.state_dict().values()))
     return found()
 
@@ -223,7 +236,7 @@ def test_one_gives_back_what_it_takes(name: str, alone: dict[str, set[str]], tmp
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_after_the_other_each_finds_the_same(
     seed: int, alone: dict[str, set[str]], tmp_path: Path
 ) -> None:
@@ -234,7 +247,7 @@ def test_one_after_the_other_each_finds_the_same(
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_beside_the_others_each_finds_the_same(seed: int, alone: dict[str, set[str]], tmp_path: Path) -> None:
     choose = random.Random(seed)
     begun, ended = (choose.sample(sorted(PARTS), len(PARTS)) for _ in range(2))
@@ -249,7 +262,7 @@ def test_beside_the_others_each_finds_the_same(seed: int, alone: dict[str, set[s
 
 
 @pytest.mark.usefixtures("nothing_is_left")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_they_begin_and_end_in_the_middle_of_each_other(seed: int, tmp_path: Path) -> None:
     choose = random.Random(seed)
     training = Training()
@@ -272,4 +285,175 @@ def test_they_begin_and_end_in_the_middle_of_each_other(seed: int, tmp_path: Pat
     print(said)  # pytest shows it of a test that fails
     for _, part in on:
         part.__exit__(None, None, None)
-    _trained()
+
+
+# -- what does not end as it should -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_audit_that_is_ended_in_the_middle_of_a_step_disturbs_nobody(tmp_path: Path) -> None:
+    """N25: where another audit watched too, `optimizer.step()` raised, as hooks went while torch called them."""
+    ended: list[Finding] = []
+
+    stack = ExitStack()
+
+    def end(finding: Finding) -> None:
+        if not ended:
+            ended.append(finding)
+            stack.close()
+
+    training = Training()
+    options = {"record": tmp_path / "run", "snapshots": "every 1"}
+    with stack:
+        stack.enter_context(audit(training, tmp_path, on_finding=end, **options))
+        with audit(training, tmp_path) as found:
+            training.steps(2)
+    assert ended
+    assert {each.partition(" ")[0] for each in found()} >= {"TA417", "TA605"}
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_an_audit_that_died_gives_back_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("of ours")
+
+    with monkeypatch.context() as patching:
+        patching.setattr(Optimizers, "_measure", fail)
+        training = Training()
+        with audit(training, tmp_path) as found:
+            training.steps(2)
+    assert any(each.startswith("TA000") for each in found())
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "monitor"])
+def test_what_fails_while_it_begins_gives_back_all(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N25: half of the hooks stayed on."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("of ours")
+
+    training = Training()
+    with monkeypatch.context() as patching:
+        patching.setattr(Loading if name in ("trace", "invariants") else Loaders, "attach", fail)
+        patching.setattr(SnapshotLoaders, "attach", fail)
+        with suppress(RuntimeError), PARTS[name](training, tmp_path):
+            training.steps(1)
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_a_monitor_that_is_dropped_in_the_middle_of_a_step_leaves_the_model() -> None:
+    training = Training()
+    before = photograph.taken(model=training.model)
+    watching = ModuleMonitor(monitor_step_fn=None, compiled="eager")
+    watching.add_activation_metric("norm", lambda output: output.norm())
+    watching.set_module(training.model)
+    watching.watch_attention()
+    watching.begin_step(0)
+    assert photograph.differences(before, photograph.taken(model=training.model)) != set()
+    del watching
+    assert photograph.differences(before, photograph.taken(model=training.model)) == set()
+
+
+# -- frameworks -------------------------------------------------------------------------------------------------
+
+
+def under_accelerate(folder: Path, watched: bool) -> object:
+    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    accelerator = accelerate.Accelerator(cpu=True)
+    training = Training()
+    if watched:
+        of_accelerate.watch(accelerator, output=None, live=False)
+        of_accelerate.snapshots(accelerator, folder / "snapshots")
+    model, optimizer, loader = accelerator.prepare(training.model, training.optimizer, training.loader)
+    if watched:
+        of_accelerate.monitor(accelerator, model)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        accelerator.backward(F.cross_entropy(model(inputs), targets))
+        optimizer.step()
+    accelerator.end_training()
+    assert vars(accelerator).keys().isdisjoint({"log", "end_training"})
+    return model
+
+
+class Module(lightning.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.training_of = [Training()]
+        self.model = self.training_of[0].model
+
+    def training_step(self, batch: list[Tensor], index: int) -> Tensor:
+        return F.cross_entropy(self.model(batch[0]), batch[1])
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(self.model.parameters(), lr=0.01)
+
+
+def under_lightning(folder: Path, watched: bool) -> object:
+    module = Module()
+    callbacks = [
+        of_lightning.AuditCallback(output=None, live=False),
+        of_lightning.MonitorCallback(),
+        of_lightning.SnapshotCallback(folder / "snapshots"),
+    ]
+    quiet = dict.fromkeys(
+        ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False
+    )
+    trainer = lightning.Trainer(
+        max_epochs=1, accelerator="cpu", callbacks=callbacks if watched else [], **quiet
+    )
+    trainer.fit(module, module.training_of[0].loader)
+    return module.model
+
+
+class Classifier(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Training().model
+
+    def forward(self, x: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        logits = self.model(x)
+        return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+
+def under_transformers(folder: Path, watched: bool) -> object:
+    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    model = Classifier()
+    data = [{"x": inputs, "labels": targets} for inputs, targets in Training().loader.dataset]
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder / "out"),
+        max_steps=2,
+        use_cpu=True,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    callbacks = [
+        of_transformers.AuditCallback(output=None, live=False),
+        of_transformers.MonitorCallback(),
+        of_transformers.SnapshotCallback(folder / "snapshots"),
+    ]
+    trainer = transformers.Trainer(
+        model, arguments, train_dataset=data, callbacks=callbacks if watched else []
+    )
+    trainer.train()
+    return model
+
+
+@pytest.mark.parametrize("train", [under_accelerate, under_lightning, under_transformers])
+def test_what_follows_a_framework_ends_with_its_training(
+    train: Callable[[Path, bool], nn.Module], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for life in range(2):
+        (tmp_path / str(life)).mkdir()
+        train(tmp_path / str(life), life == 1)
+    plain = train(tmp_path, False)
+    before = photograph.taken()
+    (tmp_path / "watched").mkdir()
+    model = train(tmp_path / "watched", True)
+    assert photograph.differences(before, photograph.taken()) == set()
+    assert all(map(torch.equal, model.state_dict().values(), plain.state_dict().values()))

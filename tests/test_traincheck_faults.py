@@ -131,12 +131,14 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Ran
 
 
 def test_the_commands_of_the_page_print_what_it_shows(shown: tuple[Path, dict[str, Ran]]) -> None:
+    """D11: in the order in which they print it; `...` stands for lines that are left out."""
     _, ran = shown
     outputs = re.findall(r"^\$ ta-runtime (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)
     assert len(outputs) == len(ran) == 4
     for command, output in outputs:
-        printed = [line.rstrip() for line in (ran[command].stdout + ran[command].stderr).splitlines()]
-        assert [line for line in output.splitlines() if line != "..." and line not in printed] == []
+        printed = "\n".join(line.rstrip() for line in (ran[command].stdout + ran[command].stderr).splitlines())
+        blocks = [re.escape(block) for block in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)]
+        assert re.fullmatch(r"(?:.*\n)*".join(blocks), f"{printed}\n"), f"{command}\n{printed}"
 
 
 def test_the_exit_status_says_whether_something_is_broken(shown: tuple[Path, dict[str, Ran]]) -> None:
