@@ -32,21 +32,60 @@ _SPACED = bytes(
 )
 
 _COMMENT = re.compile(rb"\n[ \t]*+#[^\n]*+")
+_REMARK = re.compile(
+    rb"#[^\n'\"]*+$", re.MULTILINE
+)  # behind code; with a quote in it, it may be part of a string
 _CONTINUED = re.compile(rb"^([^#\r\n]*+)(?<=\\)\r?\n", re.MULTILINE)  # behind a comment, no line goes on
+_FED = re.compile(rb"^[ \t\f]*\f", re.MULTILINE)  # which begins the line anew
+_EMPTY = re.compile(rb"\(\s++\)")
+_BLOCK = re.compile(
+    rb"^([ \t]*+)(?:async )?(?:case|class|def|elif|else|except|finally|for|if|try|while|with)\b[^\n]*+(?<![:,(\[{\n])$",
+    re.MULTILINE,
+)
+_PART = re.compile(rb"'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\"|[(\[{]|[)\]}]|\blambda\b|:(?!=)")
+_SEVERAL = re.compile(rb"^([ \t]*+)([^'\"#;\n]*+;[^'\"#\n]*+)$", re.MULTILINE)
 _MARK = b'"""'  # of nearly every docstring
 
 
 def code(data: bytes) -> bytes:
-    """The bytes of a file but for what nobody runs, a quarter of most: docstrings, and comments on lines of their own.
+    """The bytes of a file but for what nobody runs, a quarter of most: docstrings and comments.
 
-    Where it is not certain what is a docstring, they all stay. Lines that a backslash joins are one.
+    Where it is not certain what is a docstring or a comment, they stay. Layout that many expressions would have to ask for is
+    the usual one: lines that a backslash joins are one, nothing stands between empty parentheses, form feeds go, and each
+    statement begins on a line of its own, below a line end.
     """
-    kept = _COMMENT.sub(b"", _without_docstrings(data))
-    return _CONTINUED.sub(_joined, kept) if b"\\\n" in kept or b"\\\r\n" in kept else kept
+    kept = _REMARK.sub(b"", _COMMENT.sub(b"", b"\n" + _without_docstrings(data)))
+    if b"\\\n" in kept or b"\\\r\n" in kept:
+        kept = _CONTINUED.sub(_joined, kept)
+    if b"\f" in kept:
+        kept = _FED.sub(b"", kept).replace(b"\f", b" ")
+    kept = _BLOCK.sub(_opened, _EMPTY.sub(b"()", kept))
+    return _SEVERAL.sub(_apart, kept) if b";" in kept else kept
 
 
 def _joined(line: re.Match[bytes]) -> bytes:
     return line[1][:-1] + b" "
+
+
+def _opened(line: re.Match[bytes]) -> bytes:
+    """`if x: y` over two lines."""
+    opened: list[bytes] = []
+    for part in _PART.finditer(line[0]):
+        if part[0] in (b"(", b"[", b"{", b"lambda"):
+            opened.append(part[0])
+        elif part[0] in (b")", b"]", b"}"):
+            del opened[-1:]
+        elif part[0] == b":" and opened:
+            del opened[len(opened) - (opened[-1] == b"lambda") :]
+        elif part[0] == b":":
+            rest = line[0][part.end() :].strip()
+            return line[0][: part.end()] + b"\n" + line[1] + b"    " + rest if rest else line[0]
+    return line[0]
+
+
+def _apart(line: re.Match[bytes]) -> bytes:
+    """`a; b` over two lines."""
+    return b"\n".join(line[1] + part.strip() for part in line[2].split(b";"))
 
 
 def _without_docstrings(data: bytes) -> bytes:
