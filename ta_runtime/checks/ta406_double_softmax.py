@@ -28,6 +28,8 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         others = [scores for scores in measured if not scores.are_probabilities]
         if others:
             yield Refutation(evaluated.place, others[0].evidence)
-        elif len(measured) >= LOOKS and all(abs((scores.row_sum or 0) - 1) <= TOLERANCE for scores in measured):
+        elif len(measured) >= LOOKS and all(
+            abs((scores.row_sum or 0) - 1) <= TOLERANCE for scores in measured
+        ):
             message = "cross entropy applies softmax to its input, whose rows are probabilities already"
             yield Suspicion(evaluated.place, message, measured[0].evidence)
