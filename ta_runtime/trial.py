@@ -162,4 +162,5 @@ def _eagerly() -> AbstractContextManager[None]:
     """What is compiled inside the model runs as it is written: a hook would be compiled into it."""
     if compiled_modules() is None:
         return nullcontext()
-    return torch.compiler.set_stance("force_eager")
+    eagerly: AbstractContextManager[None] = torch.compiler.set_stance("force_eager")
+    return eagerly

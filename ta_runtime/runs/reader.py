@@ -67,7 +67,7 @@ class Run:
         paths = _files(self.folder, _FINDINGS)
         found: dict[str, dict[str, Any]] = {}
         for path in paths:  # of other ranks, those that rank 0 had not gathered
-            for item in _typed(path, _json(path), list[schema.Found], "no report"):  # type: ignore[valid-type]
+            for item in _typed(path, _json(path), list[schema.Found], "no report"):
                 found.setdefault(str(item.get("fingerprint")), item)
         return list(found.values()) if paths else None
 
