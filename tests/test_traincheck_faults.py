@@ -136,7 +136,9 @@ def test_the_commands_of_the_page_print_what_it_shows(shown: tuple[Path, dict[st
     outputs = re.findall(r"^\$ ta-runtime (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)
     assert len(outputs) == len(ran) == 4
     for command, output in outputs:
-        printed = "\n".join(line.rstrip() for line in (ran[command].stdout + ran[command].stderr).splitlines())
+        printed = "\n".join(
+            line.rstrip() for line in (ran[command].stdout + ran[command].stderr).splitlines()
+        )
         blocks = [re.escape(block) for block in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)]
         assert re.fullmatch(r"(?:.*\n)*".join(blocks), f"{printed}\n"), f"{command}\n{printed}"
 
