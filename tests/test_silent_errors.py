@@ -1,20 +1,27 @@
 """The errors of the TrainCheck paper: each is detected within a step of its trigger, and no healthy twin alarms.
 
-`benchmarks/silent_bugs/errors.py` asks of each means and each script; what it recorded is held here, and the quick part of it is
-asked again.
+`benchmarks/silent_bugs/errors.py` asks of each means and each script; what it recorded is held here, and all that one process
+can answer is asked again.
 """
 
+import json
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import errors
+import launch_ta_runtime
 import pytest
-from observed import observed
+import torch
+from launch_ta_runtime import Told
 from pairs import Case, cases
 from sections import section
+from tools import lint
 from traced import Job, done
 
 from ta_lint.core.catalogue import catalogue
-from ta_runtime.invariants import shipped
+from ta_runtime.invariants import file, shipped
 from ta_runtime.invariants.inferring import infer
 from ta_runtime.runs import Run
 
@@ -56,11 +63,32 @@ def traced(case: Case, folder: Path) -> list[Path]:
     return [folder / name / "trace" for name in codes]
 
 
+def told(case: Case, folder: Path, rules: Iterable[str], *invariants: str) -> list[Told]:
+    """What a run of the buggy script tells, each step audited, in the order of steps."""
+    (folder / "train.py").write_text(case.text("buggy"), encoding="utf-8")
+    before, arguments, threads = Path.cwd(), sys.argv, torch.get_num_threads()
+    os.chdir(folder)
+    try:
+        launch_ta_runtime.main(",".join(rules), "train.py", *invariants)
+    finally:
+        os.chdir(before)
+        sys.argv = arguments
+        torch.set_num_threads(threads)
+    path = folder / "told.0.json"
+    found = [Told(**each) for each in json.loads(path.read_text("utf-8"))] if path.exists() else []
+    path.unlink(missing_ok=True)
+    return sorted(found, key=lambda each: each.step)
+
+
 def seen(case: Case, folder: Path) -> dict[str, int]:
     """The invariants that see the error, learned or shipped, with the steps after its trigger."""
     first, second, healthy, buggy = traced(case, folder)
     found = {}
     learned = infer([Run(str(first)), Run(str(second))])
+    file.save(folder / "learned.json", learned)
+    if case.ranks == 1:
+        for each in told(case, folder, ["TA510"], str(folder / "learned.json")):
+            found.setdefault("learned, in the run", max(0, each.step - case.trigger))
     for means, held in (("learned invariant", learned), ("shipped invariant", shipped.shipped())):
         assert list(errors.breaches(healthy, held)) == []
         for step, _ in errors.breaches(buggy, held):
@@ -70,7 +98,10 @@ def seen(case: Case, folder: Path) -> dict[str, int]:
 
 def recorded(case: Case) -> dict[str, int]:
     kept = RECORDED[case.name].buggy
-    return {means: kept[means].delay for means in ("learned invariant", "shipped invariant") if means in kept}
+    means = {"learned invariant", "shipped invariant"} | (
+        {"learned, in the run"} if case.ranks == 1 else set()
+    )
+    return {each: kept[each].delay for each in means & kept.keys()}
 
 
 @pytest.mark.parametrize("case", ALONE, ids=lambda case: case.source)
@@ -84,8 +115,19 @@ def test_invariants_see_what_the_page_says_of_two_ranks(case: Case, tmp_path: Pa
 
 
 @pytest.mark.parametrize("case", ALONE, ids=lambda case: case.source)
-def test_rules_of_the_run_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
-    marked = {rule for mark in case.bugs() for rule in mark.rules if "runtime" in mark.observers}
+def test_rules_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
+    """D10: which rule, how many steps after the trigger."""
+    of_run, of_source = (
+        {rule for mark in case.bugs() for rule in mark.rules if observer in mark.observers}
+        for observer in ("runtime", "static")
+    )
     rules = [rule.id for rule in catalogue().values() if rule.default or rule.id == case.rule]
-    found = {each.rule for each in observed(case.text("buggy"), tmp_path, path="train.py", rules=rules)}
-    assert bool(found & marked) == ("rule of the run" in RECORDED[case.name].buggy)
+    found = {}
+    for each in told(case, tmp_path, rules):
+        if each.rule in of_run:
+            found.setdefault("rule of the run", errors.Seen(each.rule, max(0, each.step - case.trigger)))
+    for each in lint(case, "buggy").found:
+        if each.rule in of_source:
+            found.setdefault("static rule", errors.Seen(each.rule, 0))
+    kept = RECORDED[case.name].buggy
+    assert found == {means: kept[means] for means in ("rule of the run", "static rule") if means in kept}

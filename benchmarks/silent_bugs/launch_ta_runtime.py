@@ -44,9 +44,8 @@ def main(rules: str, script: str, *invariants: str) -> None:
         Path(f"told.{rank}.json").write_text(json.dumps([asdict(each) for each in found]), "utf-8")
 
     torch.set_num_threads(1)
-    register_optimizer_step_post_hook(
-        count
-    )  # before those of the session, so that its step is over when it tells
+    # before those of the session, so that its step is over when it tells
+    counting = register_optimizer_step_post_hook(count)
     ta_runtime.enable(
         every_n_steps=1,
         rules=rules.split(","),
@@ -57,8 +56,11 @@ def main(rules: str, script: str, *invariants: str) -> None:
         invariants_every_n_steps=1,
     )
     sys.argv = [script]
-    runpy.run_path(script, run_name="__main__")
-    ta_runtime.disable()
+    try:
+        runpy.run_path(script, run_name="__main__")
+        ta_runtime.disable()
+    finally:
+        counting.remove()
 
 
 if __name__ == "__main__":
