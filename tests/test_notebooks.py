@@ -577,7 +577,7 @@ def test_a_carriage_return_ends_a_line_of_a_cell_as_it_does_for_python(tmp_path:
         ["z = 1\r", 'torch.load("a", weights_only=False)'],
     )
     given = written(tmp_path, content)
-    assert places(lint_file(given)) == ["2:3:5 TA001", "3:2:1 TA700"]
+    assert places(lint_file(given)) == ["1:4:1 TA603", "2:3:5 TA001", "3:2:1 TA700"]
     source = source_of(given.name, given.path.read_bytes())
     assert bytes_of(source, given.path.read_bytes()) == given.path.read_bytes()
     ast.parse(source.text)

@@ -154,7 +154,8 @@ def report(arguments: argparse.Namespace, audit: "Audit", stream: TextIO, *, tol
     `told` says that the findings are on the screen already.
     """
     from ta_lint.core.files import display
-    from ta_runtime.reports import error_line, wants_color
+    from ta_lint.core.terminal import wants_color
+    from ta_runtime.reports import error_line
 
     complaints = [file.complaint for file in audit.files]
     if audit.recorder is not None:

@@ -377,13 +377,14 @@ def _as_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
     functions do not know and which would end up in traced graphs.
     """
 
-    @wraps(method)
+    call = from_its_line(method)
+
     def run(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
             return handle_torch_function(method, (*args, *kwargs.values()), *args, **kwargs)
-        return method(*args, **kwargs)
+        return call(*args, **kwargs)
 
-    return run
+    return wraps(method)(_passed_over(run))
 
 
 def overridden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
