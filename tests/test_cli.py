@@ -610,14 +610,14 @@ def test_a_fix_does_not_follow_a_link_out_of_the_project(
         path.write_text(fixable)
     (project / "link.py").symlink_to(outside)
     (project / "near.py").symlink_to("ours.py")
-    assert ta_lint("check", "--select=TA206", "--fix", "link.py") == 2
+    assert ta_lint("check", "--select=TA206", "--fix", "--unsafe-fixes", "link.py") == 2
     assert ta_lint.err == (
         f"ta-lint: error: link.py leads out of the project by a link: name {outside} to have it fixed\n"
     )
     assert outside.read_text() == fixable
-    assert ta_lint("check", "--select=TA206", "--fix", "near.py") == 0
+    assert ta_lint("check", "--select=TA206", "--fix", "--unsafe-fixes", "near.py") == 0
     assert (project / "ours.py").read_text() != fixable
-    assert ta_lint("check", "--select=TA206", "--fix", str(outside)) == 0
+    assert ta_lint("check", "--select=TA206", "--fix", "--unsafe-fixes", str(outside)) == 0
     assert outside.read_text() == (project / "ours.py").read_text()
 
 

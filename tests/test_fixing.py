@@ -542,9 +542,9 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(
 ) -> None:
     saved = check_command._saved
 
-    def edited_first(results: list[Fixed]) -> object:
+    def edited_first(results: list[Fixed], root: Path) -> object:
         (tmp_path / "a.py").write_text("edited\n")
-        return saved(results)
+        return saved(results, root)
 
     monkeypatch.setattr(check_command, "_saved", edited_first)
     assert check("--fix", "--unsafe-fixes") == 2

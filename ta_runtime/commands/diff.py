@@ -113,7 +113,7 @@ def _format_of(path: Path) -> str:
 
 
 def _wants_color() -> bool:
-    from ta_runtime.reports import wants_color
+    from ta_lint.core.terminal import wants_color
 
     return wants_color(sys.stdout)
 
