@@ -196,7 +196,13 @@ def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> list[
                 pass
     if not wanted:
         return []
-    whole = Module(source, parse(source), target)
+    try:
+        tree = parse(source)
+    except Unreadable:
+        if file.gated or not isinstance(source.syntax, ast.Module):
+            raise
+        return _over_facts(source, wanted, file._replace(gated=True))  # is there anything to read it for?
+    whole = Module(source, tree, target)
     suspicions, crashes = _suspicions(wanted, whole)
     return [*crashes.values(), *_placed(suspicions, whole)]
 

@@ -18,7 +18,7 @@ from ta_lint.checks.running import runs
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.letters import searchable
-from ta_lint.engine import File, lint
+from ta_lint.engine import File, lint, lint_file
 from ta_lint.file import worth_a_look
 from ta_lint.fixing import fix_file
 
@@ -105,7 +105,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gates_see_the_usual_layout(layout: str) -> None:
     given, kept = LAYOUTS[layout]
-    assert Text(given).data == b"\n" + kept
+    assert Text(given).data == b"\n" + kept + b"\n"
 
 
 def usual(data: bytes) -> bytes:
@@ -262,3 +262,143 @@ def test_text_in_other_letters_stays_as_it_is_where_a_fix_quotes_it(tmp_path: Pa
     file = File(path, "train.py", Configs(Options(select=["TA901"], unsafe_fixes=True), tmp_path).root_config)
     line = "q, r = torch.linalg.qr(name('ＧＰＵ ﾊ'))  # ＧＰＵ"
     assert fix_file(file).after.decode().splitlines()[1] == line
+
+
+HIDDEN = {
+    "TA209: how the mode is switched": """
+import timm
+import torch
+net = timm.create_model("resnet50").cuda()
+net.eval(*())
+@torch.inference_mode()
+def run(loader):
+    for x in loader:
+        print(net(x))
+""",
+    "TA304: a loop that steps without a backward": """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+for step in range(4):
+    model(torch.randn(3, 4))
+    optimizer.step()
+""",
+    "TA309: a function that seeds, by its own name": """
+from torch.utils.data import DataLoader
+from transformers import set_seed
+def init(worker):
+    set_seed(42)
+DataLoader(dataset, num_workers=2, worker_init_fn=init)
+""",
+    "TA415: a blank that is no blank": """
+from torch import nn
+class\tNet(nn.Module):
+    def __init__(self):
+        self.size = 3
+""",
+    "TA415: the last line of a file": """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self): self.size = 3""",
+    "TA421: `forward` stands first": """
+from torch import nn
+class Head:
+    def forward(self, x):
+        return self.fc(x)
+    def __init__(self):
+        self.fc = nn.Linear(2, 2)
+""",
+    "TA424: parentheses around the name": """
+import torch
+(weight) = torch.zeros(3, requires_grad=True)
+weight += 1
+""",
+    "TA424: the first line of a file": """weight = torch.zeros(3, requires_grad=True)
+import torch
+weight += 1
+""",
+    "TA428: an expression over several lines": """
+from torch import optim
+params = (
+    p
+    for p in model.parameters()
+    if p.requires_grad
+)
+first = optim.Adam(params)
+second = optim.SGD(params, lr=0.1)
+""",
+    "TA507: arguments over several lines": """
+import torch
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = torch.zeros(2, 8)
+for _ in range(8):
+    outputs, state = model(
+        torch.randn(2),
+        state,
+    )
+    outputs.mean().backward()
+    optimizer.step()
+""",
+    "TA854: a slice over two lines": """
+import torch
+for i in range(0, len(inputs), 4):
+    rows = order[i
+        : i + 4]
+    criterion(model(inputs[rows]), targets[rows]).backward()
+    optimizer.step()
+""",
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_a_gate_wants_what_its_check_finds(case: str, tmp_path: Path) -> None:
+    config = Configs(Options(select=[case[:5]]), tmp_path).root_config
+    file = File(tmp_path / "train.py", "train.py", config, HIDDEN[case].encode())
+    found = lint_file(file._replace(gated=False))
+    assert {finding.rule for finding in found} == {case[:5]}
+    assert lint_file(file) == found
+
+
+SILENT = {
+    "TA411: a layer that nobody calls": """
+from torch import nn
+class Net(nn.Module):
+    def forward(self, x):
+        layer = nn.Linear(2, 2)
+        return x
+""",
+    "TA420: sizes that are read later": """
+import torch
+def forward(x, b, c, h, w):
+    tokens = x.view(b, h * w, c)
+    b, c, h, w = x.shape
+    return tokens
+""",
+    "TA428: a method that nobody calls": """
+from torch import optim
+params = (p for p in model.parameters)
+first = optim.Adam(params)
+second = optim.SGD(params, lr=0.1)
+""",
+    "TA850: no optimizer of torch": """
+import torch
+EPOCHS = 2
+for epoch in range(EPOCHS):
+    loss(model(x)).backward()
+    optimizer.step()
+""",
+    "TA001: what libcst alone refuses": """
+import torch
+class Net:
+    def __init__():
+\f        pass
+""",
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_a_check_finds_nothing_that_its_gate_does_not_want(case: str, tmp_path: Path) -> None:
+    config = Configs(Options(select=["ALL"]), tmp_path).root_config
+    file = File(tmp_path / "train.py", "train.py", config, SILENT[case].encode())
+    for given in (file, file._replace(gated=False)):
+        assert case[:5] not in {finding.rule for finding in lint_file(given)}

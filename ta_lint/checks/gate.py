@@ -52,7 +52,7 @@ def code(data: bytes) -> bytes:
 
     Where it is not certain what is a docstring or a comment, they stay. Layout that many expressions would have to ask for is
     the usual one: lines that a backslash joins are one, nothing stands between empty parentheses, form feeds go, and each
-    statement begins on a line of its own, below a line end.
+    statement begins on a line of its own, between two line ends.
     """
     kept = _REMARK.sub(b"", _COMMENT.sub(b"", b"\n" + _without_docstrings(data)))
     if b"\\\n" in kept or b"\\\r\n" in kept:
@@ -60,7 +60,8 @@ def code(data: bytes) -> bytes:
     if b"\f" in kept:
         kept = _FED.sub(b"", kept).replace(b"\f", b" ")
     kept = _BLOCK.sub(_opened, _EMPTY.sub(b"()", kept))
-    return _SEVERAL.sub(_apart, kept) if b";" in kept else kept
+    kept = _SEVERAL.sub(_apart, kept) if b";" in kept else kept
+    return kept if kept.endswith(b"\n") else kept + b"\n"
 
 
 def _joined(line: re.Match[bytes]) -> bytes:

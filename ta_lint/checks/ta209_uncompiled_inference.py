@@ -14,7 +14,7 @@ _DEVICE = r"\bcuda\b|\bdevice\b"  # a script that names none runs on the CPU, an
 
 NEEDS = (
     r"no_grad|inference_mode",
-    r"\.eval\(\)",
+    r"\.eval\(",
     r"\b(?:no_grad|inference_mode)\b",
     r"^[ \t]*(?:async )?(?:for|while)\b",
     _DEVICE,

@@ -13,10 +13,9 @@ from ta_lint.facts.tree import Node, dotted
 
 NEEDS = (
     r"BatchNorm1d",
-    r"backward",
     r"\bBatchNorm1d\b",
     r"\bLinear\b",
-    r"\bbackward\s*\(",
+    r"\b(?:backward|step)\s*\(",
     r"\bDataLoader\b|\btorch\.rand",
 )
 

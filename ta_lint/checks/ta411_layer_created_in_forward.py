@@ -83,10 +83,8 @@ def _is_used_up(module: Module, call: cst.Call) -> bool:
 def _serves_locally(module: Module, target: Node, assign: cst.Assign) -> bool:
     """Whether a layer goes by a name that is only called, or by an attribute of `self` that is always set anew."""
     if isinstance(target, cst.Name):
-        uses = [use for use in module.names.mentions(target) if module.names.definition(use) is not None]
-        return bool(uses) and all(
-            _is_called(module, use) for use in module.names.mentions(target) if use is not target
-        )
+        uses = [use for use in module.names.mentions(target) if use is not target]
+        return bool(uses) and all(_is_called(module, use) for use in uses)
     home = module.tree.home(assign)
     unconditional = isinstance(home, cst.FunctionDef) and module.tree.block(assign) is home.body
     on_self = (dotted(target) or "").startswith("self.")

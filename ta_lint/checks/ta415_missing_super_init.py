@@ -22,7 +22,7 @@ NEEDS = (
     r"Module",
     r"\b__init__\b",
     (
-        rf"class \w+\((?!.*(?:{_OTHER})[\],)]).*+\n"
+        rf"class\s+\w+\s*\((?!.*(?:{_OTHER})[\],)]).*+\n"
         r"(?:[ \t]*+(?!class\b).*+\n)*?"
         rf"([ \t]++)def __init__\({_BODY}"
     ),

@@ -97,6 +97,8 @@ def _is_same(tensor: cst.Name, receiver: cst.Name, module: Module) -> bool:
     """Whether both are the same variable, bound by the same statement, in one function."""
     if tensor.value != receiver.value or module.tree.home(tensor) is not module.tree.home(receiver):
         return False
+    if not module.tree.before(tensor, receiver):
+        return False
     bound = module.names.definition(receiver)
     return bound is not None and bound is module.names.definition(tensor)
 

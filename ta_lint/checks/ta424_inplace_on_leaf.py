@@ -35,7 +35,7 @@ NEEDS = (
     (
         (rf"self\.\w++{_CHANGED}", rf"self\.(\w++){_MADE}(?s:.*)self\.\1{_CHANGED}"),
         (rf"self\.\w++{_RENAMED}", _CHANGED_AS_ANOTHER),
-        rf"\n[ \t]*+(\w++){_MADE}(?s:.*)\b\1{_CHANGED}",
+        rf"\n[ \t]*+\(?(\w++)\)?{_MADE}(?s:.*)\b\1{_CHANGED}",
     ),
 )
 

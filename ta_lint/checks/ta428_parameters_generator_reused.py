@@ -15,7 +15,7 @@ NEEDS = (
     (
         r"\n[ \t]*+[\w.]++[ \t]*+=[ \t]*+"
         r"(?:[\w.]+\.(?:named_)?parameters\(\)[ \t]*(?:[#\r;]|$)|"
-        r"(?:filter|map|(?:itertools\.)?chain)?\((?:[^\n]*\n)?[^\n]*\.(?:named_)?parameters\(\))"
+        r"(?:filter|map|(?:itertools\.)?chain)?\((?:[^\n]*\n){0,4}?[^\n]*\.(?:named_)?parameters\(\))"
     ),
 )
 
@@ -54,11 +54,9 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _is_one_shot(value: Node, module: Module) -> bool:
     """`model.parameters()`, and what is as lazy over it."""
-    if isinstance(value, cst.GeneratorExp):
-        return module.parameters.sources(value.for_in.iter) is not None
-    if not isinstance(value, cst.Call):
-        return False
-    if module.qualified(value.func) in _LAZY:
+    if isinstance(value, cst.GeneratorExp) or (
+        isinstance(value, cst.Call) and module.qualified(value.func) in _LAZY
+    ):
         return any(
             module.parameters.generated_by(call) is not None for call in module.tree.within(value, cst.Call)
         )

@@ -13,7 +13,7 @@ from ta_lint.facts.loops import Loop
 NEEDS = (
     r"backward\s*\(",
     # a call that returns what it was given: `output, hidden = rnn(inputs, hidden)`
-    r"\n[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=\n]*\b\1\b",
+    r"\n[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=]*\b\1\b",
 )
 
 _DETACHES = regex(r"detach|repackage|\.data\b|truncat")

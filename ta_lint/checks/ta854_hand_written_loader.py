@@ -12,7 +12,7 @@ from ta_lint.facts.layout import plain
 from ta_lint.facts.loops import Loop, TrainingLoop
 from ta_lint.facts.tree import Node, dotted
 
-NEEDS = (r"backward\(", r"\.step\(", r"range\(", r"\[[^\]\n]*:[^\]\n]*\]")
+NEEDS = (r"backward\(", r"\.step\(", r"range\(", r"\[[^\]]*:")
 
 # Experience that a policy has just gathered is no data set; nor is a text that is read in windows, from state to state.
 _REINFORCES = regex(
