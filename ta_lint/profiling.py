@@ -271,11 +271,11 @@ class _Seams:
 
 
 def _is_loaded(
-    name: str, _globals: object = None, _locals: object = None, names: Any = (), level: int = 0
+    name: str, _globals: object = None, _locals: object = None, fromlist: Any = (), level: int = 0
 ) -> bool:
     """Whether an import, by the arguments of `__import__`, has nothing to load; there are thousands of those."""
     module = sys.modules.get(name) if not level else None
-    return module is not None and all(hasattr(module, each) for each in names or ())
+    return module is not None and all(hasattr(module, each) for each in fromlist or ())
 
 
 def _longest_first(spent: Mapping[str, float]) -> list[str]:

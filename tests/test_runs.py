@@ -96,6 +96,7 @@ def test_each_rank_says_who_wrote_its_files(folder: Path) -> None:
     assert about[1].keys() == {
         "schema",
         "tool",
+        "trackers",
         "started",
         "command",
         "rank",
