@@ -242,6 +242,12 @@ def test_cells_that_are_no_python_are_reported_and_the_others_linted_and_fixed(t
     assert fixed.after == fixed.before.replace(b"optimizer.step", b"optimizer.step()")
 
 
+def test_a_comment_in_what_is_no_python_suppresses_nothing_and_is_not_unused(tmp_path: Path) -> None:
+    target = written(tmp_path, notebook(MODEL, "import  #noqa: TA401, TA9999", "!ls  # noqa: TA401"))
+    assert places(lint_file(target)) == ["2:1:9 TA001"]
+    assert not fix_file(target).changes
+
+
 def test_a_notebook_of_a_newer_python_is_left_to_libcst(tmp_path: Path) -> None:
     metadata = {"language_info": {"name": "python", "version": "3.99.1"}}
     found = lint_file(written(tmp_path, notebook(MODEL, "x = = 1", "y = = 1", metadata=metadata)))

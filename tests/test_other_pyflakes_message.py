@@ -31,6 +31,10 @@ def test_what_goes_on_below_ends_with_its_first_line() -> None:
     assert messages(text) == ["5:1-21 redefinition of unused 'step' from line 1 (RedefinedWhileUnused)"]
 
 
+def test_what_python_refuses_and_pyflakes_cannot_follow_has_no_message() -> None:
+    assert messages("class Net:\n    from __future__ import annotations\n    import torch\n") == []
+
+
 def test_in_a_notebook_lines_of_the_whole_mean_nothing_and_cells_may_await() -> None:
     text = "import torch\n\n\ndef torch():\n    pass\n\n\nawait load()\ndisplay(torch)\n"
     found = messages(text, "train.ipynb")

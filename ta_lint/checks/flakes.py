@@ -17,13 +17,18 @@ ELSEWHERE = frozenset(
 
 @lru_cache(maxsize=1)
 def messages(source: Source) -> "tuple[Message, ...]":
-    """The messages about a file in order of place; none for one that this Python cannot parse."""
+    """The messages about a file in order of place; none for one that this Python refuses and pyflakes cannot follow."""
     from pyflakes.checker import Checker
 
     syntax = source.syntax
     if isinstance(syntax, SyntaxError):
         return ()
-    found: list[Message] = Checker(syntax, source.path, builtins=ELSEWHERE, withDoctest=False).messages
+    try:
+        found: list[Message] = Checker(syntax, source.path, builtins=ELSEWHERE, withDoctest=False).messages
+    except AssertionError:
+        if source.is_compilable:
+            raise
+        return ()  # a `from __future__` in a class that is in no module, say: pyflakes does not expect it
     return tuple(sorted(found, key=lambda message: (message.lineno, message.col)))
 
 
