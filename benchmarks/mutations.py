@@ -18,8 +18,8 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from ta_lint.facts import Kind, Module, TrainingLoop
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.tree import Node, children, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, children, dotted
 
 _CLIPS = re.compile(r"clip_?grad_?(norm|value)?_?")
 _SCHEDULER = re.compile(r"sched", re.IGNORECASE)

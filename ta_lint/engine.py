@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ta_lint.facts import Module, Suspicion
-    from ta_lint.facts.tree import Tree
+    from ta_lint.syntax.tree import Tree
 
 # What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
 _FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
@@ -215,8 +215,8 @@ def _suspecting(
     With them comes the file with the layout of the statements in question, where that is all that they need.
     """
     from ta_lint.facts import Module
-    from ta_lint.facts.skeleton import skeleton
-    from ta_lint.facts.written import Written
+    from ta_lint.syntax.convert import skeleton
+    from ta_lint.syntax.written import Written
 
     try:
         root = skeleton(source, syntax)
@@ -259,8 +259,8 @@ def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> list
     """The findings that suspicions are. Positions cost more than parsing: they are computed for these nodes alone."""
     if not suspicions:
         return []
-    from ta_lint.facts import placing
-    from ta_lint.facts.positions import positions
+    from ta_lint.syntax import placing
+    from ta_lint.syntax.positions import positions
 
     source, tree = module.source, module.tree
     syntax = source.syntax
@@ -284,7 +284,7 @@ def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> list
 
 def _nodes(suspicions: "list[tuple[str, Suspicion]]", tree: "Tree") -> "list[cst.CSTNode]":
     """The nodes whose places findings need, and those of their fixes."""
-    from ta_lint.facts import placing
+    from ta_lint.syntax import placing
 
     nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
     for _, found in suspicions:

@@ -38,9 +38,9 @@ _STAGES = {
         "_placed": "positions, fixes",
         "_finished": "suppression",
     },
-    "ta_lint.facts.skeleton": {"skeleton": "skeleton"},
-    "ta_lint.facts.tree": {"Tree.__init__": "tree index"},
-    "ta_lint.facts.written": {"Written._parsed": "libcst parse"},
+    "ta_lint.syntax.convert": {"skeleton": "skeleton"},
+    "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
+    "ta_lint.syntax.written": {"Written._parsed": "libcst parse"},
     "ta_lint.commands.check": {"_report": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""

@@ -49,7 +49,7 @@ CHECK = '''\
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import argument
+from ta_lint.syntax.tree import argument
 
 NEEDS = (r"torch\\.optim",)
 

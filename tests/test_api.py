@@ -1,4 +1,4 @@
-"""Every row of `ta_lint/facts/symbols.py`, held against the installed torch."""
+"""Every row of `ta_lint/facts/torch/symbols.py`, held against the installed torch."""
 
 import importlib
 import re
@@ -17,8 +17,8 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
 from ta_lint.engine import File
 from ta_lint.facts import Module
-from ta_lint.facts.api import release, rows
-from ta_lint.facts.symbols import Row
+from ta_lint.facts.torch.api import release, rows
+from ta_lint.facts.torch.symbols import Row
 from ta_lint.fixing import fix_file, save
 
 ROWS = list(rows().values())

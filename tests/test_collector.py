@@ -12,8 +12,8 @@ from ta_lint import engine
 from ta_lint.core.collector import paused, settled
 from ta_lint.core.config import Configs, Options
 from ta_lint.facts import module
-from ta_lint.facts.tree import Tree
 from ta_lint.file import File
+from ta_lint.syntax.tree import Tree
 
 PAGES = sorted((Path(__file__).parent.parent / "rules").glob("TA*.md"))
 

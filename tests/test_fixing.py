@@ -18,7 +18,8 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Applicability, Finding, TextEdit
 from ta_lint.engine import File, lint_file
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import (
+from ta_lint.fixing import Fixed, fix_file
+from ta_lint.syntax.edits import (
     Fix,
     add_argument,
     call_method,
@@ -31,7 +32,6 @@ from ta_lint.facts.edits import (
     unwrap,
     wrap,
 )
-from ta_lint.fixing import Fixed, fix_file
 
 Make = Callable[[Module], Iterator[Suspicion]]
 

@@ -27,8 +27,8 @@ from ta_lint.checks import Check, Report
 from ta_lint.core import sarif
 from ta_lint.core.source import Source
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_after, replace_with_atom
 from ta_lint.runner import start_thread
+from ta_lint.syntax.edits import Fix, insert_after, replace_with_atom
 
 POOL = originals(None)
 """The blocks of pages and cases alone: no corpora, so that the share is the same everywhere."""

@@ -10,7 +10,7 @@ from ta_lint.core import libraries
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.engine import lint_file
-from ta_lint.facts import hub
+from ta_lint.facts.torch import hub
 from ta_lint.file import File, worth_a_look
 
 NAMES = [name for name, enough in libraries.libraries().items() if enough == "imported"]

@@ -4,8 +4,8 @@ import libcst as cst
 import pytest
 from modules import call_in, module_of
 
-from ta_lint.facts.passes import What
-from ta_lint.facts.tree import Node
+from ta_lint.facts.loops.passes import What
+from ta_lint.syntax.tree import Node
 
 
 class TestPasses:

@@ -3,8 +3,8 @@
 import libcst as cst
 import pytest
 
-from ta_lint.facts.names import Binding, Names
-from ta_lint.facts.tree import Tree
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.syntax.tree import Tree
 
 
 class Code:

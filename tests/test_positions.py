@@ -11,8 +11,8 @@ import libcst as cst
 import pytest
 from libcst.metadata import PositionProvider
 
-from ta_lint.facts.positions import positions
-from ta_lint.facts.tree import Tree
+from ta_lint.syntax.positions import positions
+from ta_lint.syntax.tree import Tree
 
 ODD = '''\
 # a comment before everything

@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Configs, Options
-from ta_lint.facts.api import rows
+from ta_lint.facts.torch.api import rows
 from ta_lint.file import File
 from ta_lint.fixing import fix_file
 

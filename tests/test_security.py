@@ -29,8 +29,8 @@ RUNS_CODE = {
 }
 HARMLESS = {
     ("ta_lint/core/source.py", "compile"): "for syntax errors; what it makes is not run",
-    ("ta_lint/facts/skeleton.py", "exec"): "of numbers alone",
-    ("ta_lint/facts/tree.py", "eval"): "of the names of libcst's fields",
+    ("ta_lint/syntax/convert.py", "exec"): "of numbers alone",
+    ("ta_lint/syntax/tree.py", "eval"): "of the names of libcst's fields",
     ("ta_runtime/monitor/recognition.py", "exec"): "of lines of its own",
     ("ta_runtime/program.py", "compile"): "the script that the user has it run",
     ("ta_runtime/program.py", "exec"): "the script that the user has it run",

@@ -14,8 +14,8 @@ from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source, decode
 from ta_lint.engine import File, lint
-from ta_lint.facts.skeleton import Unlike, skeleton
-from ta_lint.facts.tree import Node, children
+from ta_lint.syntax.convert import Unlike, skeleton
+from ta_lint.syntax.tree import Node, children
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "rules").glob("TA*.md")), *sorted((ROOT / "tests" / "cases").glob("TA*.md"))]

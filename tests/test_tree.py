@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ta_lint.facts.tree import LOOPS, Node, Tree, argument, children, dotted, spreads
+from ta_lint.syntax.tree import LOOPS, Node, Tree, argument, children, dotted, spreads
 
 EVERYTHING = """
 from . import a as b, c

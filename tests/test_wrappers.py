@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from modules import call_in, module_of
 
-from ta_lint.facts.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import Wrapper
 
 DISTRIBUTED = """\
 import os

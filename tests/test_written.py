@@ -12,9 +12,9 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
 from ta_lint.engine import File, lint
-from ta_lint.facts.skeleton import skeleton
-from ta_lint.facts.tree import Tree
-from ta_lint.facts.written import Differs, Written
+from ta_lint.syntax.convert import skeleton
+from ta_lint.syntax.tree import Tree
+from ta_lint.syntax.written import Differs, Written
 
 TWO_CLASSES = dedent(
     """

@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, replace_with_atom
-from ta_lint.facts.layout import plain
 from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, replace_with_atom
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument
 
 _ONE = r"\b1(?:\.0*)?\s*"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (
     "mask|Mask|MASK|bias|Bias|BIAS",

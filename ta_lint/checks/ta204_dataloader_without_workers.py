@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loaders import Loader
+from ta_lint.facts.values.loaders import Loader
 
 NEEDS = (
     r"DataLoader",

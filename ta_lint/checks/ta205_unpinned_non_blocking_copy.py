@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, set_argument
-from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.loaders import Loader
+from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = (r"non_blocking", r"DataLoader", r"\bDataLoader\b", r"\bnon_blocking\s*=\s*True")
 

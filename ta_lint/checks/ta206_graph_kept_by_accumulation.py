@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, call_method
-from ta_lint.facts.loops import Region
-from ta_lint.facts.tree import Node, argument, dotted, is_name
+from ta_lint.facts.loops.loops import Region
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 NEEDS = (r"backward\s*\(", r"\+=|\.append\(|(\b\w[\w.]{0,80})\s*=\s*(?:\1\s*\+|.{0,200}\+\s*\1\b)")
 

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.checks.gate import says
 from ta_lint.facts import Module, Suspicion, TrainingLoop
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.tree import FUNCTIONS, Node, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
 
 # A loop that trains, and code for an accelerator.
 # Where nothing names a device, all of it runs on the CPU and nothing waits.

@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.syntax.tree import Node, dotted
 
 _DEVICE = r"\bcuda\b|\bdevice\b"  # a script that names none runs on the CPU, and not for long
 

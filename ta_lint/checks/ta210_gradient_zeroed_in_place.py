@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, remove_argument
-from ta_lint.facts.tree import is_name
+from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.syntax.tree import is_name
 
 NEEDS = (r"set_to_none", r"zero_grad", r"\bzero_grad\s*\(", r"\bset_to_none\s*=\s*False\b")
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, remove_argument
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loops import Loop
-from ta_lint.facts.passes import What
-from ta_lint.facts.tree import Node
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.facts.loops.passes import What
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node
 
 NEEDS = (r"retain_graph\s*=\s*True", r"backward\s*\(", r"\bfor\b|\bwhile\b")
 

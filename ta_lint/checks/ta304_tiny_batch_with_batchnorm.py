@@ -7,9 +7,9 @@ from itertools import pairwise
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.loaders import Loader, Pass
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.loaders import Loader, Pass
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (
     r"BatchNorm1d",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix
-from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.loaders import Loader
+from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = (r"DataLoader", r"BatchNorm", r"\bDataLoader\b", r"\bBatchNorm[123]d\b", r"\b(?:backward|step)\s*\(")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, attribute_of_self
+from ta_lint.syntax.tree import Node, attribute_of_self
 
 NEEDS = (
     r"__getitem__",

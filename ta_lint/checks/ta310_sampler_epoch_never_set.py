@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before
-from ta_lint.facts.loaders import Loader, Pass
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.facts.values.loaders import Loader, Pass
+from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.tree import Node, argument, spreads
 
 NEEDS = (
     r"DistributedSampler",

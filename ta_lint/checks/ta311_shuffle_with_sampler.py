@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, remove_argument
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node
+from ta_lint.facts.values.loaders import Loader
+from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node
 
 NEEDS = (r"DataLoader", r"sampler", r"\bDataLoader\b", r"sampler\b", r"\bTrue\b")
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, add_argument
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.syntax.tree import Node, argument, spreads
 
 NEEDS = (
     r"pad_sequence\(|padding_idx",

@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node
+from ta_lint.facts.values.loaders import Loader
+from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node
 
 NEEDS = (r"DataLoader", r"\bDataLoader\b", r"\b(?:backward|step)\s*\(")
 

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.shapes import ELEMENTWISE
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.shapes import ELEMENTWISE
+from ta_lint.syntax.tree import Node, argument
 
 _LOSSES = {
     "torch.nn.MSELoss": "torch.nn.functional.mse_loss",

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.tree import Node, is_name
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, is_name
 
 # A sum with the limit, and a cut: `prompt = prompt[`. Between the two signs of each may be what joins lines.
 _LIMIT = r"max_(?:(?:new_|gen_|output_|completion_)?(?:tokens|length|len)|gen_toks)\b"

@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.chains import Link
-from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument, is_name, spreads
+from ta_lint.facts.values.chains import Link
+from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.tree import argument, is_name, spreads
 
 _PLAIN = r"[^()\[\]{}#'\"]*?"
 _SPREAD = rf"(?:{_PLAIN}(?:\({_PLAIN}\){_PLAIN})*?,)?\s*\*"  # of what is spread `bias=False` may be a part

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import argument, spreads
 
 NEEDS = (
     r"Adam",

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.parameters import Optimizer
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.syntax.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
 NEEDS = (

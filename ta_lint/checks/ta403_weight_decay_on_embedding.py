@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.parameters import Optimizer
+from ta_lint.facts.values.parameters import Optimizer
 
 NEEDS = (r"Embedding", r"Embedding\s*\(", r"parameters\(\)", r"\boptim\b", r"\bAdamW\b|\bweight_decay\b")
 

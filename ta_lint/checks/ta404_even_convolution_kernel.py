@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.syntax.tree import Node, argument, spreads
 
 # A convolution with padding, and an even number as its third argument, or by keyword.
 _ARGUMENT = r"(?:[^(),]|\((?:[^()]|\([^()]*+\))*+\))*+,"

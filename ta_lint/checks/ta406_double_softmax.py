@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.activations import Activation
-from ta_lint.facts.edits import Fix, unwrap
-from ta_lint.facts.tree import Node
+from ta_lint.facts.values.activations import Activation
+from ta_lint.syntax.edits import Fix, unwrap
+from ta_lint.syntax.tree import Node
 
 NEEDS = (
     r"cross_entropy|CrossEntropyLoss",

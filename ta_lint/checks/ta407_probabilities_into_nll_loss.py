@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.activations import NO_LOGARITHMS, Activation
-from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
-from ta_lint.facts.tree import Node
+from ta_lint.facts.values.activations import NO_LOGARITHMS, Activation
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node
 
 NEEDS = (
     r"nll_loss|NLLLoss",

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.activations import Activation
-from ta_lint.facts.edits import Fix, unwrap
+from ta_lint.facts.values.activations import Activation
+from ta_lint.syntax.edits import Fix, unwrap
 
 NEEDS = (
     r"binary_cross_entropy|BCE",

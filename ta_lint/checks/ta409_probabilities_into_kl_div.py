@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.activations import NO_LOGARITHMS
 from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
+from ta_lint.facts.values.activations import NO_LOGARITHMS
 
 NEEDS = (
     r"kl_div|KLDivLoss",

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.containers import Container
-from ta_lint.facts.edits import Fix, replace, wrap
 from ta_lint.facts.patterns import ARGUMENTS
-from ta_lint.facts.tree import Node
+from ta_lint.facts.values.containers import Container
+from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.syntax.tree import Node
 
 # Most files with modules hold none in a container: what is assigned must hold a call that could make a layer, or be
 # added to by one, or be a local container.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.syntax.tree import Node, dotted
 
 # A `forward` that makes a layer of torch with state, or calls at once what a class name made. All begin with a capital.
 _LAYER = (

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, replace, wrap
 from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
-from ta_lint.facts.tree import Node, argument, is_name
+from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.syntax.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
 _ANY = _NAMES.replace(" ", "|")

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument
 
 # A parameter of empty memory, by whose name no later line fills anything.
 NEEDS = (

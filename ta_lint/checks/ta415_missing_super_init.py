@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before
-from ta_lint.facts.tree import Node
+from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.tree import Node
 
 # In a class that may be a module: an `__init__` that assigns to `self` and never mentions the base's, or makes something
 # by a class name before it does.

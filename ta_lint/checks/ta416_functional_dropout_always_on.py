@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument
+from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.syntax.tree import argument
 
 # A call whose arguments do not mention the mode.
 NEEDS = (

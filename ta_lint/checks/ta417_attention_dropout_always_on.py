@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_after, wrap
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.syntax.edits import Fix, insert_after, wrap
+from ta_lint.syntax.tree import Node, argument, dotted
 
 _FUNCTION = "torch.nn.functional.scaled_dot_product_attention"
 _ZERO = r"0(?:\.0*)?\s*[,)]"

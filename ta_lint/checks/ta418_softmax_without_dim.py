@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import argument, is_name
+from ta_lint.syntax.tree import argument, is_name
 
 # A call whose arguments neither name `dim` nor end with a number, and are no number, as a tensor's method may be given.
 _NO_DIM = (

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import Node
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node
 
 # A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
 _CLASS = r"\[\s*(?:#.*\s*)?(?:\w+\.)*[A-Z]\w*\("

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Edit, Fix, replace
-from ta_lint.facts.names import Binding
-from ta_lint.facts.tree import FUNCTIONS, Node
+from ta_lint.facts.values.names import Binding
+from ta_lint.syntax.edits import Edit, Fix, replace
+from ta_lint.syntax.tree import FUNCTIONS, Node
 
 # Sizes unpacked into names, and further down a `view` or `reshape` of the same variable to sizes that are these names and
 # do not merely begin as they do.

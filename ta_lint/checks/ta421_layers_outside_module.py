@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node
+from ta_lint.syntax.tree import Node
 
 # A class without bases, or with harmless ones, that makes a layer and defines `forward`, in whatever order, before the next class.
 _BASES = r"(?:\([ \t]*(?:(?:\w+\.)?(?:ABC|Generic\[.*\]|Protocol|object))?[ \t]*\))?"

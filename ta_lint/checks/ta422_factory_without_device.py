@@ -7,8 +7,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.syntax.tree import Node, argument, spreads
 
 _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
 NEEDS = (r"\bdef forward\b", rf"\btorch\.(?:{_FACTORIES})\((?![^\n]*\bdevice\b)")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = (r"def forward", r"\bdef forward\b", r"\.squeeze\(\)|torch\.squeeze\(")
 

@@ -6,9 +6,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.layout import plain
 from ta_lint.facts.patterns import SOME_ARGUMENTS
-from ta_lint.facts.tree import Node, argument, attribute_of_self
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
 # A variable that is such a leaf, and a change of it in place, each under one name.
 # A variable that is such a leaf, and below it a change of that variable, or an attribute of `self` under another name.

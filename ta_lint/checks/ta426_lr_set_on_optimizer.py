@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.syntax.edits import Fix, insert_line_before, remove_statement
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (r"optim", r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
 

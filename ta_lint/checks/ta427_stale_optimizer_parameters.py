@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.parameters import Optimizer
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.syntax.tree import Node, argument, dotted
 
 # An optimizer, and after it what gives its model new parameters, or switches some on again.
 _NEW = r"\b([\w.]+)\.parameters\(\)[\s\S]*^[ \t]*\1(?:[.\[][\w.\[\]-]*)?[ \t]*=[ \t]*[\w.]+\("

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.tree import Node, argument, dotted, is_name
+from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 # An assignment of a generator, perhaps over lines; the name it has is consumed.
 NEEDS = (

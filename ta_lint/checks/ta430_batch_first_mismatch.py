@@ -7,8 +7,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument, replace
-from ta_lint.facts.tree import Node, argument, spreads
+from ta_lint.syntax.edits import Fix, add_argument, replace
+from ta_lint.syntax.tree import Node, argument, spreads
 
 NEEDS = (
     r"LSTM\(|GRU\(|RNN\(|MultiheadAttention\(|coderLayer\(",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, unwrap
+from ta_lint.syntax.edits import Fix, unwrap
 
 NEEDS = (r"\.forward(?<!super\(\)\.forward)(?<!\bself\.forward)\s*\(",)
 

@@ -7,8 +7,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.parameters import Optimizer
-from ta_lint.facts.tree import Node, attribute_of_self, dotted
+from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
 # An optimizer of one module, and the construction of another one, which has parameters.
 NEEDS = (

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.gradients import Flow
-from ta_lint.facts.kinds import Kind
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.loops.gradients import Flow
+from ta_lint.facts.values.kinds import Kind
+from ta_lint.syntax.tree import Node, argument, dotted
 
 NEEDS = (
     r"backward\(|scaler\(",

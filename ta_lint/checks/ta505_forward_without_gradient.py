@@ -6,9 +6,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops import BACKWARD
-from ta_lint.facts.names import Binding
-from ta_lint.facts.tree import Node
+from ta_lint.facts.loops.loops import BACKWARD
+from ta_lint.facts.values.names import Binding
+from ta_lint.syntax.tree import Node
 
 NEEDS = (r"backward\s*\(", r"no_grad|inference_mode|set_grad_enabled")
 

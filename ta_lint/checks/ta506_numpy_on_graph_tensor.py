@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.checks.running import runs
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Edit, Fix, call_method, replace
-from ta_lint.facts.gradients import Flow
+from ta_lint.facts.loops.gradients import Flow
+from ta_lint.syntax.edits import Edit, Fix, call_method, replace
 
 NEEDS = (
     r"\.numpy\(\)|array\(",

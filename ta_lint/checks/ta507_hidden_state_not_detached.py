@@ -6,9 +6,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_after
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loops import Loop
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.syntax.edits import Fix, insert_line_after
+from ta_lint.syntax.layout import plain
 
 NEEDS = (
     r"backward\s*\(",

@@ -6,11 +6,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.gradients import Flow
+from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.patterns import ARGUMENTS
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.tree import Node, argument
 
 _NAMES = (
     "abs add bfloat16 clamp clip contiguous cpu cuda detach div double exp expand flatten flip float half log long "

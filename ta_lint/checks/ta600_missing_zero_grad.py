@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
-from ta_lint.facts.edits import Edit, Fix, insert_line_before, remove_statement
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import dotted
+from ta_lint.syntax.edits import Edit, Fix, insert_line_before, remove_statement
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import dotted
 
 NEEDS = (
     r"backward\s*\(",

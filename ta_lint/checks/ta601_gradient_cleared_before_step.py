@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Step, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, insert_line_before, remove_statement
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, insert_line_before, remove_statement
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument, dotted
 
 # A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
 NEEDS = (

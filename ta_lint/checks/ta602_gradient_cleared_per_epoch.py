@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.checks.ta600_missing_zero_grad import NEEDS as LOOP_NEEDS
 from ta_lint.checks.ta600_missing_zero_grad import clear_first
 from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
-from ta_lint.facts.layout import plain
+from ta_lint.syntax.layout import plain
 
 NEEDS = (*LOOP_NEEDS, r"grad")
 

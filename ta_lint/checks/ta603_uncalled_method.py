@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_after
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.syntax.edits import Fix, insert_after
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, dotted
 
 # A line, or what stands between semicolons, that ends with one of the names.
 _METHODS = (

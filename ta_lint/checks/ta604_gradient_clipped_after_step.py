@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, Side, move
-from ta_lint.facts.order import Action, Event, Pass
+from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.syntax.edits import Fix, Side, move
 
 NEEDS = (r"clip", r"backward", r"\bclip_?\w*grad\w*\s*\(", r"backward\s*\(", r"\.step\s*\(")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from enum import Enum
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before
-from ta_lint.facts.order import Action, Event, Pass
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (r"clip_grad", r"backward", r"\bclip_grad\w*\s*\(", r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(")
 

@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, insert_line_after, replace
-from ta_lint.facts.layout import plain
-from ta_lint.facts.order import Action, Event, Pass
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, insert_line_after, replace
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(", r"[Ss]caler")
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, Side, move
-from ta_lint.facts.loops import Region
-from ta_lint.facts.order import Action, Event
-from ta_lint.facts.tree import argument, dotted
+from ta_lint.facts.loops.loops import Region
+from ta_lint.facts.loops.order import Action, Event
+from ta_lint.syntax.edits import Fix, Side, move
+from ta_lint.syntax.tree import argument, dotted
 
 NEEDS = (
     r"\.step",

@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.loops import Loop
-from ta_lint.facts.order import Action, Event
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.facts.loops.order import Action, Event
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, dotted
 
 NEEDS = (
     r"\.step",

@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, is_atom, wrap
-from ta_lint.facts.layout import plain
-from ta_lint.facts.order import Accumulation, Event
-from ta_lint.facts.tree import Node, dotted, spreads
+from ta_lint.facts.loops.order import Accumulation, Event
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, is_atom, wrap
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, dotted, spreads
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[\w(]|range\([^\n]*accum", r"zero_grad")
 

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.order import Accumulation, Action
+from ta_lint.facts.loops.order import Accumulation, Action
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
 
 NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
 

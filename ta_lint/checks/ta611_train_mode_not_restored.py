@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, insert_line_after, insert_line_before
-from ta_lint.facts.loops import Loop
-from ta_lint.facts.passes import Event, Variable, What
-from ta_lint.facts.tree import LOOPS, Node
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.facts.loops.passes import Event, Variable, What
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, insert_line_after, insert_line_before
+from ta_lint.syntax.tree import LOOPS, Node
 
 NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)", r"backward\s*\(", r"\bfor\b|\bwhile\b")
 

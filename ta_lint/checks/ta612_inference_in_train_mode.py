@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, insert_line_before
-from ta_lint.facts.evaluations import Evaluation
-from ta_lint.facts.layout import plain
-from ta_lint.facts.passes import What
+from ta_lint.facts.loops.evaluations import Evaluation
+from ta_lint.facts.loops.passes import What
+from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.layout import plain
 
 _HAS_MODES = "(?i)dropout|batchnorm|rrelu|transformer|torchvision|create_model"
 NEEDS = (

@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.loops import Loop
-from ta_lint.facts.order import Action
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.facts.loops.order import Action
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (
     r"seed(?:_all|_everything)?\s*\(",

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Anchor, Fix, Replacement, Side
-from ta_lint.facts.tree import Node
+from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side
+from ta_lint.syntax.tree import Node
 
 _ATTRIBUTES = "grad|requires_grad|training|weight_decay"
 _KEYS = "betas|initial_lr|lr|momentum|weight_decay"

@@ -8,10 +8,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, wrap
-from ta_lint.facts.loops import names_training
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.loops.loops import names_training
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (
     r"\.state_dict\(\)",

@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loops import Loop
-from ta_lint.facts.order import Action
-from ta_lint.facts.tree import LOOPS, Node, argument, dotted, spreads
+from ta_lint.facts.loops.loops import Loop
+from ta_lint.facts.loops.order import Action
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, spreads
 
 NEEDS = (
     r"backward\s*\(",

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, set_argument
 from ta_lint.facts.patterns import UNPICKLES
-from ta_lint.facts.tree import Node, argument
-from ta_lint.facts.unpickling import Unpickled
+from ta_lint.facts.torch.unpickling import Unpickled
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = UNPICKLES
 

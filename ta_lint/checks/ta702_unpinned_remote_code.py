@@ -6,10 +6,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.hub import is_commit
-from ta_lint.facts.tree import Node, argument, spreads
-from ta_lint.facts.unpickling import READS_PICKLE
+from ta_lint.facts.torch.hub import is_commit
+from ta_lint.facts.torch.unpickling import READS_PICKLE
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, spreads
 
 _TORCH_HUB_CALL = (r"\bhub\b", (r"hub\.(?:load|list|help)\b", r"from\s+torch\.hub\b"))
 _DOWNLOAD = "hf_hub_download|snapshot_download|cached_download"

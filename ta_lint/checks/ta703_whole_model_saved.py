@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, call_method
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted, spreads
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, spreads
 
 NEEDS = (
     r"\bsave\b",

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.checkpoints import Loaded, Saved
-from ta_lint.facts.tree import Node, argument, dotted, literal_text
+from ta_lint.facts.torch.checkpoints import Loaded, Saved
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, dotted, literal_text
 
 NEEDS = (r"load_state_dict\(", r"load\(", r"[\"']\s*:\s*[\w.\[\]\"']+\.state_dict\(\)")
 

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = (
     r"load_state_dict\(",

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.tree import argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import argument
 
 NEEDS = (r"load_library|torch\.package|PackageImporter",)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
+from ta_lint.facts.values.calls import called_name
 
 NEEDS = (
     "distributed",

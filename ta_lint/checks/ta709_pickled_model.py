@@ -7,10 +7,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, argument, attribute_of_self, dotted
-from ta_lint.facts.unpickling import READS_PICKLE
+from ta_lint.facts.torch.unpickling import READS_PICKLE
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
 
 NEEDS = (
     "pickle|joblib|dill",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import argument, spreads
+from ta_lint.syntax.tree import argument, spreads
 
 _TAKES = (
     r"from_pretrained\(|load_dataset|hf_hub_download|snapshot_download|cached_download|pipeline\(|"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.scripts import header
+from ta_lint.facts.loops.scripts import header
 
 NEEDS = (r"\bbackward\b", r"\bstep\b")
 

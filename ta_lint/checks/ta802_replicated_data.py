@@ -7,10 +7,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loaders import Loader
-from ta_lint.facts.tree import Node, is_name
-from ta_lint.facts.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import Wrapper
+from ta_lint.facts.values.loaders import Loader
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, is_name
 
 # A file that says how its data is split among ranks, or seeds them apart, is none of ours.
 _SPLITS = regex(

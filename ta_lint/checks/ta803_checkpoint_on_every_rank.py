@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import Node, argument, dotted, spreads
-from ta_lint.facts.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import Wrapper
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
 NEEDS = ("init_process_group|DistributedDataParallel", r"\bsave\b", r"\bsave\(")
 

@@ -6,11 +6,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loops import Region, names_training
-from ta_lint.facts.scripts import header
-from ta_lint.facts.tree import LOOPS, Node, dotted
-from ta_lint.facts.wrappers import Wrapping
+from ta_lint.facts.loops.loops import Region, names_training
+from ta_lint.facts.loops.scripts import header
+from ta_lint.facts.torch.wrappers import Wrapping
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import LOOPS, Node, dotted
 
 NEEDS = (
     "DistributedDataParallel|FullyShardedDataParallel|fully_shard",

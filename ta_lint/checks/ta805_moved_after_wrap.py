@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.loops import is_backward, names_training
-from ta_lint.facts.tree import dotted
-from ta_lint.facts.wrappers import Wrapper, Wrapping
+from ta_lint.facts.loops.loops import is_backward, names_training
+from ta_lint.facts.torch.wrappers import Wrapper, Wrapping
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import dotted
 
 _MOVES = frozenset({"to", "cuda", "cpu", "xpu", "half", "bfloat16", "double"})
 _DTYPES = frozenset("torch." + name for name in "bfloat16 double float float16 float32 float64 half".split())

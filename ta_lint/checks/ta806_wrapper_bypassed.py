@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import Node
-from ta_lint.facts.wrappers import Wrapper, Wrapping
+from ta_lint.facts.torch.wrappers import Wrapper, Wrapping
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node
 
 NEEDS = ("DistributedDataParallel", "backward", r"\.module(?:\.forward)?\(")
 

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.ranks import Guard
+from ta_lint.facts.torch.ranks import Guard
 
 # Calls of collectives. The short names belong to other things too, so those only as of their usual owners.
 _CALLS = (

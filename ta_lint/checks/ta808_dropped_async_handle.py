@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.tree import argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import argument
 
 NEEDS = ("distributed", (r"\b(?:isend|irecv|batch_isend_irecv)\b", r"async_op\s*=\s*(?!False)\w"))
 

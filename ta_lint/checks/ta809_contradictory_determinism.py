@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument
 
 NEEDS = (r"benchmark\s*=\s*True\b", r"deterministic\s*=\s*True\b|use_deterministic_algorithms\(")
 

@@ -7,9 +7,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.edits import Fix, call_method
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.tree import Node, argument, dotted
 
 NEEDS = ("fully_shard", "norm", r"\.item\(\)|\bfloat\(")
 

@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.tree import Node, argument, dotted
+from ta_lint.syntax.tree import Node, argument, dotted
 
 _OPTIMIZES = r"\boptim\b"  # whoever names no optimizer of torch trains with somebody else's settings
 NEEDS = (_OPTIMIZES,)

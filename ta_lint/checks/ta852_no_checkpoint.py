@@ -7,8 +7,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.scripts import header
+from ta_lint.facts.loops.scripts import header
+from ta_lint.facts.values.calls import called_name
 
 NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters")
 

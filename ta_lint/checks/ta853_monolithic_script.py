@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.scripts import header
+from ta_lint.facts.loops.scripts import header
 
 NEEDS = (r"backward\(", r"\.step\(", r"\bclass\b", r"def forward\(", r"DataLoader|Dataset")
 

@@ -7,10 +7,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
-from ta_lint.facts.layout import plain
-from ta_lint.facts.loops import Loop, TrainingLoop
-from ta_lint.facts.tree import Node, dotted
+from ta_lint.facts.loops.loops import Loop, TrainingLoop
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (r"backward\(", r"\.step\(", r"range\(", r"\[[^\]]*:")
 

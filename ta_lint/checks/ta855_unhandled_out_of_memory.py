@@ -7,8 +7,8 @@ import libcst as cst
 from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.layout import plain
-from ta_lint.facts.scripts import header
+from ta_lint.facts.loops.scripts import header
+from ta_lint.syntax.layout import plain
 
 _HANDLERS = regex(
     r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"

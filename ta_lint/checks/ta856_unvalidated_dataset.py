@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.calls import called_name
+from ta_lint.facts.values.calls import called_name
 
 NEEDS = (
     r"backward\(",

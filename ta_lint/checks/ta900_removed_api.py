@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.api import needs, release
-from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.kinds import Kind
-from ta_lint.facts.tree import Node, dotted, whole_index
+from ta_lint.facts.torch.api import needs, release
+from ta_lint.facts.values.kinds import Kind
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node, dotted, whole_index
 
 # Views and copies of a number that are no other number.
 _SAME = frozenset("clone contiguous cpu cuda data detach double float half numpy".split())

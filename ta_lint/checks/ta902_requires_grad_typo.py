@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.edits import Fix, replace
-from ta_lint.facts.tree import Node, literal_text
+from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.tree import Node, literal_text
 
 _TYPO, _NAME = "require_grad", "requires_grad"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, add_argument
-from ta_lint.facts.tree import argument
+from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.syntax.tree import argument
 
 NEEDS = (
     r"utils\.checkpoint|torch\.utils import",

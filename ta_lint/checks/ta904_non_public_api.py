@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.api import needs, release
+from ta_lint.facts.torch.api import needs, release
 
 NEEDS = needs("private")
 

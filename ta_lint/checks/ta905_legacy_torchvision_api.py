@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Edit, Fix, replace
-from ta_lint.facts.torchvision import GONE, RENAMED, Builder, builder, successor
-from ta_lint.facts.tree import dotted, is_name
+from ta_lint.facts.torch.torchvision import GONE, RENAMED, Builder, builder, successor
+from ta_lint.syntax.edits import Edit, Fix, replace
+from ta_lint.syntax.tree import dotted, is_name
 
 # What `torchvision.ops.misc` once held.
 _MISCELLANEOUS = "interpolate|Conv2d|ConvTranspose2d|BatchNorm2d"

@@ -6,8 +6,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Anchor, Fix, Replacement, Side, is_atom, unwrap
-from ta_lint.facts.tree import Node, argument, is_name, spreads
+from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side, is_atom, unwrap
+from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
 NEEDS = (r"autograd", r"\bVariable\b")
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Fix, replace, wrap
 from ta_lint.facts.patterns import ARGUMENTS
-from ta_lint.facts.tree import Node, is_name
+from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.syntax.tree import Node, is_name
 
 # Arguments that are no size: one list, and what one function of a module gives.
 _LIST = r"\[(?:[^\[\]]|\[[^\[\]]*+\])*+\]\s*\)"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.edits import Edit, Fix, insert_line_after, replace
-from ta_lint.facts.tree import dotted
+from ta_lint.syntax.edits import Edit, Fix, insert_line_after, replace
+from ta_lint.syntax.tree import dotted
 
 NEEDS = (r"import\b[^\n]*\btorchvision\.(?:\w+\.)*(\w+)\s+as\s+\1\b",)
 

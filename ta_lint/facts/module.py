@@ -10,41 +10,41 @@ from weakref import proxy
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.facts.activations import Activation, Activations
-from ta_lint.facts.api import Api
-from ta_lint.facts.calls import Calls
-from ta_lint.facts.chains import Chains
-from ta_lint.facts.checkpoints import Checkpoints
-from ta_lint.facts.classes import Classes
-from ta_lint.facts.clearing import Clearings
-from ta_lint.facts.collectives import Collectives
-from ta_lint.facts.containers import Containers
-from ta_lint.facts.edits import Fix
-from ta_lint.facts.evaluations import Evaluations
-from ta_lint.facts.fallbacks import Fallbacks
-from ta_lint.facts.gradients import Gradients
-from ta_lint.facts.graphs import Graphs
-from ta_lint.facts.hub import Hub
-from ta_lint.facts.kinds import Kind, Kinds
-from ta_lint.facts.layers import Layers
-from ta_lint.facts.loaders import Loaders
-from ta_lint.facts.loops import Loops, TrainingLoop
-from ta_lint.facts.modes import Modes
-from ta_lint.facts.names import Names
-from ta_lint.facts.order import Order
-from ta_lint.facts.parameters import Parameters
-from ta_lint.facts.passes import Passes
-from ta_lint.facts.provenance import Provenance
-from ta_lint.facts.ranks import Ranks
-from ta_lint.facts.recording import Recording
-from ta_lint.facts.renaming import Renaming
-from ta_lint.facts.scripts import Scripts
-from ta_lint.facts.shapes import Shapes
-from ta_lint.facts.spelling import Spellings
-from ta_lint.facts.tree import Node, Tree, argument, dotted, spreads
-from ta_lint.facts.unpickling import Unpickling
-from ta_lint.facts.wrappers import Wrappers
-from ta_lint.facts.written import Written
+from ta_lint.facts.loops.clearing import Clearings
+from ta_lint.facts.loops.evaluations import Evaluations
+from ta_lint.facts.loops.gradients import Gradients
+from ta_lint.facts.loops.graphs import Graphs
+from ta_lint.facts.loops.loops import Loops, TrainingLoop
+from ta_lint.facts.loops.order import Order
+from ta_lint.facts.loops.passes import Passes
+from ta_lint.facts.loops.scripts import Scripts
+from ta_lint.facts.torch.api import Api
+from ta_lint.facts.torch.checkpoints import Checkpoints
+from ta_lint.facts.torch.collectives import Collectives
+from ta_lint.facts.torch.fallbacks import Fallbacks
+from ta_lint.facts.torch.hub import Hub
+from ta_lint.facts.torch.provenance import Provenance
+from ta_lint.facts.torch.ranks import Ranks
+from ta_lint.facts.torch.renaming import Renaming
+from ta_lint.facts.torch.unpickling import Unpickling
+from ta_lint.facts.torch.wrappers import Wrappers
+from ta_lint.facts.values.activations import Activation, Activations
+from ta_lint.facts.values.calls import Calls
+from ta_lint.facts.values.chains import Chains
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.containers import Containers
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.layers import Layers
+from ta_lint.facts.values.loaders import Loaders
+from ta_lint.facts.values.modes import Modes
+from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.parameters import Parameters
+from ta_lint.facts.values.recording import Recording
+from ta_lint.facts.values.shapes import Shapes
+from ta_lint.facts.values.spelling import Spellings
+from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
+from ta_lint.syntax.written import Written
 
 
 @dataclass(frozen=True, eq=False)

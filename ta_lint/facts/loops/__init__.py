@@ -1,0 +1,1 @@
+"""What happens in one training step, and in what order."""

@@ -1,0 +1,363 @@
+"""Evaluations: code that runs a model and measures what comes out, and trains nothing."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.loops.loops import BACKWARD, Loop, Loops
+from ta_lint.facts.loops.passes import Event, Passes, Variable, What
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
+
+_CALLERS_DEEP = 2
+
+# What only code that trains, attacks or differentiates calls.
+_DIFFERENTIATES = regex(
+    r"backward|manual_backward|grad|jacobian|hessian|vjp|jvp|requires_grad_|\w*train_?(step|batch|epoch|one_epoch)|"
+    r"optimize_parameters|fit"
+)
+_ATTACKS = regex(r"(^|_)(adv|adversar\w*|attack\w*|fgsm|perturb\w*|pgd)(_|$)", re.IGNORECASE)
+
+# How a result is measured.
+_MEASURES = regex(
+    r"argmax|max|topk|eq|item|\w*(loss|criterion|criteria|metrics?|accuracy|score|correct|psnr|ssim|iou|auc|f1|nll|mse|"
+    r"bce|cross_entropy)\w*|acc|add_batch",
+    re.IGNORECASE,
+)
+
+# Random on purpose, or running statistics being collected.
+_ON_PURPOSE = regex(
+    r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
+)
+
+# Layers that do one thing in training and another in evaluation.
+_DEPENDS_ON_MODE = regex(
+    r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
+    r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
+)
+_MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
+
+# What is given a model and leaves its mode as it is.
+_LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")
+
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """`call` runs `model` in `region`, the outermost loop or else the function around it in which nothing trains."""
+
+    region: Loop | cst.FunctionDef
+    call: cst.Call
+    model: Variable
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """`call` runs the model that `made` makes, whose weights come from elsewhere by `loaded`."""
+
+    call: cst.Call
+    made: cst.Call
+    loaded: cst.Call
+
+
+class Evaluations:
+    """The evaluations of a file, and the mode in which each finds its model."""
+
+    def __init__(
+        self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, loops: Loops, passes: Passes
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._loops = loops
+        self._passes = passes
+        self._differentiates: dict[Node, bool] = {}
+
+    @cached_property
+    def all(self) -> list[Evaluation]:
+        """One for each region and model, in source order."""
+        found: dict[tuple[Node, Variable], Evaluation] = {}
+        for call in self._tree.all(cst.Call):
+            evaluation = self._evaluation(call)
+            if evaluation is not None:
+                found.setdefault((evaluation.region, evaluation.model), evaluation)
+        return list(found.values())
+
+    def _evaluation(self, call: cst.Call) -> Evaluation | None:
+        called = self._passes.called(call)
+        if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
+            return None
+        if not self._passes.acts_as_model(called) or self._names.qualified(called) is not None:
+            return None
+        region, model = self._region(call), self._passes.variable(called)
+        if region is None or model is None or not self._measures(region):
+            return None
+        return Evaluation(region, call, model)
+
+    def _region(self, call: cst.Call) -> Loop | cst.FunctionDef | None:
+        home = self._tree.home(call)
+        if isinstance(home, cst.FunctionDef) and _ON_PURPOSE.search(home.name.value):
+            return None
+        loops = [loop for loop in self._tree.loops(call) if not self.trains(loop.body)]
+        if loops:
+            return loops[-1] if any(self._goes_over_data(loop) for loop in loops) else None
+        if not isinstance(home, cst.FunctionDef) or home.name.value == "forward":
+            return None
+        return None if self.trains(home.body) or self._is_returned(call, home) else home
+
+    def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a function returns what a model put out: its caller may go back through it."""
+        statement = self._tree.statement(call)
+        targets = (
+            {name.value for item in statement.targets for name in self._tree.within(item.target, cst.Name)}
+            if isinstance(statement, cst.Assign)
+            else set()
+        )
+        returned = self._tree.own(function, cst.Return)
+        return statement in returned or any(
+            name.value in targets for found in returned for name in self._tree.within(found, cst.Name)
+        )
+
+    def _goes_over_data(self, loop: Loop) -> bool:
+        """Whether a loop is over data, or counts and computes a loss; rollouts and samplers do neither."""
+        if isinstance(loop, cst.For) and not _counts(loop.iter):
+            return True
+        return any("loss" in name.value.lower() for name in self._tree.within(loop, cst.Name))
+
+    def trains(self, region: Node) -> bool:
+        """Whether a region trains, or computes gradients for something else, itself or in functions it calls."""
+        if region not in self._differentiates:
+            events = self._passes.events(region)
+            self._differentiates[region] = any(
+                event.what is What.BACKWARD
+                or _DIFFERENTIATES.fullmatch(called_name(event.call) or "") is not None
+                or self._loops.step(event.call) is not None
+                for event in events
+            ) or any(_ATTACKS.search(name.value) for name in self._tree.within(region, cst.Name))
+        return self._differentiates[region]
+
+    def _measures(self, region: Node) -> bool:
+        calls = self._tree.own(region, cst.Call)
+        sums = self._tree.own(region, cst.AugAssign)
+        return any(_MEASURES.fullmatch(called_name(call) or "") for call in calls) or any(
+            _MEASURES.fullmatch((dotted(statement.target) or "").rpartition(".")[2]) for statement in sums
+        )
+
+    # -- modes ------------------------------------------------------------------------------------------------
+
+    def mode(self, evaluation: Evaluation) -> tuple[What, cst.Call] | None:
+        """The mode that the model is certainly in, and the call that set it; None where no call that is seen does.
+
+        `What.MODE` stands for a mode that is not certain.
+        """
+        found = {
+            outcome for home in self._scopes(evaluation.call) for outcome in self._modes(evaluation, home)
+        }
+        settled = {outcome for outcome in found if outcome is not None}
+        kinds = {what for what, _ in settled}
+        if len(kinds) > 1:
+            return What.MODE, evaluation.call
+        return min(settled, key=lambda outcome: self._tree.order(outcome[1])) if settled else None
+
+    def _scopes(self, call: cst.Call) -> Iterator[Node]:
+        """The function of a call and those that call it, or the module."""
+        homes = [self._tree.home(call)]
+        for _ in range(_CALLERS_DEEP + 1):
+            yield from homes
+            sites = [
+                s for home in homes if isinstance(home, cst.FunctionDef) for s in self._passes.sites(home)
+            ]
+            homes = list(dict.fromkeys(self._tree.home(site) for site in sites))
+
+    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[What, cst.Call] | None]:
+        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        for index, event in enumerate(events):
+            if event.call is evaluation.call:
+                yield self._mode_at(events, index)
+
+    @cached_property
+    def modes(self) -> frozenset[What]:
+        """The modes that anything in the file puts any model into."""
+        calls = (call for call in self._tree.all(cst.Call) if called_name(call) in ("eval", "train"))
+        found = {self._passes.mode(call) for call in calls if self._passes.is_mode(call)}
+        by_hand = any(
+            isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
+            for target in self._tree.all(cst.AssignTarget)
+        )
+        return frozenset(found | ({What.MODE} if by_hand else set()))
+
+    @cached_property
+    def goes_back(self) -> bool:
+        """Whether anything in the file calls `backward`."""
+        return any(called_name(call) in BACKWARD for call in self._tree.all(cst.Call))
+
+    def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
+        """A backward pass that comes before an evaluation, in its pass or in the one before, of a model that is optimized."""
+        if self._passes.is_optimized(evaluation.model) is not True:
+            return None
+        for home in self._scopes(evaluation.call):
+            events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+            for index, event in enumerate(events):
+                if event.call is evaluation.call:
+                    for earlier in self._before(events, index):
+                        if earlier.what is What.BACKWARD:
+                            return earlier.call
+        return None
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """The first call of each model with weights from elsewhere, in a file that trains nothing."""
+        calls = self._tree.all(cst.Call)
+        if any(_DIFFERENTIATES.fullmatch(called_name(call) or "") for call in calls):
+            return []
+        found: dict[Node, Prediction] = {}
+        for call in calls:
+            prediction = self._prediction(call)
+            if prediction is not None:
+                found.setdefault(prediction.made, prediction)
+        return list(found.values())
+
+    def _prediction(self, call: cst.Call) -> Prediction | None:
+        called = self._passes.called(call)
+        if isinstance(self._tree.parent[call], cst.Expr) or self._names.qualified(called) is not None:
+            return None
+        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._passes.acts_as_model(called):
+            return None
+        home = self._tree.home(call)
+        if isinstance(home, cst.FunctionDef) and (
+            home.name.value == "forward" or _ON_PURPOSE.search(home.name.value)
+        ):
+            return None
+        around = [
+            above for above in self._tree.ancestors(call) if isinstance(above, (cst.For, *_COMPREHENSIONS))
+        ]
+        if any(_counts(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter) for loop in around):
+            return None  # samples of one input
+        made = self._kinds.construction(called)
+        loaded = self._loading(made) if made is not None else None
+        return Prediction(call, made, loaded) if made is not None and loaded is not None else None
+
+    def _loading(self, made: cst.Call) -> cst.Call | None:
+        """The call that gives a model weights from elsewhere: of `load_state_dict`, or the one that makes it."""
+        for call in self._tree.all(cst.Call):
+            if (
+                isinstance(call.func, cst.Attribute)
+                and call.func.attr.value == "load_state_dict"
+                and self._kinds.construction(call.func.value) is made
+            ):
+                return call
+        given = [argument(made, name) for name in ("weights", "pretrained")]
+        told = any(value is not None and dotted(value) not in ("None", "False") for value in given)
+        return made if told and self._names.qualified(made.func) is not None else None
+
+    def is_handed_away(self, model: Node) -> bool:
+        """Whether code of other files gets a model, and may set its mode."""
+        made = self._kinds.construction(model)
+        return any(
+            self._kinds.construction(arg.value) is made
+            for call in self._tree.all(cst.Call)
+            if self._kinds.calls.callee(call) is None
+            and not (self._names.qualified(call.func) or "").startswith(_LEAVES_MODES)
+            for arg in call.args
+            if isinstance(arg.value, (cst.Name, cst.Attribute))
+        )
+
+    def _before(self, events: list[Event], index: int) -> Iterator[Event]:
+        """What comes before an event, the last first, in its pass and in the one before."""
+        here = events[index]
+        around = self._tree.loops(here.here)
+        yield from reversed(events[:index])
+        for event in reversed(events[index + 1 :]):
+            if around and self._tree.contains(around[-1], event.here):
+                yield event
+
+    def _mode_at(self, events: list[Event], index: int) -> tuple[What, cst.Call] | None:
+        """The last mode set before an event, in its pass or in the one before."""
+        here = events[index]
+        trained = False
+        for event in self._before(events, index):
+            trained = trained or event.what is What.BACKWARD
+            if event.what not in (What.TRAIN, What.EVAL, What.MODE):
+                continue
+            if self._passes.distinct(event.subject, here.subject):
+                continue
+            certain = event.subject == here.subject and not self._is_chosen(event, events)
+            trains = event.what is not What.TRAIN or trained or self._goes_on_training(event, here, events)
+            return event.what if certain and trains else What.MODE, event.call
+        return None
+
+    def _goes_on_training(self, switched: Event, later: Event, events: list[Event]) -> bool:
+        """Whether a loop that ends before a later event trains on after `train()`."""
+        loops = [
+            loop for loop in self._tree.loops(switched.here) if not self._tree.contains(loop, later.here)
+        ]
+        return any(
+            event.what is What.BACKWARD and any(self._tree.contains(loop, event.here) for loop in loops)
+            for event in events
+        )
+
+    def is_alone(self, evaluation: Evaluation) -> bool:
+        """Whether the function of an evaluation puts no other model into evaluation mode, as if this one were left out."""
+        home = self._tree.home(evaluation.call)
+        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        return not any(event.what is What.EVAL and not event.through for event in events)
+
+    def _is_chosen(self, event: Event, events: list[Event]) -> bool:
+        """Whether a condition chooses between this mode and another."""
+        return any(
+            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._tree.apart(other.call, event.call)
+            for other in events
+        )
+
+    def depends_on_mode(self, model: Node) -> bool | None:
+        """Whether a model has layers that do something else in evaluation; None where this file does not show them."""
+        made = [self._kinds.construction(value) for value in self._passes.values(model)]
+        if not made or None in made:
+            return None
+        found = [self._has_such_layers(call, ()) for call in made if call is not None]
+        return True if any(found) else None if None in found else False
+
+    def _has_such_layers(self, call: cst.Call, seen: tuple[cst.ClassDef, ...]) -> bool | None:
+        klass = self._classes.local(call.func)
+        qualified = self._names.qualified(call.func) or ""
+        if klass is None and qualified != "torch.nn.Sequential":
+            depends = _DEPENDS_ON_MODE.fullmatch(qualified) is not None
+            return depends if depends or qualified.startswith("torch.nn.") else None
+        if klass in seen:
+            return False
+        inside = [found for found in self._tree.within(klass or call, cst.Call) if found is not call]
+        if any(_DEPENDS_ON_MODE.fullmatch(self._names.qualified(found.func) or "") for found in inside):
+            return True
+        parts = [
+            self._has_such_layers(found, (*seen, klass) if klass is not None else seen)
+            for found in inside
+            if _MAKES_LAYERS.search(called_name(found) or "") and not self._is_plain(found)
+        ]
+        return True if any(parts) else None if None in parts else False
+
+    def _is_plain(self, call: cst.Call) -> bool:
+        return (self._names.qualified(call.func) or "").startswith(("torch.", "builtins."))
+
+
+def _counts(iterable: Node) -> bool:
+    """Whether a loop counts, and goes over no data: `range(steps)`, `tqdm(range(steps))`, `count()`."""
+    if not isinstance(iterable, cst.Call):
+        return False
+    name = called_name(iterable)
+    if name in ("range", "trange", "count"):
+        return True
+    return (
+        name in ("tqdm", "enumerate", "track", "iter")
+        and bool(iterable.args)
+        and _counts(iterable.args[0].value)
+    )

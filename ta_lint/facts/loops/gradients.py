@@ -1,0 +1,677 @@
+"""Whether gradients flow through a value: from the loss of a backward pass to what made it, and where that is cut."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.loops.graphs import Graphs, summands
+from ta_lint.facts.loops.loops import Loops
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.layers import Layers
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.recording import Recording
+from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
+
+_DEPTH = 40  # expressions and definitions behind one another
+_BUDGET = 400  # expressions looked at for one answer: a loss is a few dozen
+
+# What hands on values and no gradient.
+_DETACHES = frozenset("detach detach_ item numpy tolist".split())
+_DETACHING_CALLS = regex(
+    r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
+    r"builtins\.(float|int)|numpy\..*"
+)
+
+# What is constant but for jumps, so that its gradient is zero or does not exist.
+_STEPS = frozenset(
+    "argmax argmin argsort bincount bool byte ceil eq floor ge gt int isclose isfinite isinf isnan le long lt ne nonzero "
+    "one_hot round searchsorted sign trunc".split()
+)
+
+# Of these the second result is the index.
+_INDEXED = frozenset("cummax cummin kthvalue max median min mode sort topk".split())
+_COMPARISONS = {
+    cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual
+}  # fmt: skip
+
+# Methods of a tensor that compute from it and nothing else, and those that compute from it and their arguments.
+_UNARY = frozenset(
+    "abs amax amin bfloat16 chunk clamp_max clamp_min clip clone contiguous cos cpu cuda cumsum double exp expand "
+    "expand_as flatten float half log log10 log1p log2 log_softmax logsumexp mean median narrow neg norm permute prod "
+    "reciprocal relu repeat reshape rsqrt scale select sigmoid sin softmax split sqrt square squeeze std sum swapaxes t "
+    "tanh to topk transpose tril triu type type_as unbind unflatten unfold unsqueeze var view view_as".split()
+)
+_BINARY = frozenset(
+    "add add_ addcmul bmm clamp div div_ dot gather index_select lerp masked_fill masked_fill_ masked_select matmul max "
+    "maximum min minimum mm mul mul_ pow sub sub_".split()
+)
+
+# Arguments that are no part of what is computed from.
+_ASIDE = frozenset(
+    "axis device dim dtype ignore_index keepdim label_smoothing non_blocking pos_weight reduction size_average weight".split()
+)
+
+# Functions of torch that are no function of their arguments alone, or take a function.
+_OPAQUE = regex(
+    r"torch\.(autograd|utils|func|vmap|jit|compile|load|cond|while_loop|ops|distributed|_|nn\.(parallel|utils|init)\b).*"
+)
+_FACTORY = regex(
+    r"torch\.(zeros|ones|rand|randn|randint|randperm|empty|full|arange|linspace|eye|normal)(_like)?"
+)
+_NEW = regex(r"new_\w+")
+_SIZES = frozenset("dim device dtype element_size grad is_cuda layout ndim nelement numel shape size".split())
+_COLLECTIONS = frozenset("copy get items keys pop values".split())
+_IN_PLACE = regex(r"(?!_)\w*[a-z0-9]_")
+_ADDS = frozenset("append extend insert update".split())
+
+# Builtins that hand on the gradient of their arguments, and those whose result has none.
+_HANDS_ON = frozenset("abs dict enumerate list max min next reversed sorted sum tuple zip".split())
+_NUMBERS = frozenset("bool hash id isinstance len ord range round str type".split())
+
+# The words of training code for a loss function of unknown make, and for one that holds a network of its own.
+_CRITERION = regex(r"criteri|loss|(^|_)(bce|mse|ce|nll|l1|l2)(_|$)", re.IGNORECASE)
+_ADVERSARIAL = regex(r"adv|critic|disc|gan|(^|_)d(_|$)", re.IGNORECASE)
+
+# The words for settings and for a batch: a parameter of such a name holds no graph.
+_SETTINGS = regex(r"_?(args|cfg|config|conf|hparams|hps|hyp|opt|options|opts|settings|flags)", re.IGNORECASE)
+_LOADER = regex(r"load|dataset|(^|[._])(data|batch(es)?)$", re.IGNORECASE)
+_BATCH = regex(
+    r"(batch|data|ground_truth|gt|images?|imgs?|inputs?|labels?|masks?|samples?|targets?|x|y)(_?(batch|true|\d|a|b))?",
+    re.IGNORECASE,
+)
+
+# Words that say that not every parameter has a gradient, or not every output.
+_FREEZING_WORDS = frozenset({"requires_grad", "requires_grad_", "set_grad_enabled"})
+_CUTTING_WORDS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", *_STEPS})
+_PRETRAINED = ("torchvision.models.", "timm.", "transformers.")
+
+# Whatever these export is no tensor with a graph.
+_LIBRARIES = frozenset({"math", "numpy", "torch"})
+
+
+class Flow(IntEnum):
+    """Whether a gradient comes through a value."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Where a value loses its gradient: by being detached, or, in `steps`, by a function that jumps."""
+
+    node: Node
+    steps: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """What is known of the gradient of a value. A value without one that has no `cut` never had one: data, numbers."""
+
+    flow: Flow
+    cut: Cut | None = None
+
+
+_NONE = Gradient(Flow.NO)
+_MAYBE = Gradient(Flow.MAYBE)
+_YES = Gradient(Flow.YES)
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A value that a training loop goes back from: `call` does it, or is the `return` of a Lightning training step."""
+
+    value: cst.BaseExpression
+    call: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """Something that is put into a variable's value: into a list, a dictionary, a part of a tensor.
+
+    `forces` is a tensor that is made to require a gradient.
+    """
+
+    variable: Node
+    values: tuple[Node, ...] = ()
+    forces: bool = False
+
+
+class Gradients:
+    """Queries about the way from a module's output to a backward pass."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        kinds: Kinds,
+        layers: Layers,
+        loops: Loops,
+        graphs: Graphs,
+        recording: Recording,
+    ) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._layers = layers
+        self._loops = loops
+        self._graphs = graphs
+        self._recording = recording
+        self.settled: dict[Node, Gradient] = {}
+        self._going_back: dict[cst.For, bool] = {}
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What is gone back from in this file, in source order; a backward with a gradient of its own is none."""
+        found = [Loss(value, call) for call, value in self._graphs.starts]
+        for call in self._tree.all(cst.Call):  # the scaler of timm and of what was built after it
+            if (
+                len(call.args) > 1
+                and not call.args[0].star
+                and self._kinds.is_scaler(call.func)
+                and self._kinds.is_optimizer(call.args[1].value)
+            ):
+                found.append(Loss(call.args[0].value, call))
+        return found
+
+    def of(self, node: Node) -> Gradient:
+        """The gradient of an expression's value."""
+        return _Walk(self).of(node)
+
+    def terms(self, loss: Loss) -> list[Node]:
+        """The expressions that are a loss itself: variables, what is assigned to them, and what they are the sums of."""
+        found: dict[Node, None] = {}
+        pending: list[Node] = [loss.value]
+        home = self._tree.home(loss.call)
+        while pending and len(found) < _BUDGET:
+            for term in summands(pending.pop()):
+                if term in found:
+                    continue
+                found[term] = None
+                pending += self._assigned(term, home)
+        return list(found)
+
+    def _assigned(self, variable: Node, home: Node) -> list[Node]:
+        """What a function assigns to a variable, as far as it may reach this use."""
+        if isinstance(variable, cst.Attribute) and (path := dotted(variable)) is not None:
+            statements = [
+                self._tree.parent[target]
+                for target in self._tree.own(home, cst.AssignTarget)
+                if dotted(target.target) == path and self._tree.before(target, variable)
+            ]
+            return [statement.value for statement in statements if isinstance(statement, cst.Assign)]
+        if not isinstance(variable, cst.Name):
+            return []
+        reaching = self._names.definition(variable)
+        bindings = [reaching] if reaching is not None else self._names.bindings(variable)
+        return [
+            binding.value
+            for binding in bindings
+            if binding.how in ("assign", "augment")
+            and binding.value is not None
+            and self._tree.home(binding.node) is home
+        ]
+
+    def path(self, loss: Loss) -> list[Node]:
+        """The expressions that a loss is computed from and that a gradient may come through."""
+        walk = _Walk(self, traces=True)
+        walk.of(loss.value)
+        return sorted(walk.passed, key=self._tree.order)
+
+    @cached_property
+    def writes(self) -> dict[str, list[Write]]:
+        """What this file puts into the values of variables, by the variables' names: `losses`, `self.losses`."""
+        found: dict[str, list[Write]] = {}
+        for variable, write in self._all_writes():
+            if (path := dotted(variable)) is not None:
+                found.setdefault(path, []).append(write)
+        return found
+
+    def _all_writes(self) -> Iterator[tuple[Node, Write]]:
+        tree = self._tree
+        for part in tree.all(cst.Subscript):
+            above = tree.parent[part]
+            statement = tree.parent[above] if isinstance(above, cst.AssignTarget) else above
+            if isinstance(statement, (cst.Assign, cst.AugAssign)) and part is not statement.value:
+                yield part.value, Write(part.value, (statement.value,))
+        for attribute in tree.all(cst.Attribute):
+            name, call = attribute.attr.value, tree.parent[attribute]
+            if name in ("requires_grad", "requires_grad_"):
+                yield attribute.value, Write(attribute.value, forces=True)
+            elif (name in _ADDS or _IN_PLACE.fullmatch(name)) and isinstance(call, cst.Call):
+                yield attribute.value, Write(attribute.value, tuple(arg.value for arg in call.args))
+
+    def is_off(self, node: Node) -> bool:
+        """Whether a node runs without gradients: under `no_grad`, or in a function so decorated."""
+        decision = self._recording.around(node)
+        return decision is not None and decision.records is False
+
+    def goes_back(self, loop: cst.For) -> bool:
+        """Whether a pass of a loop goes back from a loss, itself or in functions of this file."""
+        if loop not in self._going_back:
+            self._going_back[loop] = self._loops.trains(loop.body)
+        return self._going_back[loop]
+
+    def is_trained(self, made: cst.Call) -> bool:
+        """Whether a call makes a parameter that certainly has a gradient."""
+        return (
+            self._names.qualified(made.func) == "torch.nn.Parameter"
+            and argument(made, "requires_grad", 1) is None
+            and not self._freezes
+        )
+
+    def trains(self, made: cst.Call) -> bool:
+        """Whether what a call makes is a module whose output certainly has a gradient."""
+        if self._freezes:
+            return False
+        called = self._names.qualified(made.func)
+        if called is not None and called.startswith(_PRETRAINED):
+            return True
+        klass = self._classes.local(made.func)
+        if klass is not None and any(
+            name.value in _CUTTING_WORDS for name in self._tree.within(klass, cst.Name)
+        ):
+            return False
+        return self._layers.made(made) is not None
+
+    @cached_property
+    def _freezes(self) -> bool:
+        """Whether parameters may be frozen, or gradients switched off, anywhere in the file."""
+        return any(name.value in _FREEZING_WORDS for name in self._tree.all(cst.Name))
+
+    def is_on(self, node: Node) -> bool:
+        """Whether a node certainly runs with gradients.
+
+        At the top of a script; in a function that goes back itself, or that is called from such places alone.
+        """
+        return self._is_on(node, set())
+
+    def _is_on(self, node: Node, seen: set[Node]) -> bool:
+        if self._recording.records(node) is not True:
+            return False
+        home = self._tree.home(node)
+        if isinstance(home, cst.Module):
+            return True
+        if not isinstance(home, cst.FunctionDef) or home in seen:
+            return False
+        if any(self._tree.home(loss.call) is home for loss in self.losses):
+            return True
+        sites = self._kinds.calls.sites(home)
+        return bool(sites) and all(self._is_on(site, {*seen, home}) for site in sites)
+
+
+class _Walk:
+    """One question, answered by going back through expressions and definitions; what takes too long is `MAYBE`."""
+
+    def __init__(self, facts: Gradients, traces: bool = False) -> None:
+        self._facts = facts
+        self._tree = facts._tree
+        self._names = facts._names
+        self._kinds = facts._kinds
+        self._budget = _BUDGET
+        self._open: list[Node] = []
+        self._cyclic = False
+        self._traces = traces
+        self.passed: set[Node] = set()
+
+    def of(self, node: Node) -> Gradient:
+        if node in self._open:
+            self._cyclic = True
+            return _NONE  # what it was before is one of the other alternatives
+        self._budget -= 1
+        if self._budget < 0 or len(self._open) > _DEPTH:
+            return _MAYBE
+        if node in self._facts.settled and not self._traces:
+            return self._facts.settled[node]
+        cyclic, self._cyclic = self._cyclic, False
+        self._open.append(node)
+        found = self._judge(node)
+        self._open.pop()
+        if not self._cyclic and self._budget >= 0:
+            self._facts.settled[node] = found  # whatever question it is a part of
+        self._cyclic |= cyclic
+        if found.flow is not Flow.NO and isinstance(
+            node, (cst.Call, cst.BinaryOperation, cst.Attribute, cst.Name)
+        ):
+            self.passed.add(node)
+        return found
+
+    def _judge(self, node: Node) -> Gradient:
+        if isinstance(node, cst.Name):
+            return self._variable(node)
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node)
+        if isinstance(node, cst.Call):
+            return self._call(node)
+        if isinstance(node, cst.BinaryOperation):
+            return self._operation(node)
+        if isinstance(node, cst.UnaryOperation):
+            return self.of(node.expression)
+        if isinstance(node, cst.Comparison):
+            jumps = {type(target.operator) for target in node.comparisons} <= _COMPARISONS
+            compared = self._together([node.left, *(target.comparator for target in node.comparisons)])
+            return self._cut(node, compared, steps=True) if jumps else _NONE
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node)
+        if isinstance(node, cst.IfExp):
+            return _either([self.of(node.body), self.of(node.orelse)])
+        if isinstance(node, cst.NamedExpr):
+            return self.of(node.value)
+        if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+            return self._together(element.value for element in node.elements)
+        if isinstance(node, cst.Dict):
+            return self._together(element.value for element in node.elements)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            return self.of(node.elt)
+        if isinstance(
+            node, (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+        ):
+            return _NONE
+        return _MAYBE
+
+    # -- variables --------------------------------------------------------------------------------------------
+
+    def _variable(self, name: cst.Name) -> Gradient:
+        bindings = self._names.bindings(name)
+        if not bindings:
+            return _NONE if self._names.qualified(name) is not None else _MAYBE
+        reaching = self._names.definition(name)
+        bound = _either(
+            [self._bound(binding, name) for binding in ([reaching] if reaching is not None else bindings)]
+        )
+        written = [
+            write
+            for write in self._facts.writes.get(name.value, [])
+            if isinstance(write.variable, cst.Name)
+            and self._names.bindings(write.variable) is bindings
+            and (reaching is None or self._names.definition(write.variable) in (None, reaching))
+        ]
+        return self._and_written(bound, written)
+
+    def _and_written(self, bound: Gradient, written: list[Write]) -> Gradient:
+        """The gradient of a variable that something is put into after it was bound."""
+        values = [_forced(bound) if write.forces else self._together(write.values) for write in written]
+        return _with(bound, values)
+
+    def _bound(self, binding: Binding, name: cst.Name) -> Gradient:
+        if binding.how == "param":
+            return self._parameter(binding, name)
+        if binding.how == "for":
+            return self._item(binding)
+        if binding.how == "import":
+            return _NONE if (binding.qualified or "").partition(".")[0] in _LIBRARIES else _MAYBE
+        if binding.value is None:
+            return _MAYBE
+        if binding.how == "unpack":
+            return self._unpacked(binding, name.value)
+        if binding.how == "with":
+            return self._entered(binding.value)
+        return self.of(binding.value) if binding.how in ("assign", "augment") else _MAYBE
+
+    def _parameter(self, binding: Binding, name: cst.Name) -> Gradient:
+        assert isinstance(binding.node, cst.Param)
+        given = self._kinds.calls.given(binding.node)
+        if given is not None:
+            return _either([self.of(value) for value in given])
+        return _NONE if _BATCH.fullmatch(name.value) or _SETTINGS.fullmatch(name.value) else _MAYBE
+
+    def _item(self, binding: Binding) -> Gradient:
+        """What a loop takes out of an iterable: data, if that comes from elsewhere and each pass goes back."""
+        if binding.value is None:
+            return _MAYBE
+        iterable: Node = binding.value
+        while (handed_on := self._iterated(iterable)) is not None:
+            iterable = handed_on
+        if isinstance(iterable, cst.Call) and self._names.qualified(iterable.func) == "builtins.zip":
+            parts = [arg.value for arg in iterable.args]
+            return _NONE if all(self._loads(part) for part in parts) else self.of(iterable)
+        goes_back = isinstance(binding.node, cst.For) and self._facts.goes_back(binding.node)
+        if self._loads(iterable) or (goes_back and not self._is_method(iterable)):
+            return _NONE
+        return self.of(iterable)
+
+    def _loads(self, iterable: Node) -> bool:
+        """Whether an iterable is a data loader, by its kind or by its name."""
+        name = dotted(iterable.func if isinstance(iterable, cst.Call) else iterable)
+        return self._kinds.kind(iterable) is Kind.DATALOADER or (
+            name is not None and _LOADER.search(name) is not None
+        )
+
+    def _iterated(self, node: Node) -> Node | None:
+        """`loader` for `enumerate(loader)` or `tqdm(loader)`."""
+        if not isinstance(node, cst.Call) or not node.args or self._is_method(node):
+            return None
+        return node.args[0].value if self._names.qualified(node.func) != "builtins.zip" else None
+
+    def _is_method(self, node: Node) -> bool:
+        """A call such as `model.parameters()`."""
+        return (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Attribute)
+            and self._names.qualified(node.func) is None
+        )
+
+    def _unpacked(self, binding: Binding, name: str) -> Gradient:
+        """One of several values that a statement binds at once."""
+        assert binding.value is not None
+        targets = binding.node.targets[0].target if isinstance(binding.node, cst.Assign) else None
+        if not isinstance(targets, (cst.Tuple, cst.List)):
+            return self.of(binding.value)
+        places = [
+            place
+            for place, element in enumerate(targets.elements)
+            if isinstance(element.value, cst.Name) and element.value.value == name
+        ]
+        if len(places) != 1:
+            return self.of(binding.value)
+        value = binding.value
+        if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(targets.elements):
+            return self.of(value.elements[places[0]].value)
+        if isinstance(value, cst.Call) and places[0] == 1 and called_name(value) in _INDEXED:
+            return self._cut(value, self.of(value), steps=True)
+        returned = self._kinds.calls.returned(value) if isinstance(value, cst.Call) else None
+        if isinstance(returned, cst.Tuple) and len(returned.elements) == len(targets.elements):
+            return self.of(returned.elements[places[0]].value)
+        return _doubted(self.of(value))
+
+    def _entered(self, context: Node) -> Gradient:
+        scales = isinstance(context, cst.Call) and called_name(context) == "scale_loss" and context.args
+        return self.of(context.args[0].value) if isinstance(context, cst.Call) and scales else _MAYBE
+
+    # -- expressions ------------------------------------------------------------------------------------------
+
+    def _attribute(self, node: cst.Attribute) -> Gradient:
+        name, path = node.attr.value, dotted(node)
+        if name in _SIZES or (path is not None and any(map(_SETTINGS.fullmatch, path.split(".")[:-1]))):
+            return _NONE
+        if path is not None and path.startswith("self.") and name != "data":
+            return self._own_attribute(node, path)
+        if self._names.qualified(node) is not None:
+            return _NONE
+        base = self.of(node.value)
+        if name == "data" and base.flow is not Flow.NO:
+            return self._cut(node, base)
+        if name == "indices" and isinstance(node.value, cst.Call) and called_name(node.value) in _INDEXED:
+            return self._cut(node, base, steps=True)
+        return base
+
+    def _own_attribute(self, node: cst.Attribute, path: str) -> Gradient:
+        """`self.loss`, if the same statements gave it a value; a number of the class."""
+        assigned = [
+            target
+            for target in self._tree.own(self._tree.home(node), cst.AssignTarget)
+            if dotted(target.target) == path
+        ]
+        if len(assigned) == 1 and self._tree.before(assigned[0], node):
+            statement = self._tree.parent[assigned[0]]
+            if isinstance(statement, cst.Assign) and self._tree.contains(self._tree.block(statement), node):
+                home = self._tree.home(node)
+                written = [
+                    write
+                    for write in self._facts.writes.get(path, [])
+                    if self._tree.home(write.variable) is home
+                ]
+                return self._and_written(self.of(statement.value), written)
+        origin = self._kinds.origin(node)
+        if isinstance(origin, cst.Call) and self._facts.is_trained(origin):
+            return _YES
+        return _NONE if isinstance(origin, (cst.Integer, cst.Float)) else _MAYBE
+
+    def _operation(self, node: cst.BinaryOperation) -> Gradient:
+        if isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
+            return self._cut(node, self._together([node.left, node.right]), steps=True)
+        if isinstance(node.operator, cst.FloorDivide):
+            return self._cut(node, self.of(node.left), steps=True)
+        left, right = node.left, node.right
+        if isinstance(node.operator, cst.Divide) and dotted(right) is not None:
+            return self.of(left)  # a number of steps or of samples
+        if isinstance(node.operator, cst.Multiply):
+            for weight, value in ((left, right), (right, left)):
+                if self._is_weight(weight):
+                    return self.of(value)
+        return self._together([left, right])
+
+    def _is_weight(self, node: Node) -> bool:
+        """`self.weight` that the constructor was given."""
+        return isinstance(node, cst.Attribute) and isinstance(self._kinds.origin(node), cst.Param)
+
+    def _subscript(self, node: cst.Subscript) -> Gradient:
+        found = self.of(node.value)
+        index = node.slice[0].slice
+        if (
+            isinstance(node.value, cst.Call)
+            and called_name(node.value) in _INDEXED
+            and len(node.value.args) > 0
+            and len(node.slice) == 1
+            and isinstance(index, cst.Index)
+            and isinstance(index.value, cst.Integer)
+            and index.value.value == "1"
+        ):
+            return self._cut(node, found, steps=True)
+        return found if self._kinds.kind(node.value) is Kind.TENSOR else _doubted(found)
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def _call(self, call: cst.Call) -> Gradient:
+        if self._facts.is_off(call):
+            return _NONE
+        called = self._names.qualified(call.func)
+        if called is not None:
+            return self._function(call, called)
+        if isinstance(call.func, cst.Attribute):
+            found = self._method(call, call.func.value, call.func.attr.value)
+            if found is not None:
+                return found
+        return self._callable(call)
+
+    def _function(self, call: cst.Call, called: str) -> Gradient:
+        arguments = _operands(call)
+        forced = argument(call, "requires_grad")
+        if forced is not None and not is_name(forced, "False"):
+            return _forced(self._together(arguments))
+        package, last = called.partition(".")[0], called.rpartition(".")[2]
+        listed = bool(arguments) and isinstance(arguments[0], (cst.List, cst.Tuple, cst.ListComp))
+        if _DETACHING_CALLS.fullmatch(called) or (called == "torch.as_tensor" and listed):
+            return self._cut(call, self._together(arguments))
+        if package == "builtins" and last in _HANDS_ON:
+            return self._together(arguments)
+        if _FACTORY.fullmatch(called) or package in ("math", "random", "time"):
+            return _NONE
+        if package == "builtins":
+            return _NONE if last in _NUMBERS else _MAYBE
+        if self._facts.is_trained(call):
+            return _YES
+        if package != "torch" or _OPAQUE.fullmatch(called) or last[:1].isupper():
+            return self._callable(call)
+        found = self._together(arguments)
+        return self._cut(call, found, steps=True) if last in _STEPS else found
+
+    def _method(self, call: cst.Call, receiver: Node, name: str) -> Gradient | None:
+        """The gradient of what a method of a tensor or a collection returns; None for any other call."""
+        if name in _SIZES or _NEW.fullmatch(name):
+            return _NONE
+        if name == "scale" and len(call.args) == 1:  # of a gradient scaler
+            return self.of(call.args[0].value)
+        if name in _COLLECTIONS:
+            return self.of(receiver)
+        known = name in _DETACHES | _STEPS | _UNARY | _BINARY or name == "requires_grad_"
+        of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
+        if not known or not of_tensor or is_name(receiver, "self"):
+            return None
+        if name == "requires_grad_":
+            return _forced(self.of(receiver))
+        found = self._together([receiver, *(_operands(call) if name in _BINARY else ())])
+        if name in _DETACHES:
+            return self._cut(call, found)
+        return self._cut(call, found, steps=True) if name in _STEPS else found
+
+    def _callable(self, call: cst.Call) -> Gradient:
+        """A call of a criterion, a module, or a function of this file."""
+        arguments = _operands(call)
+        made = self._kinds.construction(call.func)
+        kind = self._kinds.kind(call.func)
+        maker = called_name(made) if made is not None else None
+        if kind is Kind.CRITERION:
+            return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(arguments)
+        named = maker or called_name(call) or ""
+        if _CRITERION.search(named) and not _ADVERSARIAL.search(named) and self._is_foreign(call, made):
+            found = self._together(arguments)
+            cut_first = bool(arguments) and self.of(arguments[0]).cut is not None
+            return found if found.flow is Flow.NO and cut_first else _MAYBE
+        if kind is Kind.MODULE:
+            return _YES if made is not None and self._facts.trains(made) else _MAYBE
+        returned = self._kinds.calls.returned(call)
+        return self.of(returned) if returned is not None else _MAYBE
+
+    def _is_foreign(self, call: cst.Call, made: cst.Call | None) -> bool:
+        """Whether a call runs no function of this file, or none but the `forward` of a class."""
+        return made is not None or self._kinds.calls.callee(call) is None
+
+    def _cut(self, node: Node, before: Gradient, steps: bool = False) -> Gradient:
+        """What is left of a gradient after a node that lets none through."""
+        if before.flow is Flow.NO:
+            return before
+        return Gradient(Flow.NO, Cut(node, steps))
+
+    def _together(self, nodes: Iterable[Node]) -> Gradient:
+        """The gradient of what is computed from several values."""
+        return _with(_NONE, [self.of(node) for node in nodes])
+
+
+def _with(first: Gradient, others: list[Gradient]) -> Gradient:
+    found = max([first, *others], key=lambda gradient: gradient.flow)
+    if found.flow is Flow.NO:
+        return next((gradient for gradient in [first, *others] if gradient.cut is not None), found)
+    return found
+
+
+def _either(alternatives: list[Gradient]) -> Gradient:
+    """The gradient of a value that may be any of these."""
+    if all(gradient.flow is Flow.YES for gradient in alternatives):
+        return _YES
+    return _MAYBE if any(g.flow is not Flow.NO for g in alternatives) else _with(_NONE, alternatives)
+
+
+def _doubted(value: Gradient) -> Gradient:
+    """The gradient of one of several values."""
+    return _MAYBE if value.flow is Flow.YES else value
+
+
+def _forced(value: Gradient) -> Gradient:
+    """The gradient of a value that is made to require one: what jumps is cut off all the same."""
+    return value if value.cut is not None and value.cut.steps else _MAYBE
+
+
+def _operands(call: cst.Call) -> list[cst.BaseExpression]:
+    """The arguments that a call computes from, as far as their names tell."""
+    return [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value not in _ASIDE]

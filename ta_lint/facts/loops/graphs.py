@@ -1,0 +1,289 @@
+"""Autograd graphs: which values still hold a graph that a backward of the same pass has been through."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.facts.loops.loops import BACKWARD, Loops, Region
+from ta_lint.facts.values.calls import Calls, called_name
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.syntax.tree import Node, Tree, dotted, is_name
+
+Variable = cst.Name | cst.Attribute
+
+_DEPTH = 4
+
+# Tensor methods whose result has the graph of the tensor.
+_DIFFERENTIABLE = frozenset(
+    "abs add bfloat16 clone contiguous cpu cuda div double exp flatten float half log mean mul neg pow reshape sqrt "
+    "squeeze sub sum to type type_as unsqueeze view".split()
+)
+
+# Where `backward` is a method of something that is given the loss: accelerate, Fabric, DeepSpeed, Apex.
+_ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
+
+
+@dataclass(frozen=True, eq=False)
+class Backward:
+    """A `backward` that frees the graph it goes through.
+
+    `region` runs once per pass: the innermost loop around the call, or else its function. `losses` are the variables
+    that it starts from and those that their values are the sums of, each where it is known to hold a graph.
+    """
+
+    call: cst.Call
+    region: Region
+    losses: tuple[Variable, ...]
+
+
+class Graphs:
+    """Queries about values that hold a graph."""
+
+    def __init__(self, tree: Tree, names: Names, calls: Calls, loops: Loops) -> None:
+        self._tree = tree
+        self._names = names
+        self._calls = calls
+        self._loops = loops
+        self._returns: dict[cst.FunctionDef, bool] = {}
+
+    @cached_property
+    def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls of `backward` in source order, each with the loss that it goes back from.
+
+        One that is given the gradient to start with goes back from something else.
+        """
+        calls = [
+            call
+            for call in self._tree.all(cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
+        ]
+        return [(call, _start(call)) for call in calls if not _has_gradient(call)]
+
+    @cached_property
+    def backwards(self) -> list[Backward]:
+        """The calls of `backward` whose loss is a variable, in source order."""
+        found = []
+        for call in self._tree.all(cst.Call):
+            if (
+                not isinstance(call.func, cst.Attribute)
+                or call.func.attr.value not in BACKWARD
+                or _retains(call)
+            ):
+                continue
+            if (region := self._region(call)) is not None:
+                found.append(Backward(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
+        return found
+
+    def _region(self, call: cst.Call) -> Region | None:
+        loops = self._tree.loops(call)
+        home = self._tree.home(call)
+        return loops[0] if loops else home if isinstance(home, cst.FunctionDef) else None
+
+    def _sources(self, expression: Node, region: Region, depth: int) -> Iterator[Variable]:
+        """The variables that an expression and the definitions behind it are the sums of."""
+        for variable in _variables(expression):
+            yield variable
+            binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
+            if depth == 0 or binding is None or not self._tree.contains(region, binding.node):
+                continue
+            if binding.how == "assign" and binding.value is not None:
+                yield from self._sources(binding.value, region, depth - 1)
+            elif (scaled := _scaled_by_apex(binding)) is not None:
+                yield from self._sources(scaled, region, depth - 1)
+
+    def held(self, value: Node, region: Region) -> Node | None:
+        """The part of a value, in the statements that run once per pass, that still holds the graph of that pass.
+
+        A variable that a backward of the same pass went through, or a call of a function in this file that returns
+        one; None where a value is detached, a number, or unknown.
+        """
+        for operand in operands(value):
+            if isinstance(operand, cst.Call):
+                if self._returns_graph(operand):
+                    return operand
+            elif self._holds(operand, region):
+                return operand
+        return None
+
+    def passes(self, held: Node, region: Region) -> list[cst.Call]:
+        """The backward passes that go through the graph of what `held` says is held."""
+        binding = self._names.definition(held) if isinstance(held, cst.Name) else None
+        made = held if isinstance(held, cst.Call) else binding.value if binding is not None else None
+        function = self._calls.callee(made) if isinstance(made, cst.Call) else None
+        return [backward.call for backward in self.backwards if backward.region in (function, region)]
+
+    def _holds(self, variable: Variable, region: Region) -> bool:
+        return any(
+            backward.region is region
+            and not self._tree.apart(backward.call, variable)
+            and any(self._same(loss, variable, region) for loss in backward.losses)
+            for backward in self.backwards
+        ) or (isinstance(variable, cst.Name) and self._is_returned_graph(variable, region))
+
+    def _same(self, loss: Variable, use: Variable, region: Region) -> bool:
+        """Whether a variable means the same graph in two places of one pass."""
+        name = dotted(use)
+        if name is None or dotted(loss) != name:
+            return False
+        tree = self._tree
+        first, second = sorted((loss, use), key=tree.order)
+        bindings = self._names.bindings(_owner(use))
+        bound = [b for b in bindings if b.node is not region and tree.contains(region, b.node)]
+        between = [binding for binding in bound if self._is_between(binding, first, second)]
+        before = [binding for binding in bound if tree.before(binding.node, first)]
+        if not before or not all(self._derives(binding, name) for binding in between):
+            return False
+        attributes = [
+            target for target in tree.own(region, cst.AssignTarget) if dotted(target.target) == name
+        ]
+        return isinstance(use, cst.Name) or not any(
+            tree.before(first, target) and tree.before(target, second) for target in attributes
+        )
+
+    def _is_between(self, binding: Binding, first: Node, second: Node) -> bool:
+        """Whether a statement binds a name after `first` was read in it, and before `second` is."""
+        tree = self._tree
+        statement = tree.statement(binding.node)
+        after = tree.before(first, binding.node) or statement is tree.statement(first)
+        return after and tree.before(binding.node, second) and statement is not tree.statement(second)
+
+    def _derives(self, binding: Binding, name: str) -> bool:
+        """Whether a binding keeps the graph that the name held before: `loss = loss / steps`, `loss *= scale`."""
+        if binding.how == "augment":
+            return True
+        return (
+            binding.how == "assign"
+            and binding.value is not None
+            and any(dotted(operand) == name for operand in operands(binding.value))
+        )
+
+    # -- functions that return a loss after going back through it ---------------------------------------------
+
+    def _is_returned_graph(self, variable: cst.Name, region: Region) -> bool:
+        """Whether a variable was bound in the region to what such a function returns."""
+        binding = self._names.definition(variable)
+        if binding is None or binding.how != "assign" or not self._tree.contains(region, binding.node):
+            return False
+        return isinstance(binding.value, cst.Call) and self._returns_graph(binding.value)
+
+    def _returns_graph(self, call: cst.Call) -> bool:
+        function = self._calls.callee(call)
+        if function is None:
+            return False
+        if function not in self._returns:
+            self._returns[function] = False  # it may call itself
+            self._returns[function] = self._always_returns_graph(function)
+        return self._returns[function]
+
+    def _always_returns_graph(self, function: cst.FunctionDef) -> bool:
+        if not any(backward.region is function for backward in self.backwards):
+            return False
+        returned = [statement.value for statement in self._tree.own(function, cst.Return)]
+        return bool(returned) and all(
+            value is not None and self.held(value, function) is not None for value in returned
+        )
+
+
+def operands(value: Node) -> Iterator[Variable | cst.Call]:
+    """The variables and calls that a value is computed from by operations that keep the graph."""
+    if isinstance(value, cst.Name) or (isinstance(value, cst.Attribute) and dotted(value) is not None):
+        yield value
+    elif isinstance(value, cst.UnaryOperation):
+        yield from operands(value.expression)
+    elif isinstance(value, cst.BinaryOperation):
+        yield from operands(value.left)
+        yield from operands(value.right)
+    elif isinstance(value, cst.Call):
+        if isinstance(value.func, cst.Attribute) and value.func.attr.value in _DIFFERENTIABLE:
+            yield from operands(value.func.value)
+        else:
+            yield value
+
+
+def summands(value: Node) -> Iterator[Node]:
+    """The expressions that certainly hold a graph if the value does: `a` and `b` of `(a + b.mean()) / 4`.
+
+    Of a product it may be either factor.
+    """
+    if isinstance(value, cst.UnaryOperation):
+        yield from summands(value.expression)
+    elif isinstance(value, cst.BinaryOperation):
+        if isinstance(value.operator, (cst.Add, cst.Subtract)):
+            yield from summands(value.left)
+            yield from summands(value.right)
+        elif isinstance(value.operator, cst.Divide):
+            yield from summands(value.left)
+        elif isinstance(value.operator, cst.Multiply):
+            sides = [
+                side for side in (value.left, value.right) if not isinstance(side, (cst.Integer, cst.Float))
+            ]
+            if len(sides) == 1:
+                yield from summands(sides[0])
+    elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value in _DIFFERENTIABLE:
+            yield from summands(value.func.value)
+        elif value.func.attr.value == "scale" and len(value.args) == 1:  # of a gradient scaler
+            yield from summands(value.args[0].value)
+        else:
+            yield value
+    else:
+        yield value
+
+
+def _variables(value: Node) -> Iterator[Variable]:
+    """The variables among the summands of a value."""
+    for summand in summands(value):
+        if isinstance(summand, cst.Name) or (
+            isinstance(summand, cst.Attribute) and dotted(summand) is not None
+        ):
+            yield summand
+
+
+def _start(call: cst.Call) -> cst.BaseExpression:
+    """What a backward starts from: `loss.backward()`, `accelerator.backward(loss)`."""
+    assert isinstance(call.func, cst.Attribute)
+    given = _positional(call)
+    return given[0] if given and _is_of_engine(call) else call.func.value
+
+
+def _has_gradient(call: cst.Call) -> bool:
+    """Whether a backward is given more than a loss: `outputs.backward(gradient)`, a hand-written `backward(x, y)`."""
+    keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    return bool(keywords & {"gradient", "grad_tensors"}) or len(_positional(call)) > _is_of_engine(call)
+
+
+def _positional(call: cst.Call) -> list[cst.BaseExpression]:
+    return [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+
+
+def _is_of_engine(call: cst.Call) -> bool:
+    """Whether a `backward` belongs to something that is given the loss."""
+    assert isinstance(call.func, cst.Attribute)
+    name = (dotted(call.func.value) or "").rpartition(".")[2]
+    return call.func.attr.value == "manual_backward" or name.endswith(_ENGINES)
+
+
+def _scaled_by_apex(binding: Binding) -> Node | None:
+    """The loss behind `with amp.scale_loss(loss, optimizer) as scaled`."""
+    call = binding.value
+    scales = binding.how == "with" and isinstance(call, cst.Call) and called_name(call) == "scale_loss"
+    return call.args[0].value if scales and isinstance(call, cst.Call) and call.args else None
+
+
+def _retains(call: cst.Call) -> bool:
+    """Whether a call asks to keep the graph, so that a sum may be gone back through later."""
+    kept = [
+        arg
+        for arg in call.args
+        if arg.keyword is not None and arg.keyword.value in ("retain_graph", "create_graph")
+    ]
+    return any(not is_name(arg.value, "False") for arg in kept)
+
+
+def _owner(variable: Variable) -> cst.Name:
+    while isinstance(variable, cst.Attribute):
+        assert isinstance(variable.value, (cst.Name, cst.Attribute))
+        variable = variable.value
+    return variable

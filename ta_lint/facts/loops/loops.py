@@ -1,0 +1,240 @@
+"""Training loops: the code that runs once per optimizer step.
+
+The procedure and the reason of each of its guards are in `docs/training-loops.md`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
+
+BACKWARD = frozenset({"backward", "manual_backward"})
+
+_CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
+
+# A condition on one of these chooses a kind of run, not some of its steps.
+_MODE = regex(
+    r"(^|_)(train|training|phase|mode|amp|fp16|bf16|half|mixed|cuda|distributed|scaler)(_|$)", re.IGNORECASE
+)
+
+_TRAINING_NAME = regex(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
+
+# Gradients are cleared where no loop shows it.
+_GATED_IMPORTS = ("composer", "deepspeed", "fastai", "hivemind", "ignite", "megatron", "mmengine")
+_GATED_TEXT = regex(
+    r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
+    r"_apply_optimizer_in_backward"
+)
+
+# Frameworks that run loops, or parts of them, themselves: in their files a loop does not show what happens in it. Of
+# Lightning, Fabric leaves the loop to its user.
+_FRAMEWORKS = regex(
+    r"(lightning(?!\.fabric(\.|$))|pytorch_lightning|fastai|ignite|deepspeed|mmengine|mmcv|composer|megatron)(\.|$)"
+)
+_FRAMEWORK_BASES = frozenset({"Trainer", "Seq2SeqTrainer", "LightningModule", "LightningDataModule"})
+
+Loop = cst.For | cst.While
+Region = cst.For | cst.While | cst.FunctionDef
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """`optimizer.step()`, or `scaler.step(optimizer)`; `optimizer` is the expression for the optimizer."""
+
+    call: cst.Call
+    optimizer: cst.BaseExpression
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingLoop:
+    """Code that runs once per optimizer step.
+
+    `region` is a loop, or a function that does one step and is called from the loops in `callers`. `steps` and
+    `backwards` stand in the region itself, not in functions it calls.
+    """
+
+    region: Region
+    callers: tuple[Loop, ...]
+    steps: tuple[Step, ...]
+    backwards: tuple[cst.Call, ...]
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that repeat the step."""
+        return (self.region,) if isinstance(self.region, LOOPS) else self.callers
+
+
+class Loops:
+    """Training loops, and the questions that loop rules ask about them."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, text: str) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._calls = kinds.calls
+        self.gated = _GATED_TEXT.search(text) is not None or any(
+            name.partition(".")[0] in _GATED_IMPORTS for name in names.imported
+        )
+        self.steps = [step for call in tree.all(cst.Call) if (step := self.step(call)) is not None]
+        self.training = self._training_loops()
+
+    @cached_property
+    def framework(self) -> str | None:
+        """The framework that may run what a loop of this file does not show: an import, or a base class by name.
+
+        Rules about the order of things in a loop are silent where there is one.
+        """
+        imported = next((name for name in sorted(self._names.imported) if _FRAMEWORKS.match(name)), None)
+        if imported is not None:
+            return imported.partition(".")[0]
+        bases = (base.value for klass in self._classes.all() for base in klass.bases)
+        foreign = (base for base in bases if self._classes.local(base) is None)
+        named = ((dotted(base) or "").rpartition(".")[2] for base in foreign)
+        return next((name for name in named if name in _FRAMEWORK_BASES), None)
+
+    # -- finding the loops ------------------------------------------------------------------------------------
+
+    def step(self, call: cst.Call) -> Step | None:
+        """The optimizer step a call makes.
+
+        `step(closure)` clears inside the closure, and `step(context)` belongs to distributed autograd: neither is
+        one.
+        """
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
+            return None
+        receiver = call.func.value
+        if not call.args and self._kinds.is_optimizer(receiver):
+            return Step(call, receiver)
+        if call.args and not call.args[0].star and self._kinds.is_scaler(receiver):
+            return Step(call, call.args[0].value)
+        return None
+
+    def backwards(self, region: Node) -> list[cst.Call]:
+        """The calls of `backward` in a region's own body."""
+        return [call for call in self._tree.own(region, cst.Call) if is_backward(call)]
+
+    def trains(self, region: Node) -> bool:
+        """Whether a region runs `backward` or a step, itself or in functions of this file that it mentions."""
+        return any(
+            is_backward(call) or self.step(call) is not None
+            for node in self.reach(region)
+            for call in self._tree.within(node, cst.Call)
+        )
+
+    def _training_loops(self) -> list[TrainingLoop]:
+        found: dict[Region, list[Step]] = {}
+        for step in self.steps:
+            region = self._region(step.call)
+            if region is not None:
+                found.setdefault(region, []).append(step)
+        return [
+            TrainingLoop(region, self._callers(region), tuple(steps), tuple(self.backwards(region)))
+            for region, steps in found.items()
+        ]
+
+    def _region(self, step: cst.Call) -> Region | None:
+        for loop in self._tree.loops(step):
+            if self.backwards(loop.body):
+                return loop
+        function = self._tree.home(step)
+        if not isinstance(function, cst.FunctionDef) or function.name.value == "closure":
+            return None
+        return function if self.backwards(function) and self._callers(function) else None
+
+    def _callers(self, region: Region) -> tuple[Loop, ...]:
+        """The loops of this file that call a function once per iteration."""
+        if isinstance(region, LOOPS):
+            return ()
+        innermost = (loop for call in self._calls.sites(region) for loop in self._tree.loops(call)[:1])
+        return tuple(dict.fromkeys(innermost))
+
+    def reach(self, region: Node) -> list[Node]:
+        """A region, and the functions of this file that it mentions, two calls deep: what may run in it.
+
+        Not those that call its function: they run around it.
+        """
+        home = region if isinstance(region, cst.FunctionDef) else self._tree.home(region)
+        around = [region, *(self._calls.sites(home) if isinstance(home, cst.FunctionDef) else [])]
+        reached: dict[Node, None] = {region: None}
+        for _ in range(_CALLS_DEEP):
+            for node in list(reached):
+                functions = (function for _, function in self.mentions(node))
+                reached.update(
+                    dict.fromkeys(
+                        f for f in functions if not any(self._tree.contains(f, node) for node in around)
+                    )
+                )
+        return list(reached)
+
+    def mentions(self, region: Node) -> Iterator[tuple[cst.Name, cst.FunctionDef]]:
+        """The names in a region that may stand for a function of this file, called or handed on as a value."""
+        for name in self._tree.within(region, cst.Name):
+            above = self._tree.parent[name]
+            if isinstance(above, cst.Attribute) and above.attr is name:
+                yield from ((name, function) for function in self._calls.meant(above))
+                continue
+            for function in self._calls.functions(name.value):
+                if not isinstance(self._tree.home(function), cst.ClassDef):
+                    yield name, function
+
+    def is_last_pass(self, node: Node, loop: Loop) -> bool:
+        """Whether a pass that comes to `node` is the last one: a block around it ends by leaving the loop."""
+        if isinstance(loop, cst.For) and _is_range_of_one(loop.iter):
+            return True
+        for above in self._tree.ancestors(node):
+            if above is loop:
+                break
+            if isinstance(above, cst.IndentedBlock) and isinstance(above.body[-1], cst.SimpleStatementLine):
+                last = above.body[-1].body[-1]
+                if isinstance(last, cst.Return) or (
+                    isinstance(last, cst.Break) and self._tree.loops(last)[0] is loop
+                ):
+                    return True
+        return False
+
+    def changes(self, test: Node, region: Region) -> bool:
+        """Whether a region binds a name, or sets an attribute, that a condition depends on."""
+        tree = self._tree
+        assigned = {
+            dotted(target)
+            for statement in tree.within(region, cst.Assign, cst.AugAssign, cst.AnnAssign)
+            for target in targets_of(statement)
+        }
+        return any(dotted(attribute) in assigned for attribute in tree.within(test, cst.Attribute)) or any(
+            tree.contains(region, binding.node)
+            for name in tree.within(test, cst.Name)
+            if name.value != "self" and not _MODE.search(name.value)
+            for binding in self._names.bindings(name)
+        )
+
+
+def is_backward(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
+
+
+def names_training(call: cst.Call) -> bool:
+    """Whether what is called trains by its name: `train_one_epoch(model)`, `trainer.fit(model)`."""
+    return _TRAINING_NAME.match(called_name(call) or "") is not None
+
+
+def _is_range_of_one(iterable: Node) -> bool:
+    if not isinstance(iterable, cst.Call) or called_name(iterable) != "range" or len(iterable.args) != 1:
+        return False
+    stop = iterable.args[0].value
+    return isinstance(stop, cst.Integer) and stop.value == "1"
+
+
+def targets_of(statement: cst.Assign | cst.AugAssign | cst.AnnAssign | cst.Del) -> Iterable[Node]:
+    if isinstance(statement, cst.Assign):
+        return [item.target for item in statement.targets]
+    return [statement.target]

@@ -1,0 +1,311 @@
+"""What runs in one pass of a region, helpers included: modes set, models called, backward passes, in source order.
+
+A variable is followed into the functions of this file that it is given to, so that `evaluate(net)` with `model.eval()`
+inside sets the mode of `net`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.loops.loops import BACKWARD
+from ta_lint.facts.values.calls import Calls, called_name
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
+
+_CALLS_DEEP = 2
+_ALIASES_DEEP = 6
+
+# Methods that a module has and hardly anything else does, by which an object of unknown kind shows what it is.
+_OF_MODULES = frozenset(
+    "eval load_state_dict named_parameters parameters requires_grad_ state_dict train zero_grad".split()
+)
+
+# Functions that return the model inside a wrapper of it.
+_UNWRAPS = regex(r"_?(unwrap|de_?parallel|get_raw)_?(model|ddp|module)?|extract_model_from_parallel")
+
+Variable = tuple[object, ...]
+"""Which object an expression means: what binds it first, then the names of attributes. Equal ones mean the same."""
+
+
+class What(StrEnum):
+    TRAIN = "train"  # a model is put into training mode
+    EVAL = "eval"  # a model is put into evaluation mode
+    MODE = "mode"  # a model is put into a mode that the code computes
+    BACKWARD = "backward"
+    CALL = "call"  # anything else that is called and is no function of this file
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something that runs in a pass. `subject` is the variable that it is called on, or that is called.
+
+    `given` are the variables it gets as arguments; `through` are the calls of functions of this file that lead to it.
+    """
+
+    what: What
+    call: cst.Call
+    subject: Variable | None
+    given: tuple[Variable, ...]
+    through: tuple[cst.Call, ...]
+
+    @property
+    def here(self) -> cst.Call:
+        """The call in the region itself by which it is reached."""
+        return self.through[0] if self.through else self.call
+
+
+class Passes:
+    """The events of a region, and which variables mean the same object."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, calls: Calls) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._calls = calls
+        self._events: dict[Node, list[Event]] = {}
+        self._own_events: dict[cst.Call, Event] = {}
+        self._variables: dict[Node, Variable | None] = {}
+        self._model_names: set[str] | None = None
+
+    def events(self, region: Node) -> list[Event]:
+        """What runs in a region's own code and in the functions of this file that it calls, two calls deep."""
+        if region not in self._events:
+            self._events[region] = list(self._walk(region, {}, ()))
+        return self._events[region]
+
+    def _walk(
+        self, region: Node, known: dict[Node, Variable | None], through: tuple[cst.Call, ...]
+    ) -> Iterator[Event]:
+        for call in self._tree.own(region, cst.Call):
+            function = self._calls.callee(call) if not self.is_mode(call) else None
+            if function is None:
+                yield self._event(call, known, through) if through else self._own_event(call)
+            elif len(through) < _CALLS_DEEP and not self._tree.contains(function, region):
+                inner = known | self._handed_over(call, function, known)
+                yield from self._walk(function.body, inner, (*through, call))
+
+    def _own_event(self, call: cst.Call) -> Event:
+        """What a call in a region's own code is, whichever region that is."""
+        if call not in self._own_events:
+            self._own_events[call] = self._event(call, {}, ())
+        return self._own_events[call]
+
+    def _event(
+        self, call: cst.Call, known: dict[Node, Variable | None], through: tuple[cst.Call, ...]
+    ) -> Event:
+        name = called_name(call)
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+        given = [self._variable(arg.value, known, _ALIASES_DEEP) for arg in call.args]
+        found = tuple(variable for variable in given if variable is not None)
+        if name in BACKWARD and isinstance(call.func, cst.Attribute):
+            return Event(What.BACKWARD, call, None, found, through)
+        if self.is_mode(call):
+            what = self.mode(call)
+        else:
+            what = What.CALL
+            receiver = self.called(call)
+        return Event(what, call, self._variable(receiver, known, _ALIASES_DEEP), found, through)
+
+    # -- modes ------------------------------------------------------------------------------------------------
+
+    def is_mode(self, call: cst.Call) -> bool:
+        """Whether a call sets the mode of a module: `eval()`, `train()`, `train(False)` of anything but a function of this file."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("train", "eval"):
+            return False
+        kind = self._kinds.kind(call.func.value)
+        if kind not in (Kind.MODULE, None) or self._names.qualified(call.func):
+            return False
+        if kind is None and self._calls.callee(call) is not None:
+            return False
+        if call.func.attr.value == "eval":
+            return not call.args
+        if len(call.args) > 1 or any(arg.star for arg in call.args):
+            return False
+        given = argument(call, "mode", 0)
+        return not call.args or (
+            given is not None
+            and (isinstance(given, (cst.Comparison, cst.UnaryOperation)) or dotted(given) is not None)
+        )
+
+    def mode(self, call: cst.Call) -> What:
+        """The mode that such a call sets."""
+        if called_name(call) == "eval":
+            return What.EVAL
+        given = argument(call, "mode", 0)
+        if given is None or (isinstance(given, cst.Name) and given.value == "True"):
+            return What.TRAIN
+        return What.EVAL if isinstance(given, cst.Name) and given.value == "False" else What.MODE
+
+    def called(self, call: cst.Call) -> cst.BaseExpression:
+        """What a call calls: `model` of `model(x)` and of `model.forward(x)`."""
+        called = call.func
+        return (
+            called.value if isinstance(called, cst.Attribute) and called.attr.value == "forward" else called
+        )
+
+    def acts_as_model(self, node: Node) -> bool:
+        """Whether an expression is a module by its kind, or, where that is unknown, by what the file does with it."""
+        kind = self._kinds.kind(node)
+        if kind is not None:
+            return kind is Kind.MODULE
+        if self._model_names is None:
+            attributes = self._tree.all(cst.Attribute)
+            receivers = (dotted(found.value) for found in attributes if found.attr.value in _OF_MODULES)
+            self._model_names = {name for name in receivers if name is not None}
+        return dotted(node) in self._model_names
+
+    # -- variables --------------------------------------------------------------------------------------------
+
+    def variable(self, node: Node) -> Variable | None:
+        """Which object an expression means, None where it is not certain that it always means the same."""
+        if node not in self._variables:
+            self._variables[node] = self._variable(node, {}, _ALIASES_DEEP)
+        return self._variables[node]
+
+    def _variable(self, node: Node, known: dict[Node, Variable | None], depth: int) -> Variable | None:
+        if depth == 0:
+            return None
+        if isinstance(node, cst.Attribute):
+            base = self._variable(node.value, known, depth - 1)
+            return base if base is None or node.attr.value == "module" else (*base, node.attr.value)
+        if isinstance(node, cst.Call):
+            return self._unwrapped(node, known, depth)
+        return self._named(node, known, depth) if isinstance(node, cst.Name) else None
+
+    def _named(self, name: cst.Name, known: dict[Node, Variable | None], depth: int) -> Variable | None:
+        bindings = self._names.bindings(name)
+        if name.value == "self" and len(bindings) == 1 and bindings[0].how == "param":
+            klass = self._tree.enclosing(bindings[0].node, cst.ClassDef)
+            return (klass,) if klass is not None else None
+        for binding in bindings:
+            if binding.how == "param" and binding.node in known:
+                return known[binding.node]
+        if not bindings or any(binding.how in ("for", "other") for binding in bindings):
+            return None
+        first = bindings[0]
+        starts = [binding for binding in bindings if not self._goes_on(binding, name.value)]
+        if len(starts) == 1 and starts[0].how == "assign" and starts[0].value is not None:
+            alias = self._variable(starts[0].value, known, depth - 1)
+            if alias is not None:
+                return alias
+        return (first.node, name.value)
+
+    def _goes_on(self, binding: Binding, name: str) -> bool:
+        """Whether a variable is bound to what it held before, moved or wrapped: `model = DataParallel(model)`."""
+        call = binding.value
+        if binding.how != "assign" or not isinstance(call, cst.Call):
+            return False
+        receiver = [call.func.value] if isinstance(call.func, cst.Attribute) else []
+        return any(dotted(part) == name for part in [*receiver, *(arg.value for arg in call.args)])
+
+    def _unwrapped(self, call: cst.Call, known: dict[Node, Variable | None], depth: int) -> Variable | None:
+        """The variable that a call hands on: `DataParallel(model)`, `unwrap_model(model)`, `model.to(device)`."""
+        if called_name(call) == "deepcopy" or called_name(call) == "copy":
+            return None
+        inner = self._kinds.handed_on(call)
+        if inner is None and call.args and _UNWRAPS.fullmatch(called_name(call) or ""):
+            inner = call.args[0].value
+        return self._variable(inner, known, depth - 1) if inner is not None else None
+
+    def _handed_over(
+        self, call: cst.Call, function: cst.FunctionDef, known: dict[Node, Variable | None]
+    ) -> dict[Node, Variable | None]:
+        """The variables behind the parameters of a function, in one call of it."""
+        params = [*function.params.posonly_params, *function.params.params]
+        bound = isinstance(call.func, cst.Attribute) and isinstance(self._tree.home(function), cst.ClassDef)
+        found: dict[Node, Variable | None] = {}
+        for index, param in enumerate(params[1:] if bound else params):
+            value = argument(call, param.name.value, index)
+            found[param] = self._variable(value, known, _ALIASES_DEEP) if value is not None else None
+        for param in function.params.kwonly_params:
+            value = argument(call, param.name.value)
+            found[param] = self._variable(value, known, _ALIASES_DEEP) if value is not None else None
+        return found
+
+    def meanings(self, variable: Variable, depth: int = _CALLS_DEEP) -> list[Variable]:
+        """A variable, and, where it is a parameter, those that the calls of its function give to it."""
+        found = [variable]
+        if depth and isinstance(variable[0], cst.Param):
+            for value in self._calls.given(variable[0]) or []:
+                if (outer := self.variable(value)) is not None:
+                    found += [(*meaning, *variable[2:]) for meaning in self.meanings(outer, depth - 1)]
+        return found
+
+    def values(self, node: Node, depth: int = _CALLS_DEEP) -> list[Node]:
+        """The expressions that a value may come from, through the parameters of functions of this file."""
+        origin = self._kinds.origin(node)
+        if not depth or not isinstance(origin, cst.Param):
+            return [node]
+        given = self._calls.given(origin) or [node]
+        return [
+            value for one in given for value in (self.values(one, depth - 1) if one is not node else [one])
+        ]
+
+    def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a function from outside of it."""
+        return [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
+
+    def is_optimized(self, model: Variable) -> bool | None:
+        """Whether an optimizer that this file builds has parameters of a model.
+
+        None where none is built, or where the model comes from elsewhere.
+        """
+        if any(found[: len(one)] == one for one in self.meanings(model) for found in self._optimized):
+            return True
+        is_given = isinstance(model[0], cst.Param) and self._calls.given(model[0]) is None
+        return None if is_given or not self._optimized else False
+
+    def optimized_by(self, optimizer: Node) -> list[Variable] | None:
+        """The models whose parameters an optimizer has; None where this file does not show them."""
+        made = self._kinds.construction(optimizer)
+        return (self._owners(made) or None) if made is not None else None
+
+    @cached_property
+    def _optimized(self) -> list[Variable]:
+        calls = [call for call in self._tree.all(cst.Call) if self._kinds.kind(call) is Kind.OPTIMIZER]
+        return [owner for call in calls for owner in self._owners(call)]
+
+    def _owners(self, optimizer: cst.Call) -> list[Variable]:
+        """The models whose `parameters()` go into a new optimizer."""
+        values: list[Node] = [arg.value for arg in optimizer.args[:1]]
+        values += [
+            self._kinds.origin(name) for value in values for name in self._tree.within(value, cst.Name)
+        ]
+        owners = (
+            self.variable(found.value)
+            for value in values
+            for found in self._tree.within(value, cst.Attribute)
+            if found.attr.value in ("parameters", "named_parameters", "trainable_parameters")
+        )
+        return list(dict.fromkeys(owner for owner in owners if owner is not None))
+
+    # -- comparing --------------------------------------------------------------------------------------------
+
+    def distinct(self, one: Variable | None, other: Variable | None) -> bool:
+        """Whether two variables certainly mean objects of which neither is, or is in, the other."""
+        if one is None or other is None:
+            return False
+        if one[-1] == other[-1]:
+            return False
+        shared = min(len(one), len(other))
+        return (
+            one[:shared] != other[:shared] and not self._made_of(one, other) and not self._made_of(other, one)
+        )
+
+    def _made_of(self, one: Variable, other: Variable) -> bool:
+        """Whether a variable was bound to something made with another: `wrapped = Wrapper(model)`."""
+        statement = one[0]
+        if not isinstance(statement, (cst.Assign, cst.AnnAssign)) or statement.value is None:
+            return False
+        parts = self._tree.within(statement.value, cst.Name)
+        return (
+            any((self.variable(part) or ())[:1] == other[:1] for part in parts) and statement is not other[0]
+        )

@@ -1,0 +1,1 @@
+"""What torch and its frameworks mean: their API, wrappers, ranks, checkpoints and hubs."""

@@ -1,0 +1,153 @@
+"""Checkpoints: what a file saves of a training, and what it reads of a checkpoint again."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.syntax.tree import Node, Tree, dotted, literal_key, literal_text
+
+_SCHEDULER_NAME = regex(r"sched", re.IGNORECASE)
+_READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A dictionary that is a checkpoint: the value of each key; `whole` if the keys are all in sight."""
+
+    node: cst.Dict
+    entries: dict[str, Node]
+    whole: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A variable that holds what `call`, and maybe others, read from a file, and where each key is read."""
+
+    call: cst.Call
+    reads: dict[str, list[Node]] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The checkpoints of a file, and whose states are in them."""
+
+    def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._kinds = kinds
+
+    # -- what is saved ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def saved(self) -> list[Saved]:
+        """The dictionaries that hold the state of something under a key."""
+        return [saved for node in self._tree.all(cst.Dict) if (saved := _saved(node)) is not None]
+
+    def role(self, value: Node) -> str | None:
+        """What the object whose state a value is does in training: see `role_of`."""
+        owner = _owner(value)
+        return self.role_of(owner) if owner is not None else None
+
+    def role_of(self, owner: Node) -> str | None:
+        """What an object does in training, None for a model and for what is not known."""
+        if self._kinds.is_optimizer(owner):
+            return "optimizer"
+        kind = self._kinds.kind(owner)
+        if kind is Kind.SCHEDULER or (kind is None and _SCHEDULER_NAME.search(dotted(owner) or "")):
+            return "scheduler"
+        return "scaler" if self._kinds.is_scaler(owner) else None
+
+    # -- what is loaded ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def loaded(self) -> list[Loaded]:
+        """The variables that hold a file's content, and are asked for nothing but single keys."""
+        return list(self._loaded())
+
+    def _loaded(self) -> Iterator[Loaded]:
+        seen: list[list[Binding]] = []
+        for call in self._tree.all(cst.Call):
+            assign = self._tree.parent[call]
+            target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+            if not isinstance(target, cst.Name) or not self._reads_file(call):
+                continue
+            bindings = self._names.bindings(target)
+            if not any(bindings is other for other in seen):
+                seen.append(bindings)
+                reads = self._reads(target)
+                if reads is not None:
+                    yield Loaded(call, reads)
+
+    def _reads_file(self, call: cst.Call) -> bool:
+        return self._names.qualified(call.func) in _READS_FILE
+
+    def _reads(self, variable: cst.Name) -> dict[str, list[Node]] | None:
+        """Where each key of a variable is read; None if the whole of it goes elsewhere."""
+        found: dict[str, list[Node]] = {}
+        for mention in self._names.mentions(variable):
+            if isinstance(self._tree.parent[mention], (cst.AssignTarget, cst.Del, cst.ComparisonTarget)):
+                continue
+            reaching = self._names.definition(mention)
+            if reaching is not None and not self._is_load(reaching):
+                continue  # the program builds its own checkpoint under the same name
+            read = self._read(mention)
+            if read is None:
+                return None
+            key, node = read
+            found.setdefault(key, []).append(node)
+        return found
+
+    def _is_load(self, binding: Binding) -> bool:
+        return (
+            binding.how == "assign"
+            and isinstance(binding.value, cst.Call)
+            and self._reads_file(binding.value)
+        )
+
+    def _read(self, mention: cst.Name) -> tuple[str, Node] | None:
+        """The key that is read of a variable, and the expression that reads it."""
+        above = self._tree.parent[mention]
+        if isinstance(above, cst.Subscript) and above.value is mention:
+            changed = isinstance(self._tree.parent[above], (cst.AssignTarget, cst.Del))
+            key = literal_key(above) if not changed else None
+            return (key, above) if key is not None else None
+        call = self._tree.parent[above]
+        if isinstance(call, cst.Call) and call.args and called_name(call) == "get" and call.func is above:
+            key = literal_text(call.args[0].value)
+            return (key, call) if key is not None else None
+        return None
+
+    def restored(self, read: Node) -> Node | None:
+        """`model` of `model.load_state_dict(checkpoint["model"])`, whether or not that gets a name in between."""
+        above = self._tree.parent[read]
+        target = above.targets[0].target if isinstance(above, cst.Assign) else None
+        for value in (read, *(self._names.mentions(target) if isinstance(target, cst.Name) else ())):
+            given = self._tree.parent[value]
+            call = self._tree.parent[given] if isinstance(given, cst.Arg) else None
+            if isinstance(call, cst.Call) and called_name(call) == "load_state_dict":
+                return call.func.value if isinstance(call.func, cst.Attribute) else None
+        return None
+
+
+def _saved(node: cst.Dict) -> Saved | None:
+    entries: dict[str, Node] = {
+        key: element.value
+        for element in node.elements
+        if isinstance(element, cst.DictElement) and (key := literal_text(element.key)) is not None
+    }
+    if all(_owner(value) is None for value in entries.values()):
+        return None
+    return Saved(node, entries, whole=len(entries) == len(node.elements))
+
+
+def _owner(value: Node) -> Node | None:
+    """`optimizer` of `optimizer.state_dict()`."""
+    if not isinstance(value, cst.Call) or called_name(value) != "state_dict":
+        return None
+    return value.func.value if isinstance(value.func, cst.Attribute) else None

@@ -1,0 +1,80 @@
+"""Code that has another way at hand: what it does for one release of a library, it does otherwise for another."""
+
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, Tree
+
+# What somebody asks who has thought of several releases.
+_ASKS_FOR_VERSION = regex(
+    r"(?i)version|hasattr|getattr\((?!self\b)|callable\(|find_spec|TORCH_\w*\d|\b(?:has|is|use|using|with)_?torch|_(?:ge|gt|lt|le)_\d"
+    r"|(?<!is)_available\b|\bin dir\("
+)
+# A release of torch that is asked for: `_TORCH_GREATER_EQUAL_2_4`, `Version(torch.__version__) >= Version("2.4")`.
+_RELEASE = regex(
+    r"(?i)torch\w*?_([12])_(\d+)(?![\d_])|torch\.__version__\)*\s*[<>]=?\s*[\w.]*\(?\s*[\"'](\d+)\.(\d+)"
+)
+# What a name or a parameter raises that a release does not have.
+_EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError"})
+
+
+class Fallbacks:
+    """Queries about code that knows of several releases."""
+
+    def __init__(self, tree: Tree, kinds: Kinds, text: str) -> None:
+        self._tree = tree
+        self._kinds = kinds
+        self._text = text
+
+    def around(self, node: Node) -> bool:
+        """Whether the code around a node, or before it, asks for the release, or expects something to be missing."""
+        importing = isinstance(node, (cst.ImportAlias, cst.ImportFrom))
+        for above in self._tree.ancestors(node):
+            if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
+                return True
+            if isinstance(above, (cst.Try, cst.TryStar)) and any(
+                importing or self._expects(handler) for handler in above.handlers
+            ):
+                return True
+            if isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test):
+                return True
+        return any(self._ends_otherwise(statement) for statement in self._tree.preceding(node))
+
+    def knows_before(self, release: tuple[int, int]) -> bool:
+        """Whether a file runs on a torch older than a release: it asks for such a one, which is of use only there."""
+        return any(asked < release for asked in self._asked)
+
+    @cached_property
+    def _asked(self) -> list[tuple[int, int]]:
+        """The releases of torch that the file asks for anywhere."""
+        found = (match.groups() for match in _RELEASE.finditer(self._text))
+        return [(int(name or number), int(minor or rest)) for name, minor, number, rest in found]
+
+    def _ends_otherwise(self, statement: Node) -> bool:
+        """Whether what follows a statement runs on some releases alone: an early return, or an assertion."""
+        if isinstance(statement, cst.Assert):
+            return self._asks_for_version(statement.test)
+        return (
+            isinstance(statement, cst.If)
+            and bool(self._tree.own(statement.body, cst.Return, cst.Raise))
+            and self._asks_for_version(statement.test)
+        )
+
+    def _expects(self, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+        if handler.type is None:
+            return False
+        return any(name.value in _EXPECTED for name in self._tree.within(handler.type, cst.Name))
+
+    def _asks_for_version(self, test: Node) -> bool:
+        """Whether a test names a version or looks for a name, itself or behind the names in it."""
+        if _ASKS_FOR_VERSION.search(plain(test)):
+            return True
+        origins = (self._kinds.origin(name) for name in self._tree.within(test, cst.Name))
+        return any(
+            isinstance(origin, (cst.Call, cst.Comparison)) and _ASKS_FOR_VERSION.search(plain(origin))
+            for origin in origins
+        )

@@ -1,0 +1,409 @@
+"""How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import libcst as cst
+
+from ta_lint.core.source import Source
+from ta_lint.facts.torch.api import Use, rows
+from ta_lint.facts.torch.symbols import Rewrite, Row
+from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.spelling import Spellings
+from ta_lint.syntax.edits import (
+    Anchor,
+    Edit,
+    Fix,
+    Replacement,
+    Side,
+    add_argument,
+    insert_after,
+    insert_line_before,
+    remove_argument,
+    replace,
+)
+from ta_lint.syntax.tree import Node, Tree, argument, spreads
+
+# What `torch.range` of whole numbers may be of: types that hold these numbers exactly.
+_RANGED = frozenset(
+    f"torch.{name}" for name in ("float", "float32", "double", "float64", "int", "int32", "int64", "long")
+)
+_EXACT = 2**8  # bfloat16 may be the default
+
+_LISTS = frozenset(f"builtins.{name}" for name in ("dir", "globals", "locals", "vars"))
+_INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
+
+
+class _Move(NamedTuple):
+    """An import that names something else: from where, what, the edits of the places that use it, and if these are equal."""
+
+    module: str
+    name: str
+    edits: list[Edit]
+    equal: bool
+
+
+class Renaming:
+    """Fixes of uses."""
+
+    def __init__(self, tree: Tree, names: Names, source: Source, spellings: Spellings) -> None:
+        self._tree = tree
+        self._names = names
+        self._source = source
+        self._spellings = spellings
+
+    def fix(self, use: Use) -> Fix | None:
+        """The rewriting of a use; None where the data has none, or it is not certain for this use."""
+        row = use.row
+        if self._is_named_elsewhere(row) or self._spellings.is_patched(row.new):
+            return None
+        if isinstance(use.node, cst.ImportFrom):
+            return self._of_import(use.node, tuple(_aliases(use.node)), row)
+        if isinstance(use.node, cst.ImportAlias):
+            statement = self._tree.parent[use.node]
+            return (
+                self._of_import(statement, (use.node,), row)
+                if isinstance(statement, cst.ImportFrom)
+                else None
+            )
+        if row.fix is None:
+            return None
+        if isinstance(use.node, cst.Call):
+            return self._of_method_call(use.node, row, row.fix)
+        return self._of_name(use.node, row, row.fix)
+
+    # -- names and calls --------------------------------------------------------------------------------------
+
+    def _of_name(self, name: Node, row: Row, rewrite: Rewrite) -> Fix | None:
+        spelling = self._alongside(row, name) or self._spelling(row.new, name)
+        if spelling is None:
+            return None
+        code, imports = spelling
+        above = self._tree.parent[name]
+        equal = row.equal
+        if isinstance(above, cst.Call) and above.func is name:
+            edits = self._of_call(above, code, rewrite)
+            equal = equal and self._is_equal(above, rewrite)
+        elif isinstance(above, cst.Decorator) and rewrite.decorates:
+            edits = [replace(name, f"{code}({rewrite.last})")]
+        elif rewrite.renames_only or rewrite.suffix:
+            edits = [replace(name, code + rewrite.suffix)]
+        else:
+            edits = None
+        return _fix(row, edits, imports, equal)
+
+    def _of_method_call(self, call: cst.Call, row: Row, rewrite: Rewrite) -> Fix | None:
+        """Another method of the same object, or a function of it where the call gives nothing else."""
+        assert isinstance(call.func, cst.Attribute)
+        method = row.new.removeprefix("torch.Tensor.")
+        if method != row.new:
+            return _fix(row, [replace(call.func.attr, method)], (), row.equal)
+        spelling = self._spelling(row.new, call)
+        given = self._given_now(call, rewrite)
+        if spelling is None or given is None:
+            return None
+        receiver = call.func.value
+        opening = Replacement(Anchor(call, Side.START), Anchor(receiver, Side.START), f"{spelling[0]}(")
+        code = ", ".join(["", *filter(None, given)])
+        closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), f"{code})")
+        return _fix(row, [opening, closing], spelling[1], row.equal)
+
+    def _given_now(self, call: cst.Call, rewrite: Rewrite) -> list[str] | None:
+        """What the arguments of a method become; None where one may be anything."""
+        parameters = _parameters(call, rewrite)
+        if spreads(call) or parameters is None:
+            return None
+        found = [
+            rewrite.becomes.get(name, {}).get(self._tree.code(arg.value))
+            for name, arg in zip(parameters, call.args, strict=True)
+        ]
+        return [code for code in found if code is not None] if None not in found else None
+
+    def _is_named_elsewhere(self, row: Row) -> bool:
+        """Whether the file knows a symbol in a way that no fix follows: by a string, as in a patch, or to compare with."""
+        if any(string.evaluated_value == row.symbol for string in self._tree.all(cst.SimpleString)):
+            return True
+        return row.kind == "call" and any(
+            attribute.attr.value == row.last
+            and row.symbol in (self._names.written(attribute), self._names.qualified(attribute))
+            and self._is_compared(attribute)
+            for attribute in self._tree.all(cst.Attribute)
+        )
+
+    def _is_compared(self, node: Node) -> bool:
+        """Whether a class stands in a comparison or a call of `isinstance`, alone or as one of several."""
+        above = self._tree.parent[node]
+        while isinstance(
+            above, (cst.Arg, cst.Element, cst.Tuple, cst.List, cst.BinaryOperation, cst.ComparisonTarget)
+        ):
+            above = self._tree.parent[above]
+        if isinstance(above, cst.Call):
+            return self._names.qualified(above.func) in ("builtins.isinstance", "builtins.issubclass")
+        return isinstance(above, cst.Comparison)
+
+    def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
+        """A call of the old function as one of the new, by the name `code`."""
+        if spreads(call) and (rewrite.takes is not None or rewrite.last or rewrite.keywords):
+            return None
+        if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args):
+            return None
+        parameters = _parameters(call, rewrite)
+        counted = [arg for arg in call.args if arg.keyword is None or not rewrite.listed]
+        if (
+            parameters is None
+            or len(counted) < rewrite.least
+            or not self._are_as_said(dict(zip(parameters, call.args, strict=True)), rewrite)
+        ):
+            return None
+        now = {
+            arg: rewrite.becomes[name][self._tree.code(arg.value)]
+            for arg, name in zip(call.args, parameters, strict=True)
+            if name in rewrite.becomes
+        }
+        goes = [
+            arg
+            for arg, name in zip(call.args, parameters, strict=True)
+            if name in rewrite.drops or now.get(arg) == ""
+        ]
+        kept = [(arg, name) for arg, name in zip(call.args, parameters, strict=True) if arg not in goes]
+        if not kept:
+            given = ", ".join(filter(None, (rewrite.first, rewrite.last)))
+            whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({given})")
+            return [whole]
+        edits: list[Edit] = [replace(call.func, code)]
+        before = (f"{rewrite.first}, " if rewrite.first else "") + ("[" if rewrite.listed else "")
+        for arg, name in kept:
+            before += f"{name}=" if rewrite.named and arg.keyword is None else ""
+            if before:
+                edits.append(Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before))
+            if arg.keyword is not None and arg.keyword.value in rewrite.keywords:
+                edits.append(replace(arg.keyword, rewrite.keywords[arg.keyword.value]))
+            if arg in now:
+                edits.append(replace(arg, now[arg]))
+            before = ""
+        edits += [remove_argument(call, arg) for arg in goes]
+        if rewrite.listed:
+            last = Anchor(counted[-1], Side.END)
+            edits.append(Replacement(last, last, "]"))
+        if rewrite.inclusive:
+            ends = self._past_the_end(dict(zip(parameters, call.args, strict=True)))
+            if ends is None:
+                return None
+            edits += ends
+        if rewrite.last:
+            added = add_argument(call, rewrite.last)
+            if added is None:
+                return None
+            edits.append(added)
+        return edits
+
+    def _are_as_said(self, given: dict[str, cst.Arg], rewrite: Rewrite) -> bool:
+        """Whether what must be a number is one, and what goes has the one value that it may have."""
+        code = self._tree.code
+        numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
+        known = all(
+            code(given[name].value) in values for name, values in rewrite.becomes.items() if name in given
+        )
+        return (
+            numbers
+            and known
+            and all(
+                name in given and code(given[name].value) == value for name, value in rewrite.drops.items()
+            )
+        )
+
+    def _past_the_end(self, given: dict[str, cst.Arg]) -> list[Edit] | None:
+        """The edits by which `end`, which the old function goes up to, is one past it; None where it is not certain.
+
+        Without a `dtype` the old function gives floats, also of integers, and the new one does so of a float alone.
+        """
+        step = _integer(given["step"].value) if "step" in given else 1
+        start, end = _integer(given["start"].value), given["end"].value
+        if not step or start is None:
+            return None
+        past = 1 if step > 0 else -1
+        point = "" if "dtype" in given else ".0"
+        last = _integer(end)
+        if last is not None:
+            return [replace(end, f"{last + past}{point}")] if (last - start) * past >= 0 else None
+        if not isinstance(end, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.BinaryOperation)):
+            return None
+        edits: list[Edit] = [replace(given["start"].value, f"{start}{point}")] if point else []
+        if not isinstance(end, cst.BinaryOperation):
+            return [*edits, insert_after(end, f" {'+' if past > 0 else '-'} 1")]
+        if past > 0 and isinstance(end.operator, cst.Subtract) and _integer(end.right) == 1:  # up to `n - 1`
+            return [*edits, replace(end, self._tree.code(end.left))]
+        return None
+
+    def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
+        """Whether a call gives what makes the new one compute the same; of a row that says that it then does."""
+        parameters = _parameters(call, rewrite)
+        if parameters is None:
+            return not rewrite.equal_with and not rewrite.inclusive
+        given = dict(zip(parameters, call.args, strict=True))
+        if rewrite.equal_with and not any(name in given for name in rewrite.equal_with):
+            return False
+        return not rewrite.inclusive or self._is_whole(given)
+
+    def _is_whole(self, given: dict[str, cst.Arg]) -> bool:
+        """Whether a range certainly goes over whole numbers, of a type that holds them exactly and both functions know."""
+        numbers = [_integer(given[name].value) for name in ("start", "end", "step") if name in given]
+        if any(number is None or abs(number) >= _EXACT for number in numbers):
+            return False
+        return "dtype" not in given or self._names.qualified(given["dtype"].value) in _RANGED
+
+    def _is_number(self, node: Node) -> bool:
+        if isinstance(node, cst.UnaryOperation):
+            node = node.expression
+        if isinstance(node, cst.Call):
+            infinity = argument(node, "", 0)
+            return self._names.qualified(node.func) == "builtins.float" and isinstance(
+                infinity, cst.SimpleString
+            )
+        return isinstance(node, (cst.Integer, cst.Float)) or self._names.qualified(node) in _INFINITIES
+
+    def _alongside(self, row: Row, name: Node) -> tuple[str, tuple[str, ...]] | None:
+        """`F.interpolate` for `F.upsample`: the new symbol as the old one is written, if it is in the same module."""
+        package = f"{row.symbol.rpartition('.')[0]}."
+        if not isinstance(name, cst.Attribute) or not row.new.startswith(package):
+            return None
+        return f"{self._tree.code(name.value)}.{row.new.removeprefix(package)}", ()
+
+    def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
+        """How code at a node can name the new symbol, which an import of the old one may seem to be."""
+        imported = (rows().get(path) for path, _ in self._names.imports())
+        if not any(row is not None and row.new == new for row in imported):
+            return self._spellings.of(new, at)
+        return (new, ()) if self._spellings.bound("torch", at) == "torch" else None
+
+    # -- imports ----------------------------------------------------------------------------------------------
+
+    def _of_import(
+        self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], row: Row
+    ) -> Fix | None:
+        """The statement with another module, if all that it names goes there; else an import beside it."""
+        if self._source.path.endswith("__init__.py") or statement.module is None or statement.relative:
+            return None
+        paths = {alias: path for path, alias in self._names.imports()}
+        moves = {alias: self._move(alias, paths[alias]) for alias in _aliases(statement)}
+        modules = {move.module if move is not None else None for move in moves.values()}
+        if len(modules) == 1 and None not in modules:
+            edits: list[Edit] = [replace(statement.module, modules.pop() or "")]
+            for alias, move in moves.items():
+                if move is not None:
+                    named = replace(alias.name, move.name)
+                    edits += [*([named] if alias.name.value != move.name else []), *move.edits]
+            return _fix(row, edits, (), all(move is not None and move.equal for move in moves.values()))
+        if len(wanted) > 1 or len(moves) == 1:
+            return None
+        move = moves[wanted[0]]
+        if move is None:
+            return None
+        asname = self._tree.code(wanted[0].asname) if wanted[0].asname is not None else ""
+        code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
+        beside = insert_line_before(self._tree, statement, code)
+        return _fix(row, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
+
+    def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
+        """What an import of a symbol becomes, if every use of it in the file can follow."""
+        row = rows().get(path)
+        package, _, old = path.rpartition(".")
+        if row is None:
+            row = rows().get(package)
+            if row is None or old not in row.names or self._spellings.is_patched(f"{row.new}.{old}"):
+                return None
+            return _Move(row.new, old, [], row.equal)
+        module, _, new = row.new.rpartition(".")
+        local = alias.asname.name if alias.asname is not None else alias.name
+        if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
+            return None
+        if self._spellings.is_patched(row.new):
+            return None
+        code = new if alias.asname is None else local.value
+        edits = self._of_mentions(local, code, row.fix)
+        if edits is None:
+            return None
+        calls = (self._tree.parent[mention] for mention in self._names.mentions(local))
+        equal = all(self._is_equal(call, row.fix) for call in calls if isinstance(call, cst.Call))
+        return _Move(module, new, edits, row.equal and equal)
+
+    def _of_mentions(self, local: cst.Name, code: str, rewrite: Rewrite) -> list[Edit] | None:
+        """The edits of all that uses an imported name; None where one of them cannot follow."""
+        if rewrite.renames_only and code == local.value:
+            return []
+        mentions = [name for name in self._names.mentions(local) if name is not local]
+        if not mentions or len(self._names.bindings(local)) > 1 or self._is_exported(local.value):
+            return None
+        if code != local.value and self._names.is_bound(code):
+            return None
+        if isinstance(self._names.scope(local), cst.ClassDef):
+            return None  # an attribute of the class, which others use by its name
+        edits: list[Edit] = []
+        for name in mentions:
+            above = self._tree.parent[name]
+            renamed: list[Edit] | None = [replace(name, code)] if code != local.value else []
+            if isinstance(above, cst.Call) and above.func is name:
+                renamed = self._of_call(above, code, rewrite)
+            elif isinstance(above, cst.Decorator) and rewrite.decorates:
+                renamed = [replace(name, f"{code}({rewrite.last})")]
+            elif not rewrite.renames_only and self._tree.enclosing(name, cst.Annotation) is None:
+                renamed = None
+            if renamed is None:
+                return None
+            edits += renamed
+        return edits
+
+    def _is_exported(self, name: str) -> bool:
+        """Whether `__all__`, or whatever else knows names as strings, may hand a name out."""
+        if any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString)):
+            return True
+        return any(
+            isinstance(call.func, cst.Name) and not call.args and self._names.qualified(call.func) in _LISTS
+            for call in self._tree.all(cst.Call)
+        )
+
+
+def _integer(node: Node) -> int | None:
+    """The whole number that is written out, signed or not."""
+    negative = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
+    literal = node.expression if isinstance(node, cst.UnaryOperation) and negative else node
+    if not isinstance(literal, cst.Integer):
+        return None
+    return -literal.evaluated_value if negative else literal.evaluated_value
+
+
+def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
+    return () if isinstance(statement.names, cst.ImportStar) else statement.names
+
+
+def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
+    """The parameter that each argument goes to; None where a call gives what is not known to have a counterpart."""
+    if rewrite.takes is None:
+        return [arg.keyword.value if arg.keyword is not None else "" for arg in call.args]
+    limit = rewrite.positional if rewrite.positional is not None else len(rewrite.takes)
+    found: list[str] = []
+    for index, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else None
+        if name is None and index < limit:
+            name = rewrite.takes[index]
+        if name not in rewrite.takes or name in found:
+            return None
+        if rewrite.listed and arg.keyword is not None and name in rewrite.takes[:limit]:
+            return None
+        found.append(name)
+    return found
+
+
+def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
+    aliases = _aliases(statement)
+    index = list(aliases).index(alias)
+    if index + 1 < len(aliases):
+        return Replacement(Anchor(alias, Side.START), Anchor(aliases[index + 1], Side.START), "")
+    return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
+
+
+def _fix(row: Row, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool) -> Fix | None:
+    """A rewriting is safe where the new code computes the very same thing."""
+    if edits is None:
+        return None
+    return Fix(f"use {row.said}", tuple(edits), imports, unsafe=not equal)

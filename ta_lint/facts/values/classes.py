@@ -1,0 +1,276 @@
+"""The classes of a file: what they derive from, their methods, and what `self` holds."""
+
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self
+
+# Classes from elsewhere that derive from an ancestor; a class with another foreign base is unknown.
+_KNOWN = {
+    "torch.nn.Module": regex(
+        r"torch\.nn\.(?!Parameter$|Buffer$|Uninitialized|LazyModuleMixin$)_?[A-Z]\w*|"
+        r"torch\.nn\.(parallel|quantized|qat|quantizable|intrinsic)\.(\w+\.)*_?[A-Z]\w*|"
+        r"torch\.jit\.ScriptModule|torch\.fx\.GraphModule|torch\.optim\.swa_utils\.AveragedModel|"
+        r"lightning\.(pytorch\.)?(core\.)?(module\.)?LightningModule|"
+        r"torchvision\.models\.(\w+\.)*[A-Z](?!\w*(Weights|Enum))\w*|"
+        r"torch_geometric\.nn\.(\w+\.)*MessagePassing|"
+        r"(transformers\.|\.+(\w+\.)*)modeling_utils\.PreTrainedModel|"
+        r"(transformers\.|\.+(\w+\.)*)modeling_layers\.GradientCheckpointingLayer|"
+        r"transformers\.(\w+\.)*(?!TF|Flax)\w*(PreTrainedModel|ForCausalLM|Model)"
+    ),
+    "torch.optim.Optimizer": regex(r"torch\.optim\.[A-Z]\w*"),
+    "torch.optim.lr_scheduler.LRScheduler": regex(r"torch\.optim\.lr_scheduler\._?[A-Z]\w*"),
+    "torch.utils.data.Dataset": regex(
+        r"torch\.utils\.data\.\w*Dataset|torchvision\.datasets\.(\w+\.)*[A-Z]\w*|torch\.utils\.data\.Subset"
+    ),
+    "torch.utils.data.Sampler": regex(r"torch\.utils\.data\.\w*Sampler"),
+}
+
+# Bases that define no method or attribute that a class of this file could mean.
+_BLANK_BASES = frozenset(
+    {"builtins.object", "torch.nn.Module", "abc.ABC", "typing.Generic", "typing.Protocol"}
+)
+
+_DEPTH = 8
+
+_BINDING = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.WithItem)
+
+
+class Classes:
+    """Queries about `class` statements and their instances' attributes."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        self._tree = tree
+        self._names = names
+        self._attributes: dict[cst.ClassDef, dict[str, list[Node]]] = {}
+        self._annotations: dict[cst.ClassDef, dict[str, list[cst.Annotation]]] = {}
+        self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
+        self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
+        self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
+
+    def all(self) -> list[cst.ClassDef]:
+        return self._tree.all(cst.ClassDef)
+
+    def local(self, node: Node) -> cst.ClassDef | None:
+        """The class statement of this file that a name stands for."""
+        for _ in range(_DEPTH):
+            if not isinstance(node, cst.Name):
+                return None
+            bindings = self._names.bindings(node)
+            if len(bindings) != 1:
+                return None
+            if isinstance(bindings[0].node, cst.ClassDef):
+                return bindings[0].node
+            if bindings[0].how != "assign" or bindings[0].value is None:
+                return None
+            node = bindings[0].value
+        return None
+
+    def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
+        """Each base: a qualified name, a class of this file, or None where unknown."""
+        if klass not in self._bases:
+            bases = [base.value for base in klass.bases if not base.star]
+            # `Dataset[Sample]` derives from `Dataset`
+            bases = [base.value if isinstance(base, cst.Subscript) else base for base in bases]
+            self._bases[klass] = [self.local(base) or self._names.qualified(base) for base in bases]
+        return self._bases[klass]
+
+    def derives(self, klass: cst.ClassDef, ancestor: str) -> bool:
+        """Whether a class certainly derives from the class with that qualified name.
+
+        Its well-known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
+        """
+        seen: set[cst.ClassDef] = set()
+        pending = [klass]
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            for base in self.bases(current):
+                if isinstance(base, cst.ClassDef):
+                    pending.append(base)
+                elif base is not None and (base == ancestor or _known(base, ancestor)):
+                    return True
+        return False
+
+    def inherits(self, klass: cst.ClassDef, ancestor: cst.ClassDef) -> bool:
+        """Whether a class of this file derives from another one of this file."""
+        return klass is not ancestor and ancestor in self._lineage(klass)
+
+    def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
+        """Whether two classes of this file are the same, or one derives from the other."""
+        return one is other or self.inherits(one, other) or self.inherits(other, one)
+
+    def is_whole(self, klass: cst.ClassDef) -> bool:
+        """Whether all that a class derives from is in this file, `torch.nn.Module` and the like aside."""
+        return None not in self._lineage(klass)
+
+    def method_around(self, node: Node) -> cst.FunctionDef | None:
+        """The method whose body holds a node, in a nested function or not, and where `self` is the instance."""
+        inner = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.ClassDef):
+                break
+            if isinstance(above, cst.FunctionDef):
+                inner = above
+        if not isinstance(inner, cst.FunctionDef) or not isinstance(self._tree.home(inner), cst.ClassDef):
+            return None
+        first = inner.params.params[:1]
+        return inner if first and first[0].name.value == "self" else None
+
+    def modules(self) -> list[cst.ClassDef]:
+        """The classes of this file that certainly derive from `torch.nn.Module`."""
+        return [klass for klass in self.all() if self.derives(klass, "torch.nn.Module")]
+
+    def methods(self, klass: cst.ClassDef) -> dict[str, cst.FunctionDef]:
+        if klass not in self._methods:
+            found = self._tree.own(klass, cst.FunctionDef)
+            self._methods[klass] = {method.name.value: method for method in found}
+        return self._methods[klass]
+
+    def method(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        """The method that an instance has by that name: its class's own, or of the nearest base in this file.
+
+        None where a base from elsewhere may come first; `torch.nn.Module` itself defines nothing of interest.
+        """
+        for current in self._lineage(klass):
+            if current is None:
+                return None
+            if (found := self.methods(current).get(name)) is not None:
+                return found
+        return None
+
+    def _lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
+        """A class, then its bases in this file, depth first; None stands for one from elsewhere."""
+        if klass not in self._lineages:
+            self._lineages[klass] = self._found_lineage(klass)
+        return self._lineages[klass]
+
+    def _found_lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
+        found: list[cst.ClassDef | None] = []
+        pending: list[cst.ClassDef | None] = [klass]
+        while pending:
+            current = pending.pop(0)
+            if current in found:
+                continue
+            found.append(current)
+            if current is not None:
+                above = [base for base in self.bases(current) if base not in _BLANK_BASES]
+                pending[:0] = [base if isinstance(base, cst.ClassDef) else None for base in above]
+        return found
+
+    def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
+        """What is assigned to `self.<name>` anywhere in a class, in source order.
+
+        The value of a plain assignment; where a statement unpacks, augments, loops over or enters something, the
+        statement, so that nobody takes the right side for the attribute's value. Of a class that assigns nothing
+        to it, what its body assigns to the name, or else what the nearest base in this file holds.
+        """
+        for current in self._lineage(klass):
+            if current is None:
+                return []
+            if current not in self._attributes:
+                self._attributes[current] = self._collect(current)
+            if (found := self._attributes[current].get(name)) is not None:
+                return found
+        return []
+
+    def hold(self, name: str) -> bool:
+        """Whether a class of this file may assign something to an attribute of that name."""
+        return name in self._held
+
+    @cached_property
+    def _held(self) -> set[str]:
+        """The names of all attributes of `self` in the file, and those that a class body binds."""
+        on_self = {name for node in self._tree.all(cst.Attribute) if (name := attribute_of_self(node))}
+        in_body = {
+            target.value
+            for klass in self.all()
+            for statement in self._tree.own(klass, *_BINDING)
+            for target in _targets(statement)
+            if type(target) is cst.Name
+        }
+        return on_self | in_body
+
+    def assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
+        """Each statement of a class that assigns to one attribute of `self` alone, and the attribute's name."""
+        found: list[tuple[str, cst.Assign | cst.AnnAssign]] = []
+        for statement in self._tree.within(klass, cst.Assign, cst.AnnAssign):
+            targets = _targets(statement)
+            if len(targets) != 1 or isinstance(targets[0], (cst.Tuple, cst.List)) or statement.value is None:
+                continue
+            if self._tree.enclosing(statement, cst.ClassDef) is klass:
+                found += [(name, statement) for name in _self_attributes(targets[0])]
+        return found
+
+    def mentions(self, name: str) -> list[cst.Attribute]:
+        """Where the file has to do with an attribute of that name, of whatever object, other than binding it."""
+        return [
+            attribute
+            for attribute in self._attributes_by_name.get(name, [])
+            if not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
+        ]
+
+    @cached_property
+    def _attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
+        """All attributes of the file by their last name, in source order."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for attribute in self._tree.all(cst.Attribute):
+            found.setdefault(attribute.attr.value, []).append(attribute)
+        return found
+
+    def annotations(self, klass: cst.ClassDef, name: str) -> list[cst.Annotation]:
+        """The annotations of `self.<name>`, in methods or in the class body."""
+        if klass not in self._annotations:
+            found = self._annotations[klass] = {}
+            for statement in self._tree.within(klass, cst.AnnAssign):
+                if self._tree.enclosing(statement, cst.ClassDef) is klass:
+                    for target in self._attribute_names(statement.target, klass):
+                        found.setdefault(target, []).append(statement.annotation)
+        return self._annotations[klass].get(name, [])
+
+    def _attribute_names(self, target: Node, klass: cst.ClassDef) -> list[str]:
+        if isinstance(target, cst.Name):
+            return [target.value] if self._tree.home(target) is klass else []
+        return _self_attributes(target)
+
+    def _collect(self, klass: cst.ClassDef) -> dict[str, list[Node]]:
+        on_self: dict[str, list[Node]] = {}
+        in_body: dict[str, list[Node]] = {}
+        for statement in self._tree.within(klass, *_BINDING):
+            if self._tree.enclosing(statement, cst.ClassDef) is not klass:
+                continue
+            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else statement
+            if value is None:
+                continue
+            for target in _targets(statement):
+                plain = isinstance(target, (cst.Name, cst.Attribute))
+                for name in _self_attributes(target):
+                    on_self.setdefault(name, []).append(value if plain else statement)
+                if isinstance(target, cst.Name) and self._tree.home(statement) is klass:
+                    in_body.setdefault(target.value, []).append(value)
+        return in_body | on_self
+
+
+def _targets(statement: cst.Assign | cst.AnnAssign | cst.AugAssign | cst.For | cst.WithItem) -> list[Node]:
+    if isinstance(statement, cst.Assign):
+        return [item.target for item in statement.targets]
+    if isinstance(statement, cst.WithItem):
+        return [statement.asname.name] if statement.asname is not None else []
+    return [statement.target]
+
+
+def _self_attributes(target: Node) -> list[str]:
+    """`x` for the target `self.x`, both names for `self.x, self.y`."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [name for element in target.elements for name in _self_attributes(element.value)]
+    name = attribute_of_self(target)
+    return [name] if name is not None else []
+
+
+def _known(base: str, ancestor: str) -> bool:
+    return ancestor in _KNOWN and _KNOWN[ancestor].fullmatch(base) is not None

@@ -1,0 +1,238 @@
+"""Python's own containers on `self`: what they hold, and whether anybody else gets hold of that."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import libcst as cst
+
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.layers import Layers, added
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, attribute_of_self, is_name
+
+NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+
+# Methods that return the elements of a container in another dress.
+_VIEWS = frozenset("copy items keys values".split())
+
+# Builtins that only look at a container, and those that hand on its elements.
+_LOOKS = frozenset("abs all any bool id isinstance len max min print range repr str sum type".split())
+_ITERATES = frozenset("enumerate iter list next reversed sorted tuple zip".split())
+
+# What is called on each element by those who know that nobody else does it.
+_FOR_ELEMENTS = frozenset(
+    "add_module apply cpu cuda eval load_state_dict modules named_modules named_parameters parameters "
+    "requires_grad_ state_dict to train zero_grad".split()
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """A list, tuple or dict that `self.<name>` certainly is.
+
+    `statement` is the assignment that puts it on `self`; `elements` are the expressions of what it holds, as far as
+    the class shows them.
+    """
+
+    klass: cst.ClassDef
+    name: str
+    kind: str
+    statement: cst.Assign | cst.AnnAssign
+    elements: tuple[Node, ...]
+
+
+class Containers:
+    """The plain containers of classes."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, layers: Layers) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._layers = layers
+
+    def of(self, klass: cst.ClassDef) -> list[Container]:
+        """The attributes of a class that are plain containers wherever it assigns them, `None` aside."""
+        statements: dict[str, list[cst.Assign | cst.AnnAssign]] = {}
+        assignments: list[cst.Assign | cst.AnnAssign] = self._tree.within(klass, cst.Assign, cst.AnnAssign)
+        for statement in assignments:
+            if self._tree.enclosing(statement, cst.ClassDef) is not klass:
+                continue
+            for name in _assigned(statement):
+                statements.setdefault(name, []).append(statement)
+        return [
+            container
+            for name, found in statements.items()
+            if (container := self._container(klass, name, found)) is not None
+        ]
+
+    def _container(
+        self, klass: cst.ClassDef, name: str, statements: list[cst.Assign | cst.AnnAssign]
+    ) -> Container | None:
+        values = [
+            value for value in self._classes.attribute(klass, name) if not isinstance(value, cst.AugAssign)
+        ]
+        values = [value for value in values if not is_name(value, "None")]
+        kinds = [kind for value in values if (kind := self._layers.container(value)) is not None]
+        if not kinds or len(kinds) < len(values):
+            return None
+        first = next((statement for statement in statements if statement.value is values[0]), None)
+        if first is None:
+            return None
+        held = [element for value in values for element in self._layers.elements(value)]
+        held += self._added(klass, name)
+        return Container(klass, name, kinds[0], first, tuple(self._unnamed(element) for element in held))
+
+    def _added(self, klass: cst.ClassDef, name: str) -> Iterator[Node]:
+        """What the methods of a class add to `self.<name>`."""
+        parts: list[Node] = []
+        for call in self._within(klass, cst.Call):
+            if isinstance(call.func, cst.Attribute) and attribute_of_self(call.func.value) == name:
+                parts += added(call)
+        for augmented in self._within(klass, cst.AugAssign):
+            if attribute_of_self(augmented.target) == name:
+                parts.append(augmented.value)
+        for assign in self._within(klass, cst.Assign):
+            targets = [item.target for item in assign.targets]
+            if any(
+                isinstance(target, cst.Subscript) and attribute_of_self(target.value) == name
+                for target in targets
+            ):
+                parts.append(assign.value)
+        for part in parts:
+            yield from self._layers.elements(part)
+
+    def _unnamed(self, element: Node) -> Node:
+        """The value of a local name that serves only to carry it here; another element as it is."""
+        if not isinstance(element, cst.Name):
+            return element
+        function = self._tree.enclosing(element, *FUNCTIONS)
+        definition = self._names.definition(element)
+        if function is None or definition is None or definition.how != "assign" or definition.value is None:
+            return element
+        uses = [name for name in self._tree.within(function, cst.Name) if name.value == element.value]
+        quiet = (cst.Attribute, cst.AssignTarget)  # `layer.weight`, and the assignment itself
+        bare = [use for use in uses if use is not element and not isinstance(self._tree.parent[use], quiet)]
+        return element if bare else definition.value
+
+    def escapes(self, container: Container) -> bool:
+        """Whether the container or its elements go where they may be registered, moved or trained.
+
+        Elements that are merely called, indexed or looked at do not.
+        """
+        return any(self._goes(use) for use in self._uses(container))
+
+    def hides(self, container: Container) -> bool:
+        """Whether this is a list of one that is indexed: the usual way to hide a module on purpose."""
+        value = container.statement.value
+        return (
+            isinstance(value, (cst.List, cst.Tuple))
+            and len(container.elements) == 1
+            and any(isinstance(self._tree.parent[use], cst.Subscript) for use in self._uses(container))
+        )
+
+    def _uses(self, container: Container) -> Iterator[Node]:
+        for attribute in self._tree.all(cst.Attribute):
+            elsewhere = attribute_of_self(attribute) is not None and not self._related(
+                attribute, container.klass
+            )
+            if attribute.attr.value == container.name and not elsewhere:
+                yield attribute
+        local = container.statement.value
+        function = self._tree.enclosing(container.statement, *FUNCTIONS)
+        if isinstance(local, cst.Name) and function is not None:
+            for name in self._tree.within(function, cst.Name):
+                if name.value == local.value and name is not local:
+                    yield name
+
+    def _related(self, node: Node, klass: cst.ClassDef) -> bool:
+        other = self._tree.enclosing(node, cst.ClassDef)
+        return other is not None and self._classes.related(other, klass)
+
+    def _goes(self, node: Node) -> bool:
+        """Whether a use of a container, or of what was got from it, hands it on."""
+        parent = self._tree.parent[node]
+        match parent:
+            case cst.Attribute():
+                return node is parent.value and self._goes_by_method(parent)
+            case cst.Arg():
+                return node is parent.value and self._goes_by_argument(parent)
+            case cst.Subscript():
+                return node is parent.value and self._goes(parent)
+            case cst.For() | cst.CompFor():
+                return node is parent.iter and self._elements_go(parent)
+            case cst.AnnAssign() | cst.AugAssign():
+                return node is not parent.target
+            case cst.IfExp():
+                return node is not parent.test
+        return not isinstance(parent, _LOOKING)
+
+    def _goes_by_method(self, attribute: cst.Attribute) -> bool:
+        call = self._tree.parent[attribute]
+        if attribute.attr.value in _FOR_ELEMENTS:
+            return True
+        return attribute.attr.value in _VIEWS and isinstance(call, cst.Call) and self._goes(call)
+
+    def _goes_by_argument(self, arg: cst.Arg) -> bool:
+        call = self._tree.parent[arg]
+        called = self._names.qualified(call.func) if isinstance(call, cst.Call) and not arg.star else None
+        builtin = (called or "").removeprefix("builtins.")
+        if builtin in _LOOKS:
+            return False
+        return builtin not in _ITERATES or self._goes(call)
+
+    def _elements_go(self, loop: cst.For | cst.CompFor) -> bool:
+        target: Node = loop.target
+        if isinstance(target, cst.Tuple) and _counts(loop.iter):
+            target = target.elements[-1].value
+        names = {name.value for name in self._tree.within(target, cst.Name)}
+        region = loop if isinstance(loop, cst.For) else self._tree.statement(loop)
+        return any(
+            self._goes(name)
+            for name in self._tree.within(region, cst.Name)
+            if name.value in names and not self._tree.contains(loop.target, name)
+        )
+
+    def _within(self, klass: cst.ClassDef, *kinds: type[NodeT]) -> list[NodeT]:
+        found = self._tree.within(klass, *kinds)
+        return [node for node in found if self._tree.enclosing(node, cst.ClassDef) is klass]
+
+
+# A container or an element that stands directly below one of these is called, looked at or bound.
+_LOOKING = (
+    cst.Assert,
+    cst.AssignTarget,
+    cst.BooleanOperation,
+    cst.Call,
+    cst.Comparison,
+    cst.ComparisonTarget,
+    cst.Del,
+    cst.Expr,
+    cst.FormattedStringExpression,
+    cst.If,
+    cst.Index,
+    cst.UnaryOperation,
+    cst.While,
+)
+
+
+def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
+    """The attributes of `self` that a statement assigns, and nothing beside."""
+    targets = (
+        [item.target for item in statement.targets]
+        if isinstance(statement, cst.Assign)
+        else [statement.target]
+    )
+    names = [attribute_of_self(target) for target in targets]
+    return [name for name in names if name is not None] if None not in names else []
+
+
+def _counts(iterable: Node) -> bool:
+    """Whether each pass gives an index or a key before the element."""
+    if not isinstance(iterable, cst.Call):
+        return False
+    called = iterable.func
+    name = called.attr if isinstance(called, cst.Attribute) else called
+    return isinstance(name, cst.Name) and name.value in ("enumerate", "items")

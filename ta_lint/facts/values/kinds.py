@@ -1,0 +1,407 @@
+"""What kind of thing an expression is, in the words of PyTorch. Unknown is None, and unknown means silent."""
+
+import re
+from functools import cached_property
+from weakref import proxy
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values import vocabulary
+from ta_lint.facts.values.calls import Calls
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.vocabulary import Kind
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name
+
+__all__ = ["Kind", "Kinds"]
+
+_DEPTH = 8
+
+# The one name pattern that establishes a kind: no other name was safe on real code.
+_OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
+
+
+class Kinds:
+    """Kinds from constructors, annotations, `isinstance`, what a function's callers give it, and what holds on to them.
+
+    `self` attributes count by all that the class assigns to them, variables by the one assignment that reaches a use.
+    """
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        # not in a circle: what a file took is given back when it is done, and not when the collector comes
+        kinds: Kinds = proxy(self)
+        self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node))
+        self._kinds: dict[Node, Kind | None] = {}
+        self._constructing: set[Node] = set()
+
+    def kind(self, node: Node) -> Kind | None:
+        """The kind of the value an expression has."""
+        if node not in self._kinds:
+            self._kinds[node] = None  # a cycle ends here: `model = model.to(device)` may be all there is
+            self._kinds[node] = self._inferred(node) or self._declared(node) or self._tested(node)
+        return self._kinds[node]
+
+    def _inferred(self, node: Node) -> Kind | None:
+        origin = self.origin(node)
+        if isinstance(origin, cst.Param):
+            return self._annotated(origin.annotation) or self._common(self.calls.given(origin) or [])
+        if isinstance(origin, cst.IfExp):
+            return self._common([origin.body, origin.orelse])
+        if isinstance(origin, (cst.Name, cst.Attribute)):
+            alternatives = [value for value in self._alternatives(origin) if not self._same(value, origin)]
+            return self._common(alternatives) or self._tensor(origin)
+        if isinstance(origin, cst.Call) and (kind := self._instance(origin.func)) is not None:
+            return kind
+        call = self.construction(origin)
+        return (self._instance(call.func) if call is not None else None) or self._tensor(origin)
+
+    def _tensor(self, node: Node) -> Kind | None:
+        """TENSOR for an expression that certainly is one."""
+        if isinstance(node, cst.Call):
+            found = self._returns_tensor(node)
+        elif isinstance(node, cst.BinaryOperation):
+            found = self._is_tensor(node.left) or self._is_tensor(node.right)
+        elif isinstance(node, cst.UnaryOperation):
+            found = not isinstance(node.operator, cst.Not) and self._is_tensor(node.expression)
+        elif isinstance(node, cst.Subscript):
+            found = self._is_tensor(node.value)
+        elif isinstance(node, cst.Attribute):
+            found = node.attr.value in ("T", "mT", "data", "grad") and self._is_tensor(node.value)
+        else:
+            found = False
+        return Kind.TENSOR if found else None
+
+    def _returns_tensor(self, call: cst.Call) -> bool:
+        called = self._names.qualified(call.func)
+        if called is not None:
+            return vocabulary.RETURNS_TENSOR.fullmatch(called) is not None
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in vocabulary.TENSOR_METHODS:
+            return self._is_tensor(call.func.value)
+        made = self.construction(call.func)
+        layer = self._names.qualified(made.func) if made is not None else None
+        return layer is not None and (
+            vocabulary.LAYER_RETURNS_TENSOR.fullmatch(layer) is not None
+            or vocabulary.constructed(layer) is Kind.CRITERION
+        )
+
+    def _is_tensor(self, node: Node) -> bool:
+        return self.kind(node) in (Kind.TENSOR, Kind.PARAMETER)
+
+    def _instance(self, constructor: Node) -> Kind | None:
+        """The kind of what a class or factory makes."""
+        called = self._names.qualified(constructor)
+        if called is not None:
+            return vocabulary.constructed(called)
+        klass = self._classes.local(constructor)
+        if klass is None:
+            return None
+        return next(
+            (kind for base, kind in vocabulary.DERIVED.items() if self._classes.derives(klass, base)), None
+        )
+
+    def _common(self, values: list[Node]) -> Kind | None:
+        """The one kind of all values, `None` aside."""
+        kinds = {self.kind(value) for value in values if not is_name(value, "None")}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _alternatives(self, node: cst.Name | cst.Attribute) -> list[Node]:
+        """All that a name or an attribute may hold; empty if a part of that is hidden."""
+        if not isinstance(node, cst.Name):
+            return self._attribute(node)
+        if (reaching := self._names.definition(node)) is not None and reaching.how == "for":
+            return self._items(reaching)
+        bound = [self._bound_value(binding, node.value) for binding in self._names.bindings(node)]
+        return [value for value in bound if value is not None] if None not in bound else []
+
+    def _items(self, binding: Binding) -> list[Node]:
+        """What a loop over a list written in the source gives its variable in turn."""
+        loop = binding.node
+        if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.target, cst.Name):
+            return []
+        return self.elements(loop.iter)
+
+    def elements(self, node: Node) -> list[Node]:
+        """The elements of a list, tuple or comprehension behind an expression; empty where they are not all seen."""
+        origin = self.origin(node)
+        if isinstance(origin, cst.ListComp):
+            return [origin.elt]
+        if not isinstance(origin, (cst.List, cst.Tuple)):
+            return []
+        if any(isinstance(element, cst.StarredElement) for element in origin.elements):
+            return []
+        return [element.value for element in origin.elements]
+
+    def _same(self, value: Node, variable: Node) -> bool:
+        """Whether a value is what the variable held before: `self.model.to(device)` for `self.model`."""
+        for _ in range(_DEPTH):
+            if dotted(value) == dotted(variable):
+                return True
+            if not isinstance(value, cst.Call):
+                return False
+            if isinstance(value.func, cst.Attribute) and value.func.attr.value in vocabulary.FLUENT:
+                value = value.func.value
+            elif (first := self._first_argument_handed_on(value)) is not None:
+                value = first
+        return False
+
+    def construction(self, node: Node) -> cst.Call | None:
+        """The call that made an expression's value.
+
+        Looks through what hands the value on: `.to(device)` of a module, `deepcopy`, `torch.compile`, `DataParallel`.
+        """
+        call = self._moved_from(self.origin(node))
+        passed: list[Node] = []
+        try:
+            for _ in range(_DEPTH):
+                if not isinstance(call, cst.Call) or call in self._constructing:
+                    return None
+                self._constructing.add(call)  # a cycle ends here: `node = node.next()` may be all there is
+                passed.append(call)
+                inner = self.handed_on(call) or self.calls.returned(call)
+                if inner is None:
+                    return call
+                call = self._moved_from(self.origin(inner))
+            return None
+        finally:
+            self._constructing.difference_update(passed)
+
+    def _moved_from(self, node: Node) -> Node:
+        """Of a module that is bound anew to itself under a condition, `if cuda: model = model.cuda()`, what it was before."""
+        if not isinstance(node, (cst.Name, cst.Attribute)):
+            return node
+        first = [value for value in self._alternatives(node) if not self._same(value, node)]
+        if len(first) != 1 or self.kind(first[0]) not in (Kind.MODULE, Kind.CRITERION):
+            return node
+        return self.origin(first[0])
+
+    def handed_on(self, call: cst.Call) -> Node | None:
+        """What a call returns if it is a thing that was there before."""
+        if (first := self._first_argument_handed_on(call)) is not None:
+            return first
+        if len(call.args) == 1 and (prepared := self._prepared(call)):
+            return prepared[0]
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in vocabulary.FLUENT:
+            receiver = call.func.value
+            return receiver if self.kind(receiver) in (Kind.MODULE, Kind.CRITERION) else None
+        return None
+
+    def _first_argument_handed_on(self, call: cst.Call) -> Node | None:
+        called = self._names.qualified(call.func)
+        given = bool(call.args) and not call.args[0].star and call.args[0].keyword is None
+        return (
+            call.args[0].value
+            if given and called is not None and vocabulary.HANDS_ON.fullmatch(called)
+            else None
+        )
+
+    def _prepared(self, call: cst.Call) -> list[Node]:
+        """What a framework is given and hands back, wrapped, in the same order; empty for another call."""
+        if not self._prepares(call) or any(arg.keyword is not None or arg.star for arg in call.args):
+            return []
+        return [arg.value for arg in call.args]
+
+    def _prepares(self, call: cst.Call) -> bool:
+        called = self._names.qualified(call.func)
+        if called is not None:
+            return vocabulary.INITIALIZES.fullmatch(called) is not None
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in vocabulary.PREPARES:
+            return False
+        receiver = call.func.value
+        if (dotted(receiver) or "").rpartition(".")[2] in vocabulary.PREPARER_NAMES:
+            return True
+        made = self.construction(receiver)
+        preparer = self._names.qualified(made.func) if made is not None else None
+        return preparer is not None and vocabulary.PREPARERS.fullmatch(preparer) is not None
+
+    def origin(self, node: Node) -> Node:
+        """The expression or parameter that an expression's value comes from.
+
+        Follows names to their one reaching assignment and `self.x` to its one assignment in the class; ends where
+        that is not certain, at a call, a literal or a parameter.
+        """
+        for _ in range(_DEPTH):
+            following = self._step(node)
+            if following is None:
+                return node
+            node = following
+        return node
+
+    def _step(self, node: Node) -> Node | None:
+        if type(node) is cst.Name:
+            binding = self._names.definition(node)
+            return self._bound_value(binding, node.value) if binding is not None else None
+        if type(node) is cst.Attribute:
+            values = self._attribute(node)
+            return values[0] if len(values) == 1 else None
+        if type(node) is cst.NamedExpr:
+            return node.value
+        return None
+
+    def _attribute(self, node: cst.Attribute) -> list[Node]:
+        """All that `self.x`, or `x` of an object whose class is in this file, is assigned; empty for another attribute."""
+        name = node.attr.value
+        klass = self._class(node.value) if self._classes.hold(name) else None
+        if klass is None:
+            return []
+        values = [self._of_statement(value, name) for value in self._classes.attribute(klass, name)]
+        return [value for value in values if value is not None] if None not in values else []
+
+    def _class(self, instance: Node) -> cst.ClassDef | None:
+        """The class in this file that an expression is an instance of."""
+        if is_name(instance, "self"):
+            return self._tree.enclosing(instance, cst.ClassDef)
+        made = self.construction(instance)
+        return self._classes.local(made.func) if made is not None else None
+
+    def _of_statement(self, value: Node, attribute: str) -> Node | None:
+        """The value that a statement gives to a `self` attribute, None where that is not in sight."""
+        if isinstance(value, cst.Assign):
+            return self._unpacked(value, f"self.{attribute}")
+        return None if isinstance(value, (cst.AugAssign, cst.For, cst.WithItem)) else value
+
+    def _bound_value(self, binding: Binding, name: str) -> Node | None:
+        """The value that a binding gives to a name, None where that is not in sight."""
+        if binding.how in ("assign", "with"):
+            return binding.value
+        if binding.how == "unpack" and isinstance(binding.node, cst.Assign):
+            return self._unpacked(binding.node, name)
+        return binding.node if binding.how == "param" else None
+
+    def _unpacked(self, statement: cst.Assign, variable: str) -> Node | None:
+        """What `variable` gets of `a, b = A(), B()`, `a, b = accelerator.prepare(a, b)` or `a, b = build()`."""
+        for item in statement.targets:
+            if not isinstance(item.target, (cst.Tuple, cst.List)):
+                continue
+            targets = [dotted(element.value) for element in item.target.elements]
+            starred = any(isinstance(element, cst.StarredElement) for element in item.target.elements)
+            if variable in targets and not starred:
+                values = self._parts(statement.value)
+                return values[targets.index(variable)] if len(values) == len(targets) else None
+        return None
+
+    def _parts(self, value: Node) -> list[Node]:
+        """The values that unpacking an expression gives, in order; empty where they are not in sight."""
+        if isinstance(value, cst.Call):
+            returned = self.calls.returned(value) if value not in self._constructing else None
+            return self._prepared(value) or (self._parts(returned) if isinstance(returned, cst.Tuple) else [])
+        if isinstance(value, (cst.Tuple, cst.List)):
+            starred = any(isinstance(element, cst.StarredElement) for element in value.elements)
+            return [element.value for element in value.elements] if not starred else []
+        return []
+
+    def _declared(self, node: Node) -> Kind | None:
+        """The kind by annotation of the variable or attribute that an expression names."""
+        if isinstance(node, cst.Name):
+            statements = [binding.node for binding in self._names.bindings(node)]
+            annotations = [found.annotation for found in statements if isinstance(found, cst.AnnAssign)]
+        elif (name := attribute_of_self(node)) is not None:
+            klass = self._tree.enclosing(node, cst.ClassDef)
+            annotations = self._classes.annotations(klass, name) if klass is not None else []
+        else:
+            return None
+        return self._annotated(annotations[0]) if len(annotations) == 1 else None
+
+    def _tested(self, node: Node) -> Kind | None:
+        """The kind by an `isinstance` that an `if` around an expression, or an `assert` before it, makes certain."""
+        name = dotted(node)
+        if name is None or name not in self._tests:
+            return None
+        for test in self._tests[name]:
+            above = self._tree.parent[test]
+            while isinstance(above, cst.BooleanOperation) and isinstance(above.operator, cst.And):
+                above = self._tree.parent[above]
+            if isinstance(above, cst.If):
+                holds = self._tree.contains(above.body, node)
+            else:
+                holds = isinstance(above, cst.Assert) and above in self._tree.preceding(node)
+            if holds:
+                return self._typed(test.args[1].value)
+        return None
+
+    @cached_property
+    def _tests(self) -> dict[str, list[cst.Call]]:
+        """The calls of `isinstance` by what they ask about."""
+        found: dict[str, list[cst.Call]] = {}
+        for call in self._tree.all(cst.Call):
+            if isinstance(call.func, cst.Name) and call.func.value == "isinstance" and len(call.args) == 2:
+                name = dotted(call.args[0].value)
+                if name is not None:
+                    found.setdefault(name, []).append(call)
+        return found
+
+    def _annotated(self, annotation: cst.Annotation | None) -> Kind | None:
+        return self._typed(annotation.annotation) if annotation is not None else None
+
+    def _typed(self, node: Node) -> Kind | None:
+        """The kind of a value whose type is written so, `None` aside."""
+        kinds = {self._instance(part) for part in self._type_parts(node) if not is_name(part, "None")}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _type_parts(self, node: Node) -> list[Node]:
+        """The alternatives of a union, with strings read and `Optional` and its like opened."""
+        if isinstance(node, cst.SimpleString):
+            try:
+                return self._type_parts(cst.parse_expression(str(node.evaluated_value)))
+            except cst.ParserSyntaxError:
+                return [node]
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+            return [*self._type_parts(node.left), *self._type_parts(node.right)]
+        qualified = self._names.qualified(node.value) if isinstance(node, cst.Subscript) else None
+        if (
+            isinstance(node, cst.Subscript)
+            and qualified is not None
+            and vocabulary.TRANSPARENT.fullmatch(qualified)
+        ):
+            inner = [item.slice.value for item in node.slice if isinstance(item.slice, cst.Index)]
+            inner = inner[:1] if qualified.endswith("Annotated") else inner
+            return [part for value in inner for part in self._type_parts(value)]
+        return [node]
+
+    def number(self, node: Node) -> float | None:
+        """The number behind an expression: a literal, signed or not, or names that lead to one.
+
+        A constant of the module that is bound once is such a name, in every function of the file.
+        """
+        literal = self.origin(node)
+        negative = False
+        if isinstance(literal, cst.UnaryOperation) and isinstance(literal.operator, (cst.Minus, cst.Plus)):
+            negative = isinstance(literal.operator, cst.Minus)
+            literal = literal.expression
+        if not isinstance(literal, (cst.Integer, cst.Float)):
+            return None
+        return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+
+    def boolean(self, node: Node) -> bool | None:
+        """`True` or `False` behind an expression, literal or through names; None for anything else."""
+        literal = self.origin(node)
+        if isinstance(literal, cst.Name) and literal.value in ("True", "False"):
+            return literal.value == "True"
+        return None
+
+    def string(self, node: Node) -> str | None:
+        """The string behind an expression: a literal, or names that lead to one."""
+        literal = self.origin(node)
+        if not isinstance(literal, (cst.SimpleString, cst.ConcatenatedString)):
+            return None
+        value = literal.evaluated_value
+        return value if isinstance(value, str) else None
+
+    def is_optimizer(self, node: Node) -> bool:
+        """An optimizer by its kind, or, where the kind is unknown, by its name."""
+        if isinstance(node, cst.Subscript):  # optimizers[0]
+            node = node.value
+        kind = self.kind(node)
+        name = dotted(node)
+        return kind is Kind.OPTIMIZER or (
+            kind is None and name is not None and _OPTIMIZER_NAME.search(name) is not None
+        )
+
+    def is_scaler(self, node: Node) -> bool:
+        """A gradient scaler by its kind, or, where the kind is unknown, by its name."""
+        kind = self.kind(node)
+        name = dotted(node)
+        return kind is Kind.SCALER or (kind is None and name is not None and "scaler" in name.lower())

@@ -1,0 +1,192 @@
+"""Layers that have state: parameters, buffers, or a mode that `eval()` changes."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, dotted, is_name
+
+_STATEFUL = regex(
+    r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|"
+    r"RMSNorm|Embedding(Bag)?|(RNN|LSTM|GRU)(Cell)?|MultiheadAttention|Transformer\w*|PReLU|RReLU|"
+    r"(Alpha|FeatureAlpha)?Dropout[123]?d?|AdaptiveLogSoftmaxWithLoss|Parameter(List|Dict)?|Buffer|"
+    r"UninitializedParameter)"
+)
+_INSTANCE_NORM = regex(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
+_CONTAINER = regex(r"torch\.nn\.(Sequential|ModuleList|ModuleDict)")
+# Norms that have no weights if they are told so, the argument and its position.
+_AFFINE = {
+    "torch.nn.GroupNorm": ("affine", 3),
+    "torch.nn.LayerNorm": ("elementwise_affine", 2),
+    "torch.nn.RMSNorm": ("elementwise_affine", 2),
+}
+_BUILT = {
+    "builtins.list": "list",
+    "builtins.tuple": "tuple",
+    "builtins.dict": "dict",
+    "collections.OrderedDict": "dict",
+    "collections.defaultdict": "dict",
+}
+
+_COPY = frozenset({"copy.copy", "copy.deepcopy"})
+
+_DEPTH = 5
+
+
+class Layers:
+    """What a call makes, and what a plain container holds."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._made: dict[Node, str | None] = {}
+
+    def made(self, node: Node) -> str | None:
+        """The name of the new layer or parameter with state that an expression makes (`nn.Linear`).
+
+        None for a stateless layer, for one that exists already and goes by a name, and where it is not certain.
+        """
+        if node not in self._made:
+            self._made[node] = None  # a cycle ends here
+            self._made[node] = self._make(node) if isinstance(node, cst.Call) else None
+        return self._made[node]
+
+    def _make(self, call: cst.Call) -> str | None:
+        called = self._names.qualified(call.func)
+        if called in _COPY and call.args:
+            original = self._kinds.construction(call.args[0].value)
+            return self.made(original) if original is not None else None
+        if (inner := self._kinds.handed_on(call)) is not None:
+            return self.made(inner)
+        if called is not None:
+            return self._known(called, call)
+        klass = self._classes.local(call.func)
+        if klass is not None:
+            return klass.name.value if self.has_state(klass) else None
+        return self._by_function(call)
+
+    def _known(self, called: str, call: cst.Call) -> str | None:
+        name = called.replace("torch.nn.", "nn.")
+        if called in _AFFINE and is_name(argument(call, *_AFFINE[called]), "False"):
+            return None
+        if _STATEFUL.fullmatch(called):
+            return name
+        if _INSTANCE_NORM.fullmatch(called):
+            flags = (argument(call, "affine", 3), argument(call, "track_running_stats", 4))
+            on = [flag for flag in flags if is_name(flag, "True")]
+            return name if on else None
+        if _CONTAINER.fullmatch(called):
+            held = (element for arg in call.args for element in self.elements(arg.value))
+            return name if any(self.made(element) for element in held) else None
+        foreign = not called.startswith("torch.nn.") and self._kinds.kind(call) is Kind.MODULE
+        return name if foreign else None
+
+    def has_state(self, klass: cst.ClassDef) -> bool:
+        """Whether a class is a module and makes layers or parameters with state, or derives from one that does."""
+        if not self._classes.derives(klass, "torch.nn.Module"):
+            return False
+        for base in self._classes.bases(klass):
+            if isinstance(base, cst.ClassDef) and base is not klass and self.has_state(base):
+                return True
+            if isinstance(base, str) and _STATEFUL.fullmatch(base):
+                return True
+        return any(
+            self.made(call) is not None or _registers(call)
+            for call in self._tree.within(klass, cst.Call)
+            if self._tree.enclosing(call, cst.ClassDef) is klass
+        )
+
+    def _by_function(self, call: cst.Call) -> str | None:
+        """What a function or method of this file returns, if every `return` makes a layer with state."""
+        function = self._function(call.func)
+        if function is None:
+            return None
+        made = [
+            self.made(self._kinds.origin(leave.value)) if leave.value is not None else None
+            for leave in self._tree.own(function, cst.Return)
+        ]
+        return made[0] if made and None not in made else None
+
+    def _function(self, node: Node) -> cst.FunctionDef | None:
+        if isinstance(node, cst.Name):
+            bindings = self._names.bindings(node)
+            found = bindings[0].node if len(bindings) == 1 else None
+            return found if isinstance(found, cst.FunctionDef) else None
+        klass = self._tree.enclosing(node, cst.ClassDef)
+        if klass is not None and (name := attribute_of_self(node)) is not None:
+            return self._classes.method(klass, name)
+        return None
+
+    # -- containers -------------------------------------------------------------------------------------------
+
+    def container(self, node: Node) -> str | None:
+        """`list`, `tuple` or `dict` for an expression that certainly makes one of Python's own containers."""
+        if isinstance(node, cst.Name):
+            node = self._kinds.origin(node)
+        if isinstance(node, (cst.List, cst.ListComp)):
+            return "list"
+        if isinstance(node, cst.Tuple):
+            return "tuple"
+        if isinstance(node, (cst.Dict, cst.DictComp)):
+            return "dict"
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Multiply)):
+            return self.container(node.left) or self.container(node.right)
+        if isinstance(node, cst.Call):
+            return _BUILT.get(self._names.qualified(node.func) or "")
+        return None
+
+    def elements(self, node: Node, depth: int = _DEPTH) -> Iterator[Node]:
+        """The expressions of what a container holds, those in nested containers included.
+
+        Of a local name, also what its function adds to it. What is no container is its own only element.
+        """
+        parts = list(self._parts(node)) if depth else None
+        if parts is None or parts == [node]:
+            yield node
+            return
+        for part in parts:
+            yield from self.elements(part, depth - 1)
+
+    def _parts(self, node: Node) -> Iterator[Node]:
+        if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+            yield from (element.value for element in node.elements if isinstance(element, cst.Element))
+        elif isinstance(node, cst.Dict):
+            yield from (item.value for item in node.elements if isinstance(item, cst.DictElement))
+        elif isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            yield node.elt
+        elif isinstance(node, cst.DictComp):
+            yield node.value
+        elif isinstance(node, cst.BinaryOperation):
+            yield from (node.left, node.right)
+        elif isinstance(node, cst.Call) and self.container(node) is not None:
+            yield from (arg.value for arg in node.args)
+        elif isinstance(node, cst.Name) and self.container(node) is not None:
+            yield self._kinds.origin(node)
+            function = self._tree.enclosing(node, *FUNCTIONS) or self._tree.root
+            for call in self._tree.within(function, cst.Call):
+                if isinstance(call.func, cst.Attribute) and dotted(call.func.value) == node.value:
+                    yield from added(call)
+        else:
+            yield node
+
+
+def added(call: cst.Call) -> list[Node]:
+    """What `append`, `extend`, `insert` or `update` adds to a container."""
+    adds = isinstance(call.func, cst.Attribute) and call.func.attr.value in (
+        "append",
+        "extend",
+        "insert",
+        "update",
+    )
+    return [arg.value for arg in call.args] if adds else []
+
+
+def _registers(call: cst.Call) -> bool:
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else None
+    return name in ("register_buffer", "register_parameter", "add_module", "register_module")

@@ -1,0 +1,248 @@
+"""Data loaders: how each `DataLoader` of a file is made, and which loops go over its batches."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.edits import Edit, set_argument
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, Tree, argument, is_name, spreads
+
+_LOADER = "torch.utils.data.DataLoader"
+_PARAMETERS = (
+    "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout "
+    "worker_init_fn multiprocessing_context generator"
+).split()
+
+# Iterables that give what their first argument gives; `log_every` is the logger's of torchvision's references.
+_GOES_THROUGH = regex(r"builtins\.(enumerate|iter)|tqdm\.(\w+\.)*tqdm(_notebook)?|rich\.progress\.track")
+_GOES_THROUGH_METHOD = "log_every"
+
+# Datasets that hand out the samples of another one.
+_VIEWS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
+
+# Frameworks that put a loader of their own in the place of a `DataLoader`: with its sampler, its pinning, its device.
+_REPLACING = regex(r"(accelerate|lightning|pytorch_lightning|lightning_fabric|composer|ray|determined)(\.|$)")
+
+_DEPTH = 8
+_CALLERS_DEEP = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Loader:
+    """A call of `DataLoader`."""
+
+    call: cst.Call
+
+    def given(self, parameter: str) -> cst.BaseExpression | None:
+        """What the call gives to a parameter, by keyword or by position."""
+        return argument(self.call, parameter, _PARAMETERS.index(parameter))
+
+    def switched_on(self, parameter: str) -> Edit | None:
+        """The edit that makes a parameter True which is not given, or is plainly False; else None."""
+        given = self.given(parameter)
+        plain = given is None or is_name(given, "False")
+        return set_argument(self.call, parameter, "True", given) if plain else None
+
+    @property
+    def spreads(self) -> bool:
+        """Whether any parameter may be given by `**options`."""
+        return spreads(self.call)
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A loop over the batches of one of these loaders."""
+
+    loop: cst.For
+    loaders: tuple[Loader, ...]
+
+    @property
+    def batch(self) -> cst.BaseAssignTargetExpression:
+        """What each pass binds the batch to, the count of `enumerate` aside."""
+        target, iterable = self.loop.target, self.loop.iter
+        while isinstance(iterable, cst.Call) and iterable.args:
+            if called_name(iterable) == "enumerate" and isinstance(target, cst.Tuple):
+                inner = target.elements[-1].value
+                return inner if isinstance(inner, (cst.Name, cst.Tuple, cst.List)) else target
+            iterable = iterable.args[0].value
+        return target
+
+    def part(self, name: cst.Name) -> int | None:
+        """Which part of the batch the loop unpacks into a variable: 1 for `y` in `for x, y in loader`."""
+        if not isinstance(self.batch, (cst.Tuple, cst.List)):
+            return None
+        parts = [element.value for element in self.batch.elements]
+        named = [part.value if isinstance(part, cst.Name) else None for part in parts]
+        starred = any(isinstance(element, cst.StarredElement) for element in self.batch.elements)
+        return named.index(name.value) if name.value in named and not starred else None
+
+
+class Loaders:
+    """Queries about the loaders of a file."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self.all = [
+            Loader(call)
+            for call in tree.all(cst.Call)
+            if isinstance(call.func, (cst.Name, cst.Attribute)) and names.qualified(call.func) == _LOADER
+        ]
+        self._by_call = {loader.call: loader for loader in self.all}
+        self.replaced = any(_REPLACING.match(name) for name in names.imported)
+        """Whether a framework that this file imports may put another loader in the place of each."""
+
+    @cached_property
+    def passes(self) -> list[Pass]:
+        """The `for` statements over batches of loaders that are all known, in source order."""
+        if not self.all:
+            return []
+        found = ((loop, self.behind(loop.iter)) for loop in self._tree.all(cst.For))
+        return [Pass(loop, tuple(loaders)) for loop, loaders in found if loaders]
+
+    def passes_over(self, loader: Loader) -> list[Pass]:
+        return [found for found in self.passes if loader in found.loaders]
+
+    def loops_around(self, node: Node, depth: int = _CALLERS_DEEP) -> list[cst.For | cst.While]:
+        """The loops that run a node again and again: those around it, and around the calls of its function."""
+        around = list(self._tree.loops(node))
+        home = self._tree.home(node)
+        if depth and isinstance(home, cst.FunctionDef):
+            for site in self._kinds.calls.sites(home):
+                around += self.loops_around(site, depth - 1)
+        return around
+
+    def pass_of(self, name: cst.Name) -> Pass | None:
+        """The loop whose batch, or a part of it, a variable certainly is."""
+        binding = self._names.definition(name)
+        for _ in range(_DEPTH):
+            if binding is None:
+                return None
+            if binding.how == "for":
+                return self._pass_that_binds(binding.node, name.value)
+            if binding.how != "unpack" or not isinstance(binding.value, cst.Name):
+                return None
+            name = binding.value  # images, labels = batch
+            binding = self._names.definition(name)
+        return None
+
+    def _pass_that_binds(self, loop: Node, name: str) -> Pass | None:
+        """The pass behind a `for`: its own, or that of a comprehension over a batch."""
+        if isinstance(loop, cst.For):
+            found = next((found for found in self.passes if found.loop is loop), None)
+            held = {part.value for part in self._tree.within(found.batch, cst.Name)} if found else set()
+            if name in held:
+                return found
+        if not isinstance(loop, (cst.For, cst.CompFor)):
+            return None
+        iterable = loop.iter
+        if isinstance(iterable, cst.Call) and isinstance(iterable.func, cst.Attribute) and not iterable.args:
+            iterable = iterable.func.value  # batch.items()
+        return self.pass_of(iterable) if isinstance(iterable, cst.Name) else None
+
+    # -- which loader -----------------------------------------------------------------------------------------
+
+    def behind(self, node: Node, depth: int = _DEPTH) -> list[Loader]:
+        """Every loader that an iterable may go over; empty where one of them is not seen."""
+        found: dict[Loader, None] = {}
+        for value in self.alternatives(node) if depth else []:
+            loaders = self._behind_call(value, depth) if isinstance(value, cst.Call) else []
+            if not loaders:
+                return []
+            found.update(dict.fromkeys(loaders))
+        return list(found)
+
+    def alternatives(self, node: Node, depth: int = _DEPTH) -> list[Node]:
+        """All that an expression may be, `None` aside; what is not seen stands for itself."""
+        origin = self._kinds.origin(node)
+        values: list[Node] = []
+        if isinstance(origin, cst.Param):
+            values = self._kinds.calls.given(origin) or []
+        elif isinstance(origin, cst.IfExp):
+            values = [origin.body, origin.orelse]
+        elif isinstance(origin, cst.Subscript):
+            values = self._chosen(origin)
+        elif isinstance(origin, cst.Name):
+            if is_name(origin, "None"):
+                return []
+            bindings = self._names.bindings(origin)
+            if all(binding.how == "assign" for binding in bindings):
+                values = [binding.value for binding in bindings if binding.value is not None]
+        if not values or depth == 0:
+            return [origin]
+        return [found for value in values for found in self.alternatives(value, depth - 1)]
+
+    def _behind_call(self, call: cst.Call, depth: int) -> list[Loader]:
+        through = _GOES_THROUGH.fullmatch(self._names.qualified(call.func) or "") is not None
+        if call.args and not call.args[0].star and (through or called_name(call) == _GOES_THROUGH_METHOD):
+            return self.behind(call.args[0].value, depth - 1)
+        made = self._kinds.construction(call)
+        loader = self._by_call.get(made) if made is not None else None
+        return [loader] if loader is not None else []
+
+    def _chosen(self, subscript: cst.Subscript) -> list[Node]:
+        """What `loaders["train"]` may be, of a dictionary written in the source; any entry for `loaders[phase]`."""
+        held = self._kinds.origin(subscript.value)
+        if isinstance(held, cst.DictComp):
+            return [held.value]
+        if not isinstance(held, cst.Dict):
+            return []
+        entries = [item for item in held.elements if isinstance(item, cst.DictElement)]
+        if len(entries) < len(held.elements):
+            return []  # {**others}
+        index = subscript.slice[0].slice
+        if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
+            entries = [item for item in entries if plain(item.key) == plain(index.value)]
+        return [item.value for item in entries]
+
+    # -- which dataset ----------------------------------------------------------------------------------------
+
+    def dataset(self, loader: Loader) -> Node | None:
+        """The expression that makes the samples of a loader, through `Subset` and `random_split`."""
+        given = loader.given("dataset")
+        return self.samples(given) if given is not None else None
+
+    def samples(self, dataset: Node) -> Node:
+        """The expression that makes the samples of a dataset, through `Subset` and `random_split`."""
+        for _ in range(_DEPTH):
+            made = self._kinds.construction(dataset) or self._kinds.origin(dataset)
+            if isinstance(made, cst.Name) and (binding := self._names.definition(made)) is not None:
+                if binding.how != "unpack" or not isinstance(binding.value, cst.Call):
+                    return made
+                made = binding.value  # train, val = random_split(...)
+            if not isinstance(made, cst.Call) or not made.args:
+                return made
+            if self._names.qualified(made.func) not in _VIEWS:
+                return made
+            dataset = made.args[0].value
+        return dataset
+
+    def dataset_class(self, loader: Loader) -> cst.ClassDef | None:
+        """The class of this file whose instance a loader's samples come from."""
+        made = self.dataset(loader)
+        return self._classes.local(made.func) if isinstance(made, cst.Call) else None
+
+    def moves_to_device(self, loader: Loader) -> bool:
+        """Whether code of this file that makes a loader's batches moves something to a device."""
+        made = self.dataset(loader)
+        klass = self.dataset_class(loader)
+        collate = loader.given("collate_fn")
+        parts: list[Node] = [part for part in (made, klass, collate) if part is not None]
+        if isinstance(collate, cst.Name):
+            parts += self._kinds.calls.functions(collate.value)
+        if isinstance(made, cst.Call):
+            parts += [self._kinds.origin(arg.value) for arg in made.args]
+        return any(_moves(call) for part in parts for call in self._tree.within(part, cst.Call))
+
+
+def _moves(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("cuda", "to")

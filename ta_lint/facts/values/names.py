@@ -1,0 +1,484 @@
+"""What a name stands for: scopes, the statements that bind it, and the qualified name behind it."""
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import Literal, cast
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, dotted
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+_BODIES = (*FUNCTIONS, cst.ClassDef)
+_DEPTH = 8  # aliases of aliases are followed this far; further is a cycle or nobody's code
+
+How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "def", "class", "other"]
+
+# Where a public class really lives, and the name everybody calls it by.
+_CANONICAL = (
+    (regex(r"^torch\.nn\.modules\.(?:\w+\.)?(_?[A-Z]\w*)$"), r"torch.nn.\1"),
+    (regex(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
+    (regex(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(\w+)$"), r"torch.utils.data.\1"),
+    (regex(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (regex(r"^torch\.(?:cuda\.amp|cpu\.amp|amp|amp\.grad_scaler|cuda\.amp\.grad_scaler)\.GradScaler$"),
+     "torch.amp.GradScaler"),
+    (regex(r"^torch\.serialization\.(load|save)$"), r"torch.\1"),
+    (regex(r"^pytorch_lightning\."), "lightning.pytorch."),
+)  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Binding:
+    """One place that gives a name a value.
+
+    `node` is the binding node (a statement, a parameter, an import alias). `value` is what was bound: the right
+    side of an assignment (of the whole tuple for `unpack`), the iterable of a `for`, the context of a `with`, the
+    default of a parameter. `qualified` is what an import brings in, `written` the path it is imported by.
+    """
+
+    how: How
+    node: Node
+    value: cst.BaseExpression | None = None
+    qualified: str | None = None
+    written: str | None = None
+
+
+class Names:
+    """The bindings of every scope in a file."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._bound: dict[str, list[Binding]] = {}  # by name, whatever the scope
+        self._owned: dict[str, dict[Node, list[Binding]]] = {}  # of the names that were asked for, by scope
+        self._scope_of_block: dict[int, Node] = {}
+        self._globals: dict[Node, set[str]] = {}
+        self._nonlocals: dict[str, list[Node]] = {}
+        self._qualified: dict[int, str | None] = {}
+        self._visible: dict[int, dict[str, list[Binding]]] = {}
+        self._mentions: dict[Binding, list[cst.Name]] = {}
+        self._definitions: dict[cst.Name, Binding | None] = {}
+        self.imported: set[str] = set()
+        """The qualified name of everything this file imports."""
+        self._collect()
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        tree = self._tree
+        for declaration in tree.all(cst.Global):
+            names = {item.name.value for item in declaration.names}
+            self._globals.setdefault(self.scope(declaration), set()).update(names)
+        for node in tree.all(cst.Import, cst.ImportFrom):
+            self.imported.update(_imported_names(node))
+            for name, qualified, alias in _imported(node):
+                binding = Binding("import", alias, qualified=_canonical(qualified), written=qualified)
+                self._bind(name, binding)
+        for assign in tree.all(cst.Assign):
+            for target in assign.targets:
+                self._bind_target(target.target, assign, assign.value)
+        for annotated in tree.all(cst.AnnAssign):
+            if annotated.value is not None:
+                self._bind_target(annotated.target, annotated, annotated.value)
+        for augmented in tree.all(cst.AugAssign):
+            if isinstance(augmented.target, cst.Name):
+                self._bind(augmented.target.value, Binding("augment", augmented, augmented.value))
+        for walrus in tree.all(cst.NamedExpr):
+            self._bind_target(walrus.target, walrus, walrus.value)
+        for loop in tree.all(cst.For, cst.CompFor):
+            for name in _target_names(loop.target):
+                self._bind(name, Binding("for", loop, loop.iter))
+        for named in tree.all(cst.AsName):
+            item = tree.parent[named]
+            if isinstance(item, cst.WithItem) and isinstance(named.name, cst.Name):
+                self._bind(named.name.value, Binding("with", item, item.item))
+            elif isinstance(item, (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler)):
+                for name in _target_names(named.name):
+                    self._bind(name, Binding("other", item))
+        for function in tree.all(cst.FunctionDef):
+            self._bind(function.name.value, Binding("def", function))
+        for klass in tree.all(cst.ClassDef):
+            self._bind(klass.name.value, Binding("class", klass))
+        for param in tree.all(cst.Param):
+            self._bind(param.name.value, Binding("param", param, param.default))
+        for deleted in tree.all(cst.Del):
+            for name in _target_names(deleted.target):
+                self._bind(name, Binding("other", deleted))
+        for capture in tree.all(cst.MatchAs, cst.MatchStar, cst.MatchMapping):
+            captured = capture.rest if isinstance(capture, cst.MatchMapping) else capture.name
+            if captured is not None:
+                self._bind(captured.value, Binding("other", capture))
+        for nonlocal_ in tree.all(cst.Nonlocal):
+            for item in nonlocal_.names:
+                self._nonlocals.setdefault(item.name.value, []).append(self.scope(nonlocal_))
+
+    def _bind(self, name: str, binding: Binding) -> None:
+        self._bound.setdefault(name, []).append(binding)
+
+    def _owners(self, name: str) -> dict[Node, list[Binding]]:
+        """The bindings of a name by the scope that owns them: found when first asked, as most names never are."""
+        owned = self._owned.get(name)
+        if owned is None:
+            owned = self._owned[name] = {}
+            for binding in self._bound.get(name, ()):
+                owned.setdefault(self._owner(name, binding), []).append(binding)
+            for scope in self._nonlocals.get(name, ()):  # outer ones first: a chain of them ends at the owner
+                self._move_out(scope, owned)
+            for found in owned.values():
+                found.sort(key=lambda binding: self._tree.order(binding.node))
+        return owned
+
+    def _owner(self, name: str, binding: Binding) -> Node:
+        if type(binding.node) is cst.Param:
+            return self._tree.parent[self._tree.parent[binding.node]]
+        scope = self.scope(binding.node)
+        if type(binding.node) is cst.NamedExpr:  # a walrus binds outside the comprehension
+            while isinstance(scope, _COMPREHENSIONS):
+                scope = self._outer(scope)
+        return self._tree.root if name in self._globals.get(scope, ()) else scope
+
+    def _move_out(self, scope: Node, owned: dict[Node, list[Binding]]) -> None:
+        """Give what a scope binds under `nonlocal` to the function around it that owns the name."""
+        moved = owned.pop(scope, [])
+        for outer in islice(self._scopes_from(scope), 1, None):
+            if outer in owned:
+                owned[outer] += moved
+                return
+
+    def _bind_target(self, target: Node, statement: Node, value: cst.BaseExpression) -> None:
+        if type(target) is cst.Name:
+            self._bind(target.value, Binding("assign", statement, value))
+        elif type(target) is not cst.Attribute:
+            for name in _target_names(target):
+                self._bind(name, Binding("unpack", statement, value))
+
+    # -- asking -----------------------------------------------------------------------------------------------
+
+    def scope(self, node: Node) -> Node:
+        """The scope that a name at `node` belongs to."""
+        nodes, above = self._tree.nodes, self._tree.above
+        number = self._tree.number.get(id(node), 0)
+        below, child = None, node
+        while number:  # not `ancestors`: this is asked most often of all
+            number = above[number]
+            outer = nodes[number]
+            kind = type(outer)
+            if kind is cst.IndentedBlock:  # all of its statements are in the scope that it is in
+                found = self._scope_of_block.get(number)
+                if found is None:
+                    found = self._scope_of_block[number] = self.scope(outer)
+                return found
+            if kind in _COMPREHENSIONS:
+                first_iterable = type(child) is cst.CompFor and child.iter is below
+                if not first_iterable:  # that one is evaluated outside
+                    return cast(Node, outer)
+            elif kind in _BODIES:
+                if child is outer.body:
+                    return cast(Node, outer)
+            elif kind is cst.Param and node is outer.name:
+                return self._tree.parent[self._tree.parent[outer]]
+            below, child = child, outer
+        return self._tree.root
+
+    def _outer(self, scope: Node) -> Node:
+        return self.scope(scope)
+
+    def _scopes(self, node: Node) -> Iterator[Node]:
+        """The scopes visible from `node`, the nearest first; a class body only from directly inside it."""
+        yield from self._scopes_from(self.scope(node))
+
+    def _scopes_from(self, scope: Node) -> Iterator[Node]:
+        yield scope
+        while scope is not self._tree.root:
+            scope = self._outer(scope)
+            if not isinstance(scope, cst.ClassDef):
+                yield scope
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
+        owned = self._owners(name.value)
+        everywhere = owned.get(self._tree.root) if len(owned) < 2 else None
+        if everywhere is not None or not owned:  # bound at the top alone, as imports are, or nowhere
+            return everywhere or []
+        nearest = self.scope(name)
+        visible = self._visible.setdefault(id(nearest), {})
+        found = visible.get(name.value)
+        if found is None:
+            found = visible[name.value] = self._bindings_from(nearest, name.value, owned)
+        return found
+
+    def _bindings_from(self, nearest: Node, name: str, owned: dict[Node, list[Binding]]) -> list[Binding]:
+        for scope in self._scopes_from(nearest):
+            if name in self._globals.get(scope, ()):
+                scope = self._tree.root
+            if found := owned.get(scope):
+                return found
+            if scope is self._tree.root:
+                break
+        return []
+
+    def mentions(self, name: cst.Name) -> list[cst.Name]:
+        """Every mention in the file of the variable that a name stands for, bindings included, in source order."""
+        found = self.bindings(name)
+        if not found:
+            return []
+        first = found[0]
+        if first not in self._mentions:
+            owners = self._owners(name.value).items()
+            scope = next(scope for scope, owned in owners if owned is found)
+            self._mentions[first] = [
+                other
+                for other in self._tree.among(self._by_text[name.value], scope)
+                if not self._is_label(other) and self.bindings(other) is found
+            ]
+        return self._mentions[first]
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[int]]:
+        """The numbers of all names of the file by what they say, in source order."""
+        names: dict[str, list[int]] = {}
+        for name in self._tree.all(cst.Name):
+            names.setdefault(name.value, []).append(self._tree.order(name))
+        return names
+
+    def _is_label(self, name: cst.Name) -> bool:
+        """Whether a name is no variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""
+        above = self._tree.parent.get(name)
+        if isinstance(above, cst.Attribute):
+            return name is above.attr
+        if isinstance(above, cst.Arg):
+            return name is above.keyword
+        if isinstance(above, cst.MatchKeywordElement):
+            return name is above.key
+        return isinstance(above, cst.ImportFrom) or (
+            isinstance(above, cst.ImportAlias) and above.asname is not None
+        )
+
+    def definition(self, name: cst.Name) -> Binding | None:
+        """The one binding that reaches a use of a name; None where several may, or none is known.
+
+        A binding reaches if it comes before the use in a statement list around it, nothing between them binds the
+        name again, and no later binding comes round through a loop. A use in another function than the binding
+        counts only when the name is bound once.
+        """
+        found = self.bindings(name)
+        if len(found) < 2:
+            return found[0] if found else None
+        if name not in self._definitions:
+            self._definitions[name] = self._reaching(found, name)
+        return self._definitions[name]
+
+    def _reaching(self, found: list[Binding], name: cst.Name) -> Binding | None:
+        tree = self._tree
+        home = tree.home(name)
+        homes = {tree.home(binding.node) for binding in found if binding.how != "param"}
+        if homes - {home}:
+            return None
+        use = tree.statement(name)
+        earlier = [binding for binding in found if self._takes_effect_before(binding, use, name)]
+        later = [binding for binding in found if binding not in earlier]
+        if not earlier or any(_is_walrus_in(use, binding, tree) for binding in later):
+            return None
+        last = earlier[-1]
+        if last.how == "augment" or not self._dominates(last, name):
+            return None
+        for loop in tree.loops(name):
+            if last.how != "param" and tree.contains(loop, last.node):
+                break
+            if any(loop in tree.loops(binding.node) for binding in later):
+                return None
+        return last
+
+    def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
+        if binding.how == "param":
+            return True
+        tree = self._tree
+        statement = tree.statement(binding.node)
+        if isinstance(binding.node, (cst.For, cst.CompFor, cst.WithItem)):
+            in_header = binding.value is not None and tree.contains(binding.value, name)
+            return tree.before(statement, name) and not in_header
+        if isinstance(binding.node, cst.NamedExpr):
+            return tree.before(binding.node, name) and not tree.contains(binding.node, name)
+        return tree.before(binding.node, name) and statement is not use
+
+    def _dominates(self, binding: Binding, use: Node) -> bool:
+        """Whether every way to `use` passes the binding: its statement list is around the use."""
+        if binding.how == "param":
+            return True
+        tree, node = self._tree, binding.node
+        if isinstance(node, cst.For):
+            return tree.contains(node.body, use)
+        if isinstance(node, cst.CompFor):
+            return True  # nothing outside the comprehension sees it
+        branch = self._branch(node)
+        if branch is not None:
+            return tree.contains(branch, use)
+        if isinstance(node, cst.NamedExpr) and self._is_conditional(node):
+            return False
+        block = tree.block(node)
+        while isinstance(holder := tree.parent.get(block), cst.With) or (
+            isinstance(holder, cst.Try) and holder.body is block and not holder.handlers
+        ):
+            block = tree.block(holder)  # a with block is always entered
+        return tree.contains(block, use)
+
+    def _branch(self, node: Node) -> Node | None:
+        """The `except`, `case` or `elif` in whose header a name is bound."""
+        if isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)):
+            return node
+        statement = self._tree.statement(node)
+        if isinstance(statement, cst.Match):
+            return next((case for case in statement.cases if self._tree.contains(case, node)), None)
+        elif_ = isinstance(statement, cst.If) and isinstance(self._tree.parent[statement], cst.If)
+        return statement if elif_ else None
+
+    def _is_conditional(self, walrus: cst.NamedExpr) -> bool:
+        """Whether the expression around a walrus may skip it."""
+        child: Node = walrus
+        for above in self._tree.ancestors(walrus):
+            if isinstance(above, _COMPREHENSIONS):
+                return True
+            if isinstance(above, cst.BooleanOperation) and child is above.right:
+                return True
+            if isinstance(above, cst.IfExp) and child is not above.test:
+                return True
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            child = above
+        return False
+
+    def qualified(self, node: Node) -> str | None:
+        """The full name behind an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
+
+        Follows imports, aliases and names bound once; `builtins.print` for a builtin; a name defined in this file,
+        and whatever is not certain, is None. Classes are named as their users do (`torch.optim.Adam`).
+        """
+        if type(node) is not cst.Name and type(node) is not cst.Attribute:
+            return None
+        number = self._tree.number.get(id(node))
+        if number in self._qualified:
+            return self._qualified[number]
+        found = self._resolve(node, _DEPTH)
+        qualified = _canonical(found) if found is not None else None
+        if number is not None:  # an annotation that is a string has a tree of its own
+            self._qualified[number] = qualified
+        return qualified
+
+    def written(self, node: Node) -> str | None:
+        """As `qualified`, by the path that the file takes: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
+        return self._resolve(node, _DEPTH, written=True)
+
+    def imports(self) -> Iterator[tuple[str, cst.ImportAlias]]:
+        """The whole name of each thing that the file imports, by the path it takes, and where it is named."""
+        for node in self._tree.all(cst.Import, cst.ImportFrom):
+            if isinstance(node, cst.Import):
+                yield from ((dotted(alias.name) or "", alias) for alias in node.names)
+            else:
+                yield from ((qualified, alias) for _, qualified, alias in _imported(node))
+
+    def visible(self, at: Node) -> Iterator[dict[str, list[Binding]]]:
+        """What each scope binds that code at a node sees, by name, the nearest scope first."""
+        for scope in self._scopes(at):
+            yield self._of_scope.get(scope, {})
+
+    def is_bound(self, name: str) -> bool:
+        """Whether a name is bound anywhere in the file, in whatever scope."""
+        return bool(self._owners(name))
+
+    @cached_property
+    def _of_scope(self) -> dict[Node, dict[str, list[Binding]]]:
+        """All bindings by scope and name."""
+        found: dict[Node, dict[str, list[Binding]]] = {}
+        for name in self._bound:
+            for scope, bindings in self._owners(name).items():
+                found.setdefault(scope, {})[name] = bindings
+        return found
+
+    def _resolve(self, node: Node, depth: int, written: bool = False) -> str | None:
+        if depth == 0:
+            return None
+        if type(node) is cst.Attribute:
+            base = self._resolve(node.value, depth - 1, written)
+            return f"{base}.{node.attr.value}" if base is not None else None
+        if type(node) is not cst.Name:
+            return None
+        bindings = self.bindings(node)
+        if not bindings:
+            return f"builtins.{node.value}" if hasattr(builtins, node.value) else None
+        imported = {
+            binding.written if written else binding.qualified
+            for binding in bindings
+            if binding.how == "import"
+        }
+        others = [binding for binding in bindings if binding.how != "import"]
+        if imported:
+            optional = all(binding.how == "assign" and _is_constant(binding.value) for binding in others)
+            return imported.pop() if len(imported) == 1 and optional else None
+        if len(others) == 1 and others[0].how == "assign" and others[0].value is not None:
+            return self._resolve(others[0].value, depth - 1, written)
+        return None
+
+
+@lru_cache(4096)
+def _canonical(qualified: str) -> str:
+    for pattern, replacement in _CANONICAL:
+        qualified = pattern.sub(replacement, qualified)
+    return qualified
+
+
+def _is_walrus_in(statement: Node, binding: Binding, tree: Tree) -> bool:
+    return isinstance(binding.node, cst.NamedExpr) and tree.statement(binding.node) is statement
+
+
+def _is_constant(node: Node | None) -> bool:
+    """`None`, `True`, `False`: what a missing optional import is replaced by."""
+    return isinstance(node, cst.Name) and node.value in ("None", "True", "False")
+
+
+def _target_names(target: Node) -> Iterator[str]:
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        if type(node) is cst.Name:
+            yield node.value
+        elif type(node) is cst.Tuple or type(node) is cst.List:
+            stack += [element.value for element in node.elements]
+
+
+def _imported_names(node: cst.Import | cst.ImportFrom) -> Iterator[str]:
+    """The full name of each thing an import names; of `from x import *` the module."""
+    if isinstance(node, cst.Import):
+        yield from (dotted(alias.name) or "" for alias in node.names)
+    elif isinstance(node.names, cst.ImportStar):
+        yield _package(node)
+    else:
+        yield from (qualified for _, qualified, _ in _imported(node))
+
+
+def _package(node: cst.ImportFrom) -> str:
+    return "." * len(node.relative) + (dotted(node.module) or "" if node.module is not None else "")
+
+
+def _imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
+    """Each local name an import binds, and the qualified name behind it; relative ones keep their dots."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            full = dotted(alias.name) or ""
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                yield alias.asname.name.value, full, alias
+            else:
+                top = full.partition(".")[0]
+                yield top, top, alias
+        return
+    if isinstance(node.names, cst.ImportStar):
+        return
+    package = _package(node)
+    for alias in node.names:
+        imported = dotted(alias.name) or ""
+        local = alias.asname.name if alias.asname is not None else alias.name
+        if isinstance(local, cst.Name):
+            joint = "" if package.endswith(".") else "."
+            yield local.value, f"{package}{joint}{imported}", alias

@@ -1,0 +1,344 @@
+"""Parameters: which layers a model certainly has, and whose parameters an optimizer was built with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
+
+Variable = cst.Name | cst.Attribute
+
+# Layers of torch that make trainable parameters whatever they are given.
+_TRAINABLE = regex(
+    r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|(RNN|LSTM|GRU)(Cell)?|"
+    r"MultiheadAttention|Transformer\w*|PReLU|AdaptiveLogSoftmaxWithLoss|Parameter)"
+)
+_COPIES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.set"})
+_GENERATORS = frozenset({"parameters", "named_parameters"})
+
+# Where the constructors of torch take weight decay, and how much it is if they are not given any.
+_DECAY_POSITION = {"Adam": 4, "AdamW": 4, "NAdam": 4, "RAdam": 4, "RMSprop": 4, "SGD": 4, "Adagrad": 3}
+_DEFAULT_DECAY = {"AdamW": 0.01}
+
+_DEPTH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Parameters of `model`, a variable or a part of one, in an optimizer.
+
+    All of them, or `trainable` those that required a gradient when the optimizer was built, or a `part` of them that
+    other conditions chose: if it is one, `chosen`. `group` is the dictionary that they are handed over in.
+    """
+
+    model: cst.BaseExpression
+    trainable: bool = False
+    part: bool = False
+    chosen: Node | None = None
+    group: cst.Dict | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Optimizer:
+    """The construction of an optimizer. `sources` is None where what it holds is not certain."""
+
+    call: cst.Call
+    sources: tuple[Source, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Switch:
+    """`node` lets all parameters of `model` require a gradient, or none."""
+
+    node: Node
+    model: cst.BaseExpression
+    on: bool
+
+
+class Parameters:
+    """Queries about who has parameters and who trains them."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+
+    # -- optimizers -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def optimizers(self) -> list[Optimizer]:
+        """The optimizers that this file builds, in source order."""
+        return [self._optimizer(call) for call in self._tree.all(cst.Call) if self.builds_optimizer(call)]
+
+    def builds_optimizer(self, call: cst.Call) -> bool:
+        """Whether a call makes a new optimizer, of torch, of a known package or of this file."""
+        made = self._kinds.construction(call)
+        return made is call and self._kinds.kind(call) is Kind.OPTIMIZER
+
+    def _optimizer(self, call: cst.Call) -> Optimizer:
+        params = argument(call, "params", 0)
+        if params is None and call.args and not spreads(call) and call.args[0].keyword is None:
+            params = call.args[0].value
+        sources = self.sources(params) if params is not None else None
+        return Optimizer(call, tuple(sources) if sources is not None else None)
+
+    def decay(self, optimizer: Optimizer, source: Source) -> float | None:
+        """The weight decay of parameters in an optimizer of torch: by their group, the constructor or its default."""
+        for item in source.group.elements if source.group is not None else ():
+            if not isinstance(item, cst.DictElement):
+                return None
+            if isinstance(item.key, cst.SimpleString) and item.key.evaluated_value == "weight_decay":
+                return self._kinds.number(item.value)
+        called = (self._names.qualified(optimizer.call.func) or "").removeprefix("torch.optim.")
+        given = argument(optimizer.call, "weight_decay", _DECAY_POSITION.get(called))
+        if given is not None:
+            return self._kinds.number(given)
+        return (
+            None
+            if spreads(optimizer.call) or called not in _DECAY_POSITION
+            else _DEFAULT_DECAY.get(called, 0.0)
+        )
+
+    def is_decoupled(self, optimizer: Optimizer) -> bool:
+        """Whether the decay of an optimizer of torch is a shrinking of the weights, and no part of the gradient."""
+        return self._names.qualified(optimizer.call.func) == "torch.optim.AdamW"
+
+    def sources(self, node: Node, depth: int = _DEPTH) -> list[Source] | None:
+        """Whose parameters an expression stands for; None where a part of that is not certain."""
+        node = self._kinds.origin(node)
+        if depth == 0:
+            return None
+        if isinstance(node, cst.Call):
+            return self._of_call(node, depth - 1)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            return self._of_comprehension(node, depth - 1)
+        if isinstance(node, cst.Dict):
+            return self._of_group(node, depth - 1)
+        parts: list[Node]
+        if isinstance(node, (cst.List, cst.Tuple)):
+            if self._changes(node):
+                return None
+            parts = [element.value for element in node.elements]
+        elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+            parts = [node.left, node.right]
+        else:
+            return self._of_parameter(node)
+        found = [self.sources(part, depth - 1) for part in parts]
+        return None if None in found else [source for sources in found if sources for source in sources]
+
+    def _of_call(self, call: cst.Call, depth: int) -> list[Source] | None:
+        if (model := self.generated_by(call)) is not None:
+            return [Source(model)]
+        called = self._names.qualified(call.func)
+        values = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        if len(values) < len(call.args):
+            return None
+        if called in _COPIES and len(values) == 1:
+            return self.sources(values[0], depth)
+        if called == "builtins.filter" and len(values) == 2:
+            inner = self.sources(values[1], depth)
+            return self._chosen(inner, [values[0]])
+        if called == "itertools.chain":
+            found = [self.sources(value, depth) for value in values]
+            return None if None in found else [source for sources in found if sources for source in sources]
+        return None
+
+    def _of_comprehension(self, node: cst.ListComp | cst.GeneratorExp, depth: int) -> list[Source] | None:
+        """`p for p in model.parameters() if p.requires_grad`, and the like with names."""
+        loop = node.for_in
+        bound: Node = loop.target
+        if isinstance(bound, cst.Tuple) and len(bound.elements) == 2:
+            bound = bound.elements[1].value
+        if loop.inner_for_in is not None or dotted(node.elt) is None or dotted(node.elt) != dotted(bound):
+            return None
+        inner = self.sources(loop.iter, depth)
+        if not loop.ifs:
+            return inner
+        return self._chosen(inner, [condition.test for condition in loop.ifs])
+
+    def _chosen(self, sources: list[Source] | None, conditions: list[Node]) -> list[Source] | None:
+        if sources is None:
+            return None
+        tests: list[Node] = []
+        for test in conditions:
+            if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+                tests += [test.left, test.right]
+            else:
+                tests.append(test)
+        others = [test for test in tests if not self._asks_for_gradient(test)]
+        if not others:
+            return [replace(source, trainable=True) for source in sources]
+        chosen = others[0] if len(others) == 1 else None
+        return [replace(source, part=True, chosen=chosen) for source in sources]
+
+    def _asks_for_gradient(self, test: Node) -> bool:
+        """`p.requires_grad`, bare or in a lambda."""
+        asked = test.body if isinstance(test, cst.Lambda) else test
+        return isinstance(asked, cst.Attribute) and asked.attr.value == "requires_grad"
+
+    def _of_group(self, node: cst.Dict, depth: int) -> list[Source] | None:
+        for item in node.elements:
+            if (
+                isinstance(item, cst.DictElement)
+                and isinstance(item.key, cst.SimpleString)
+                and item.key.evaluated_value == "params"
+            ):
+                sources = self.sources(item.value, depth)
+                return None if sources is None else [replace(source, group=node) for source in sources]
+        return None
+
+    def _of_parameter(self, node: Node) -> list[Source] | None:
+        """A single parameter, which stands for itself: `model.scale`."""
+        if isinstance(node, cst.Attribute) and dotted(node) is not None:
+            return [Source(node)]
+        return None
+
+    def _changes(self, container: Node) -> bool:
+        """Whether something is added to the list behind a name after it was written down."""
+        statement = self._tree.statement(container)
+        if not isinstance(statement, cst.Assign):
+            return False
+        targets = {dotted(target.target) for target in statement.targets} - {None}
+        return any(
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in ("append", "extend", "insert")
+            and dotted(call.func.value) in targets
+            for call in self._tree.all(cst.Call)
+        ) or any(dotted(statement.target) in targets for statement in self._tree.all(cst.AugAssign))
+
+    def generated_by(self, node: Node) -> cst.BaseExpression | None:
+        """The model of `model.parameters()` or `model.named_parameters()`; None for a class with its own such method."""
+        if (
+            not isinstance(node, cst.Call)
+            or not isinstance(node.func, cst.Attribute)
+            or node.func.attr.value not in _GENERATORS
+            or node.args
+            or dotted(node.func.value) is None
+            or self._redefines
+        ):
+            return None
+        return (
+            node.func.value
+            if self._kinds.kind(node.func.value) in (Kind.MODULE, Kind.CRITERION, None)
+            else None
+        )
+
+    @cached_property
+    def _redefines(self) -> bool:
+        """Whether a class of this file has its own `parameters`, which may give anything."""
+        return any(function.name.value in _GENERATORS for function in self._tree.all(cst.FunctionDef))
+
+    # -- freezing ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def switches(self) -> list[Switch]:
+        """Where parameters are frozen and unfrozen, in source order.
+
+        `model.requires_grad_(False)`, and a loop over `model.parameters()` that does this to each and no more.
+        """
+        found = []
+        for call in self._tree.all(cst.Call):
+            if (on := self._requires(call)) is not None and isinstance(call.func, cst.Attribute):
+                found.append(Switch(call, call.func.value, on))
+        for loop in self._tree.all(cst.For):
+            model = self.generated_by(loop.iter)
+            body = loop.body.body
+            if model is None or len(body) != 1 or not isinstance(body[0], cst.SimpleStatementLine):
+                continue
+            if (on := self._switched(body[0].body[0])) is not None:
+                found.append(Switch(loop, model, on))
+        return sorted(found, key=lambda switch: self._tree.order(switch.node))
+
+    def _switched(self, statement: Node) -> bool | None:
+        if isinstance(statement, cst.Assign) and isinstance(
+            target := statement.targets[0].target, cst.Attribute
+        ):
+            return _literal(statement.value) if target.attr.value == "requires_grad" else None
+        if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
+            return self._requires(statement.value)
+        return None
+
+    def _requires(self, call: cst.Call) -> bool | None:
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "requires_grad_":
+            return None
+        return _literal(call.args[0].value) if call.args else True
+
+    # -- layers -----------------------------------------------------------------------------------------------
+
+    def layers(self, node: Node) -> Iterator[tuple[str, cst.Call]]:
+        """The layers of torch that a model certainly has: the qualified name and the construction of each.
+
+        Those that a `Sequential` lists, and those that a class of this file makes under no condition.
+        """
+        seen: set[Node] = set()
+        made = self._kinds.construction(node)
+        pending: list[cst.Call] = [made] if made is not None else []
+        while pending:
+            call = pending.pop()
+            if call in seen:
+                continue
+            seen.add(call)
+            called = self._names.qualified(call.func)
+            klass = self._classes.local(call.func) if called is None else None
+            if klass is not None:
+                pending += self._made_by(klass)
+            elif called is not None and called.startswith("torch.nn."):
+                yield called, call
+                if called.startswith(("torch.nn.Sequential", "torch.nn.Module")):
+                    pending += self._certain(call)
+
+    def _made_by(self, klass: cst.ClassDef) -> list[cst.Call]:
+        """What the constructor of a class, or else of its base in this file, makes under no condition."""
+        constructor = self._classes.method(klass, "__init__")
+        if constructor is None or not self._classes.derives(klass, "torch.nn.Module"):
+            return []
+        found = self._certain(constructor.body)
+        owner = self._tree.home(constructor)
+        for base in self._classes.bases(owner) if isinstance(owner, cst.ClassDef) else []:
+            if isinstance(base, cst.ClassDef) and base is not klass:
+                found += self._made_by(base)
+        return found
+
+    def _certain(self, region: Node) -> list[cst.Call]:
+        """The calls at or below a region that nothing can skip."""
+        conditional = (cst.If, cst.IfExp, cst.Try, cst.For, cst.While, cst.BooleanOperation, cst.Lambda)
+        found: list[cst.Call] = []
+        for call in self._tree.own(region, cst.Call):
+            between = []
+            for above in self._tree.ancestors(call):
+                if above is region:
+                    break
+                between.append(above)
+            if call is not region and not any(isinstance(above, conditional) for above in between):
+                found.append(call)
+        return found
+
+    def is_trainable(self, node: Node) -> bool:
+        """Whether a model certainly has parameters of its own that training is to change."""
+        made = self._kinds.construction(node)
+        if made is None:
+            return False
+        called = self._names.qualified(made.func)
+        if called is not None and not called.startswith("torch."):
+            return self._kinds.kind(made) is Kind.MODULE
+        klass = self._classes.local(made.func)
+        if klass is not None and any(
+            attribute.attr.value in ("requires_grad", "requires_grad_")
+            for attribute in self._tree.within(klass, cst.Attribute)
+        ):
+            return False
+        return any(
+            _TRAINABLE.fullmatch(called) and argument(call, "requires_grad") is None
+            for called, call in self.layers(node)
+        )
+
+
+def _literal(node: Node) -> bool | None:
+    return node.value == "True" if isinstance(node, cst.Name) and node.value in ("True", "False") else None

@@ -1,0 +1,170 @@
+"""Whether autograd records what code computes: `no_grad` and its like, as contexts, as decorators, and in callers."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import Calls, called_name
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
+
+_CALLERS_DEEP = 3
+
+_OFF = regex(r"torch\.(autograd\.(grad_mode\.)?)?(no_grad|inference_mode)")
+_ON = regex(r"torch\.(autograd\.(grad_mode\.)?)?enable_grad")
+_SET = regex(r"torch\.(autograd\.(grad_mode\.)?)?set_grad_enabled")
+
+# By these names nothing but torch's is called, through whatever module it comes.
+_OFF_NAME = regex(r"(\w+_)?(no_grad|inference_mode)(_\w+)?")
+
+# Contexts that leave recording as it is.
+_NEUTRAL_CONTEXT = regex(
+    r"accumulate|amp_autocast|autocast|catch_warnings|device|join|logging_redirect_tqdm|no_sync|nullcontext|open|"
+    r"precision_scope|Pool|profile|progress|Progress|record_function|redirect_stdout|schedule|set_detect_anomaly|"
+    r"sdpa_kernel|stream|suppress|SummaryWriter|tqdm|trange|Timer|timer|ThreadPoolExecutor"
+)
+
+_NEUTRAL_DECORATOR = regex(
+    r"abstractmethod|cache|classmethod|command|cached_property|lru_cache|main|override|overload|property|record|"
+    r"staticmethod|torch\.jit\.\w+|torch\.compile|wraps"
+)
+
+
+class Effect(StrEnum):
+    """What a context or a decorator does to recording; one that leaves it as it is has none."""
+
+    ON = "on"
+    OFF = "off"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The `with` statement or the function that decides whether code in it is recorded; None where it hides that."""
+
+    node: cst.With | cst.FunctionDef
+    records: bool | None
+
+
+_RECORDS = {Effect.ON: True, Effect.OFF: False, Effect.UNKNOWN: None}
+
+
+class Recording:
+    """Queries about where autograd records."""
+
+    def __init__(self, tree: Tree, names: Names, calls: Calls) -> None:
+        self._tree = tree
+        self._names = names
+        self._calls = calls
+        self._called: dict[tuple[Node, int], bool | None] = {}
+        self._switched = any(
+            isinstance(call.func, (cst.Name, cst.Attribute))
+            and isinstance(tree.parent[call], cst.Expr)
+            and self._matches(call.func, _SET)
+            for call in tree.all(cst.Call)
+        )
+
+    def records(self, node: Node, depth: int = _CALLERS_DEEP) -> bool | None:
+        """Whether autograd records what a node computes; None where this file does not tell.
+
+        A function that no call of this file reaches records unless it says otherwise itself.
+        """
+        if self._switched:
+            return None
+        inner = self.around(node)
+        if inner is not None:
+            return inner.records
+        function = self._tree.home(node)
+        if isinstance(function, cst.Lambda):
+            return None
+        if not isinstance(function, cst.FunctionDef) or depth == 0:
+            return True
+        if (function, depth) not in self._called:
+            sites = [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
+            found = {self.records(site, depth - 1) for site in sites}
+            self._called[function, depth] = found.pop() if len(found) == 1 else None if found else True
+        return self._called[function, depth]
+
+    def freezes(self, region: Node) -> bool:
+        """Whether code may say of tensors that they require no gradient; asking for one, or whether, is not that."""
+        items = self._tree.within(region, cst.AssignTarget)
+        assigned = [
+            statement.value
+            for item in items
+            if isinstance(item.target, cst.Attribute)
+            and item.target.attr.value == "requires_grad"
+            and isinstance(statement := self._tree.statement(item), cst.Assign)
+        ]
+        given = [
+            call.args[0].value
+            for call in self._tree.within(region, cst.Call)
+            if called_name(call) == "requires_grad_" and call.args
+        ]
+        return not all(_is(value, "True") for value in [*assigned, *given])
+
+    def around(self, node: Node) -> Decision | None:
+        """The innermost context or decorator that decides about a node within its own function."""
+        child: Node = node
+        for above in self._tree.ancestors(node):
+            if isinstance(above, cst.With) and child is above.body:
+                for item in reversed(above.items):
+                    if (effect := self._context(item.item)) is not None:
+                        return Decision(above, _RECORDS[effect])
+            if isinstance(above, (cst.Lambda, cst.ClassDef)) and child is above.body:
+                return None
+            if isinstance(above, cst.FunctionDef):
+                if child is not above.body:
+                    return None
+                for decorator in above.decorators:
+                    if (effect := self._decorator(decorator.decorator)) is not None:
+                        return Decision(above, _RECORDS[effect])
+                return None
+            child = above
+        return None
+
+    def _context(self, item: Node) -> Effect | None:
+        called = item.func if isinstance(item, cst.Call) else item
+        effect = self._torchs(called, item)
+        if effect is not None or (isinstance(item, cst.Call) and _named(called, _NEUTRAL_CONTEXT)):
+            return effect
+        return Effect.UNKNOWN
+
+    def _decorator(self, decorator: Node) -> Effect | None:
+        called = decorator.func if isinstance(decorator, cst.Call) else decorator
+        effect = self._torchs(called, decorator)
+        if effect is not None or _named(called, _NEUTRAL_DECORATOR):
+            return effect
+        return Effect.UNKNOWN
+
+    def _torchs(self, called: Node, whole: Node) -> Effect | None:
+        if self._matches(called, _OFF):
+            mode = argument(whole, "mode", 0) if isinstance(whole, cst.Call) else None
+            return (
+                Effect.OFF
+                if mode is None or _is(mode, "True") or isinstance(mode, cst.Call)
+                else Effect.UNKNOWN
+            )
+        if self._matches(called, _ON):
+            return Effect.ON
+        if self._matches(called, _SET):
+            enabled = argument(whole, "mode", 0) if isinstance(whole, cst.Call) else None
+            if enabled is not None and (_is(enabled, "True") or _is(enabled, "False")):
+                return Effect.ON if _is(enabled, "True") else Effect.OFF
+            return Effect.UNKNOWN
+        return Effect.UNKNOWN if _named(called, _OFF_NAME) else None
+
+    def _matches(self, node: Node, pattern: re.Pattern[str]) -> bool:
+        return pattern.fullmatch(self._names.qualified(node) or "") is not None
+
+
+def _named(node: Node, pattern: re.Pattern[str]) -> bool:
+    """Whether the last name of what is called, or all of it, is one of these."""
+    name = dotted(node) or (node.attr.value if isinstance(node, cst.Attribute) else "")
+    return pattern.fullmatch(name.rpartition(".")[2]) is not None or pattern.fullmatch(name) is not None
+
+
+def _is(node: Node, constant: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == constant

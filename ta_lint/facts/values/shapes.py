@@ -1,0 +1,229 @@
+"""Shapes of tensors that the source states: `torch.randn(8, 4)`, `labels.view(-1)`; unknown is None."""
+
+from itertools import zip_longest
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.loaders import Loaders
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, argument, spreads
+
+Shape = tuple[int | None, ...]
+"""The size of each dimension, None where it is not known."""
+
+_BY_SIZES = regex(r"torch\.(rand|randn|zeros|ones|empty)")
+_BY_SIZE = {"torch.full": 0, "torch.randint": 2}
+_LIKE = regex(r"torch\.(rand|randn|zeros|ones|empty|full|randint)_like")
+_OF_LITERAL = frozenset({"torch.tensor", "torch.as_tensor"})
+_LINES = frozenset({"torch.arange", "torch.linspace", "torch.randperm"})
+
+# Datasets whose samples are an image and the number of its class.
+_CLASSES = regex(
+    r"torchvision\.datasets\.(CIFAR10|CIFAR100|FashionMNIST|ImageFolder|KMNIST|MNIST|STL10|SVHN)"
+)
+
+# Methods that keep the shape.
+ELEMENTWISE = frozenset(
+    "abs bfloat16 bool clamp clone contiguous cos cpu cuda detach double exp float half int log long pow relu "
+    "requires_grad_ sigmoid sin sqrt square tanh to type".split()
+)
+# What reduces to one number, if it is not told otherwise.
+_LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+_CRITERIA = regex(r"torch\.nn\.\w+Loss")
+_REDUCTIONS = frozenset({"torch.mean", "torch.sum"})
+_FUNCTIONS = regex(r"torch\.(abs|clamp|cos|exp|log|relu|sigmoid|sin|sqrt|square|tanh)")
+
+
+class Shapes:
+    """The shapes of expressions."""
+
+    def __init__(self, names: Names, kinds: Kinds, loaders: Loaders) -> None:
+        self._names = names
+        self._kinds = kinds
+        self._loaders = loaders
+        self._shapes: dict[Node, Shape | None] = {}
+
+    def shape(self, node: Node) -> Shape | None:
+        """The shape of the tensor that an expression certainly is."""
+        if node not in self._shapes:
+            self._shapes[node] = None  # a cycle ends here
+            self._shapes[node] = self._infer(self._kinds.origin(node))
+        return self._shapes[node]
+
+    def _infer(self, node: Node) -> Shape | None:
+        if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
+            left, right = self._operand(node.left), self._operand(node.right)
+            return _broadcast(left, right) if left is not None and right is not None else None
+        if isinstance(node, cst.UnaryOperation):
+            return self.shape(node.expression)
+        if isinstance(node, cst.Name):
+            return self._of_batch(node)
+        if isinstance(node, cst.Attribute):
+            return self.shape(node.value) if node.attr.value == "data" else None
+        if not isinstance(node, cst.Call):
+            return None
+        called = self._names.qualified(node.func)
+        if called is not None:
+            return self._made(called, node)
+        if self._kinds.kind(node.func) is Kind.CRITERION:
+            made = self._kinds.construction(node.func)
+            maker = self._names.qualified(made.func) if made is not None else None
+            reduces = (
+                made is not None and maker is not None and _CRITERIA.fullmatch(maker) and _reduces(made, 1)
+            )
+            return () if reduces else None
+        if (returned := self._kinds.calls.returned(node)) is not None:
+            return self.shape(returned)
+        if isinstance(node.func, cst.Attribute):
+            return self._by_method(node, node.func.value)
+        return None
+
+    def _of_batch(self, name: cst.Name) -> Shape | None:
+        """The shape of a part of a batch, where the loop unpacks it and the samples are those of known tensors."""
+        found = self._loaders.pass_of(name)
+        part = found.part(name) if found is not None else None
+        if found is None or part is None or len(found.loaders) != 1:
+            return None
+        loader = found.loaders[0]
+        made = self._loaders.dataset(loader)
+        if not isinstance(made, cst.Call) or loader.spreads or loader.given("collate_fn") is not None:
+            return None
+        size = loader.given("batch_size")
+        if size is not None and self._size(size) is None:
+            return None  # `batch_size=None` makes no batches
+        called = self._names.qualified(made.func) or ""
+        if _CLASSES.fullmatch(called) and part == 1 and not any(map(_changes, made.args)):
+            return (None,)
+        if called != "torch.utils.data.TensorDataset" or part >= len(made.args) or made.args[part].star:
+            return None
+        whole = self.shape(made.args[part].value)
+        return (None, *whole[1:]) if whole else None
+
+    def _operand(self, node: Node) -> Shape | None:
+        counts = isinstance(node, cst.Call) and self._names.qualified(node.func) == "builtins.len"
+        return () if counts or self._size(node) is not None or _is_number(node) else self.shape(node)
+
+    def _made(self, called: str, call: cst.Call) -> Shape | None:
+        if _BY_SIZES.fullmatch(called):
+            size = argument(call, "size")
+            given = [size] if size is not None else [a.value for a in call.args if a.keyword is None]
+            return self._sizes(given) if not any(arg.star for arg in call.args) else None
+        if called in _BY_SIZE:
+            size = argument(call, "size", _BY_SIZE[called])
+            if size is None and called == "torch.randint":
+                size = argument(call, "size", 1)
+            return self._sizes([size]) if isinstance(size, (cst.Tuple, cst.List)) else None
+        if _LIKE.fullmatch(called) or _FUNCTIONS.fullmatch(called):
+            return self.shape(call.args[0].value) if call.args and not call.args[0].star else None
+        if _LOSSES.fullmatch(called) or called in _REDUCTIONS:
+            return () if _reduces(call, 4 if called not in _REDUCTIONS else 1) else None
+        if called in _LINES:
+            return (self._size(call.args[0].value) if len(call.args) == 1 else None,)
+        if called in _OF_LITERAL and call.args:
+            return _of_literal(self._kinds.origin(call.args[0].value))
+        return None
+
+    def _sizes(self, given: list[cst.BaseExpression]) -> Shape | None:
+        if len(given) == 1 and isinstance(origin := self._kinds.origin(given[0]), (cst.Tuple, cst.List)):
+            given = [element.value for element in origin.elements if isinstance(element, cst.Element)]
+            return tuple(self._size(size) for size in given) if len(given) == len(origin.elements) else None
+        # one argument that is no number may be a tuple of sizes
+        if len(given) == 1 and self._size(given[0]) is None:
+            return None
+        return tuple(self._size(size) for size in given)
+
+    def _size(self, node: Node) -> int | None:
+        literal = self._kinds.origin(node)
+        return literal.evaluated_value if isinstance(literal, cst.Integer) else None
+
+    def _by_method(self, call: cst.Call, receiver: Node) -> Shape | None:
+        name = called_name(call) or ""
+        sizes = [_whole(arg.value) for arg in call.args]
+        if (name in ("view", "reshape") and sizes == [-1]) or (name in ("flatten", "ravel") and not sizes):
+            return (self._count(receiver),)
+        if name in ("mean", "sum") and not call.args and self._kinds.kind(receiver) is Kind.TENSOR:
+            return ()
+        before = self.shape(receiver)
+        if before is None:
+            return None
+        if name in ELEMENTWISE:
+            return before
+        if name == "unsqueeze" and len(sizes) == 1 and sizes[0] is not None:
+            place = sizes[0] if sizes[0] >= 0 else sizes[0] + len(before) + 1
+            return (*before[:place], 1, *before[place:])
+        if (
+            name == "squeeze"
+            and len(sizes) == 1
+            and sizes[0] is not None
+            and -len(before) <= sizes[0] < len(before)
+        ):
+            place = sizes[0] % len(before)
+            return (*before[:place], *before[place + 1 :]) if before[place] == 1 else None
+        return None
+
+    def _count(self, node: Node) -> int | None:
+        """How many elements a tensor has."""
+        count = 1
+        for size in self.shape(node) or (None,):
+            if size is None:
+                return None
+            count *= size
+        return count
+
+
+def _reduces(call: cst.Call, by_position: int) -> bool:
+    """Whether a loss certainly gives one number: nothing says how it is reduced, or a word that does."""
+    told = argument(call, "reduction")
+    plain = told is None or (isinstance(told, cst.SimpleString) and told.evaluated_value in ("mean", "sum"))
+    others = any(
+        arg.keyword is not None and arg.keyword.value in ("dim", "axis", "reduce") for arg in call.args
+    )
+    given = sum(arg.keyword is None for arg in call.args)
+    return plain and not others and not spreads(call) and given <= by_position
+
+
+def _changes(arg: cst.Arg) -> bool:
+    """Whether an argument gives a dataset other targets than numbers."""
+    return arg.keyword is not None and arg.keyword.value in ("target_transform", "transforms")
+
+
+def _broadcast(left: Shape, right: Shape) -> Shape | None:
+    """The shape of an elementwise operation on both."""
+    found: list[int | None] = []
+    for one, other in zip_longest(reversed(left), reversed(right), fillvalue=1):
+        if one == 1 or one == other:
+            found.append(other)
+        elif other == 1:
+            found.append(one)
+        else:
+            found.append(one if other is None else other)
+    return tuple(reversed(found))
+
+
+def _of_literal(node: Node) -> Shape | None:
+    """The shape of a tensor made from a list of numbers, or of lists of them."""
+    if _is_number(node):
+        return ()
+    if not isinstance(node, (cst.List, cst.Tuple)) or not node.elements:
+        return None
+    if any(isinstance(element, cst.StarredElement) for element in node.elements):
+        return None
+    first = _of_literal(node.elements[0].value)
+    return (len(node.elements), *first) if first is not None else None
+
+
+def _is_number(node: Node) -> bool:
+    if isinstance(node, cst.UnaryOperation):
+        node = node.expression
+    return isinstance(node, (cst.Integer, cst.Float))
+
+
+def _whole(node: Node) -> int | None:
+    """A whole number as it stands in the source, signed or not."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = _whole(node.expression)
+        return -inner if inner is not None else None
+    return node.evaluated_value if isinstance(node, cst.Integer) else None

@@ -1,0 +1,1 @@
+"""One file as nodes of libcst: made, indexed, and edited."""

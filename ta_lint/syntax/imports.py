@@ -1,0 +1,29 @@
+"""Import statements: which packages they load, and where a file loads one first."""
+
+import libcst as cst
+
+from ta_lint.syntax.tree import Node, Tree, dotted
+
+# Packages that import torch before anything else of theirs: an import of it above them loads nothing earlier.
+_ON_TORCH = frozenset({"functorch", "torchaudio", "torchtext", "torchvision"})
+
+
+def imported_before(package: str, at: Node, tree: Tree) -> Node | None:
+    """The first statement of the file's own body that loads a package; None if it is not before a node."""
+    loading = {package, *(_ON_TORCH if package == "torch" else ())}
+    for statement in tree.root.body:
+        if tree.contains(statement, at):
+            return None
+        small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+        if any(loading & packages(part) for part in small):
+            return statement
+    return None
+
+
+def packages(statement: Node) -> set[str]:
+    """The packages at the top of what a statement imports."""
+    if isinstance(statement, cst.Import):
+        return {(dotted(alias.name) or "").partition(".")[0] for alias in statement.names}
+    if isinstance(statement, cst.ImportFrom) and statement.module is not None and not statement.relative:
+        return {(dotted(statement.module) or "").partition(".")[0]}
+    return set()

@@ -1,0 +1,425 @@
+"""The syntax tree of one file, walked once: parents, source order, and every node of a type."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin, overload
+
+import libcst as cst
+
+from ta_lint.core.bounds import DEEPEST, too_deep
+
+if TYPE_CHECKING:
+    from ta_lint.syntax.written import Written
+
+Node = cst.CSTNode
+NodeT = TypeVar("NodeT", bound=cst.CSTNode)
+_Reader = Callable[[Node], list[Node]]
+
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+LOOPS = (cst.For, cst.While)
+BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
+_WITH_BODIES = frozenset({*FUNCTIONS, cst.ClassDef})
+_STATEMENTS = frozenset(
+    kind
+    for kind in vars(cst).values()  # `issubclass` of abstract classes would take 12 ms
+    if isinstance(kind, type) and {cst.BaseSmallStatement, cst.BaseCompoundStatement} & {*kind.__mro__}
+)
+
+# Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about. Operators are among them:
+# read `node.operator`.
+_LAYOUT = frozenset(
+    "asynchronous colon comma default_indent default_newline dot encoding end equal first_colon footer header "
+    "indent lbrace lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket "
+    "rpar second_colon semicolon separator star trailing_comma trailing_whitespace".split()
+)
+
+
+# Where libcst declares the fields of a node in another order than they stand in the source.
+_SOURCE_ORDER: dict[type[Node], str] = {
+    cst.Arg: "keyword value",
+    cst.ClassDef: "decorators name type_parameters bases keywords body",
+    cst.ExceptHandler: "type name body",
+    cst.ExceptStarHandler: "type name body",
+    cst.FunctionDef: "decorators name type_parameters params returns body",
+    cst.IfExp: "body test orelse",
+    cst.ImportFrom: "relative module names",
+    cst.MatchCase: "pattern guard body",
+    cst.Parameters: "posonly_params params star_arg kwonly_params star_kwarg",
+    cst.TypeAlias: "name type_parameters value",
+}
+
+_NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what else a field for a node may hold
+_WORDS = (str, bool, str | None)
+
+
+def child_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a type of node that hold child nodes, in source order."""
+    if kind in _SOURCE_ORDER:
+        return tuple(_SOURCE_ORDER[kind].split())
+    return tuple(
+        field.name
+        for field in fields(kind)
+        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _WORDS
+    )
+
+
+def _several(value: Any) -> Any:
+    """What a field holds that may hold one node, many or none."""
+    kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
+    if kind is list or kind is tuple:
+        return value
+    return () if kind in _NO_NODE else (value,)
+
+
+@cache
+def _reader(kind: type[Node]) -> _Reader | None:
+    """What lists the children of a node of this type; None if it has none."""
+    types = {field.name: field.type for field in fields(kind)}
+    parts = []
+    for name in child_fields(kind):
+        if isinstance(types[name], type):
+            parts.append(f"node.{name}")
+        elif get_origin(types[name]) is Sequence:
+            parts.append(f"*node.{name}")
+        else:
+            parts.append(f"*several(node.{name})")
+    if not parts:
+        return None
+    # written out for each type, for this runs for every node of every file
+    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
+    return read
+
+
+def children(node: Node) -> list[Node]:
+    """The child nodes that carry meaning, in source order."""
+    read = _reader(type(node))
+    return read(node) if read is not None else []
+
+
+class Parents:
+    """The node above each of a tree, but for the root."""
+
+    def __init__(self, nodes: list[Node], above: list[int], number: dict[int, int]) -> None:
+        self._nodes = nodes
+        self._above = above
+        self._number = number
+
+    def __getitem__(self, node: Node) -> Node:
+        above = self.get(node)
+        if above is None:
+            raise KeyError(node)
+        return above
+
+    @overload
+    def get(self, node: Node) -> Node | None: ...
+    @overload
+    def get(self, node: Node, default: Node) -> Node: ...
+    def get(self, node: Node, default: Node | None = None) -> Node | None:
+        number = self._number.get(id(node), 0)
+        return self._nodes[self._above[number]] if number else default
+
+
+class Tree:
+    """An index over a parsed file.
+
+    Nodes are numbered in source order, a parent before its children, so that a subtree is an interval and
+    `within` is two bisections.
+
+    Raises:
+        Unreadable: the file is nested deeper than checks can follow.
+    """
+
+    def __init__(self, root: cst.Module, written: "Written | None" = None) -> None:
+        self.root = root
+        self._written = written
+        self.nodes: list[Any] = []
+        self.above: list[int] = []
+        """The number of each node's parent."""
+        self._last: list[int] = []  # that of the last node below each
+        self._of_type: dict[type[Node], list[int]] = defaultdict(list)
+        try:
+            self._walk()
+        except RecursionError as error:
+            raise too_deep() from error
+        self._check_depth()
+        self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
+        """The number of each node by its `id`: its own hash is Python, and would take as long as the walk."""
+        self.parent = Parents(self.nodes, self.above, self.number)
+
+    def _walk(self) -> None:
+        nodes, above, last, of_type = self.nodes, self.above, self._last, self._of_type
+        readers: dict[type[Node], tuple[list[int], _Reader | None]] = {}
+
+        def visit(
+            node: Node, parent: int, visit: Any
+        ) -> None:  # given itself: to know itself would be a circle
+            number = len(nodes)
+            nodes.append(node)
+            above.append(parent)
+            last.append(number)
+            kind = type(node)
+            known = readers.get(kind)
+            if known is None:
+                known = readers[kind] = of_type[kind], _reader(kind)
+            numbers, read = known
+            numbers.append(number)
+            if read is not None:
+                for child in read(node):
+                    visit(child, number, visit)
+                last[number] = len(nodes) - 1
+
+        visit(self.root, 0, visit)
+
+    def _check_depth(self) -> None:
+        size = max((self._last[n] - n for n, above in enumerate(self.above) if not above and n), default=0)
+        if size <= DEEPEST:
+            return
+        levels = [0]
+        for above in self.above[1:]:
+            levels.append(levels[above] + 1)
+        if max(levels) > DEEPEST:
+            raise too_deep(max(levels))
+
+    @overload
+    def all(self, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def all(self, *kinds: type[Node]) -> list[Any]: ...
+    def all(self, *kinds: type[Node]) -> list[Any]:
+        """Every node of these exact types, in source order."""
+        return self.within(self.root, *kinds)
+
+    @overload
+    def within(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def within(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
+    def within(self, node: Node, *kinds: type[Node]) -> list[Any]:
+        """The nodes of these exact types at or below `node`, in source order."""
+        first = self.number[id(node)]
+        last = self._last[first]
+        found: list[int] = []
+        for kind in kinds:
+            numbers = self._of_type.get(kind, [])
+            found += numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
+        if len(kinds) > 1:
+            found.sort()
+        return [self.nodes[number] for number in found]
+
+    def among(self, numbers: Sequence[int], node: Node) -> list[Any]:
+        """The nodes of these numbers, which ascend, that are `node` or stand below it."""
+        first = self.number[id(node)]
+        found = numbers[bisect_left(numbers, first) : bisect_right(numbers, self._last[first])]
+        return [self.nodes[number] for number in found]
+
+    @overload
+    def own(self, node: Node, kind: type[NodeT], /) -> list[NodeT]: ...
+    @overload
+    def own(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
+    def own(self, node: Node, *kinds: type[Node]) -> list[Any]:
+        """As `within`, without what stands in a function or class defined below `node`."""
+        home = node if type(node) in _WITH_BODIES else self.home(node)
+        return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]
+
+    def home(self, node: Node) -> Node:
+        """The function, lambda, class or module whose body holds `node` (its defaults and decorators do not)."""
+        child = node
+        for above in self.ancestors(node):
+            if type(above) in _WITH_BODIES and child is cast(Any, above).body:
+                return above
+            child = above
+        return self.root
+
+    def subtree(self, node: Node) -> list[Any]:
+        """A node and all below it, in source order."""
+        first = self.number[id(node)]
+        return self.nodes[first : self._last[first] + 1]
+
+    def code(self, node: Node) -> str:
+        """The source of a node as it is written, its own parentheses included; of a skeleton, from its statement.
+
+        Raises:
+            Differs: only libcst's tree of the whole file tells.
+        """
+        root, node = self._written.twin(node, self) if self._written is not None else (self.root, node)
+        return root.code_for_node(node)
+
+    def order(self, node: Node) -> int:
+        """The number of a node in source order."""
+        return self.number[id(node)]
+
+    def before(self, first: Node, second: Node) -> bool:
+        """Whether `first` starts before `second` in the source."""
+        return self.number[id(first)] < self.number[id(second)]
+
+    def contains(self, outer: Node, inner: Node) -> bool:
+        """Whether `inner` is `outer` or stands below it."""
+        number = self.number[id(outer)]
+        return number <= self.number[id(inner)] <= self._last[number]
+
+    def ancestors(self, node: Node) -> Iterator[Node]:
+        """The nodes above `node`, the nearest first."""
+        nodes, above = self.nodes, self.above
+        number = self.number.get(id(node), 0)
+        while number:
+            number = above[number]
+            yield nodes[number]
+
+    def top(self, node: Node) -> Any:
+        """The statement of the file itself that a node below the root stands in."""
+        child = node
+        for above in self.ancestors(node):
+            if above is self.root:
+                break
+            child = above
+        return child
+
+    def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
+        """The nearest node of these exact types strictly above `node`."""
+        for above in self.ancestors(node):
+            if type(above) in kinds:
+                return cast(NodeT, above)
+        return None
+
+    def statement(self, node: Node) -> Node:
+        """The statement that holds `node`: a small statement, or the compound one whose header it stands in."""
+        if type(node) in _STATEMENTS:
+            return node
+        for above in self.ancestors(node):
+            if type(above) in _STATEMENTS:
+                return above
+        return self.root
+
+    def apart(self, first: Node, second: Node) -> bool:
+        """Whether two nodes stand in branches of a condition that exclude each other."""
+        for above in self.ancestors(second):
+            if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+                return False
+            if isinstance(above, (cst.If, cst.IfExp)) and above.orelse is not None:
+                body, orelse = above.body, above.orelse
+                if self.contains(body, second) and self.contains(orelse, first):
+                    return True
+                if self.contains(orelse, second) and self.contains(body, first):
+                    return True
+        return False
+
+    def block(self, node: Node) -> Node:
+        """The statement list that holds the statement of `node`."""
+        for above in self.ancestors(self.statement(node)):
+            if isinstance(above, BLOCKS):
+                return above
+        return self.root
+
+    def preceding(self, node: Node) -> Iterator[Node]:
+        """What runs before the statement of `node`, whenever that runs, in the same pass: the nearest first.
+
+        The statements before it in its list, and in the lists around it up to a loop or function. A `with` is opened:
+        its statements are always run. Other compound statements come whole. On the way out come the conditions and
+        contexts that were passed.
+        """
+        child = self.statement(node)
+        above = self.parent.get(child)
+        while above is not None:
+            if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
+                for earlier in reversed(above.body[: above.body.index(child)]):
+                    yield from _opened(earlier)
+            elif isinstance(above, cst.With):
+                yield from reversed(above.items)
+            elif isinstance(above, cst.If):
+                yield above.test
+            elif not (isinstance(above, cst.Else) and isinstance(self.parent[above], cst.If)) and not (
+                isinstance(above, cst.Try) and child is above.body
+            ):
+                return
+            child, above = above, self.parent.get(above)
+
+    def loops(self, node: Node) -> list[cst.For | cst.While]:
+        """The loops around `node` within its own function, the innermost first.
+
+        What stands in a loop's iterable or in its `else` runs once and is not in the loop.
+        """
+        found: list[cst.For | cst.While] = []
+        child = node
+        above: Any
+        for above in self.ancestors(node):
+            if type(above) in _WITH_BODIES:
+                break
+            if type(above) in LOOPS and (child is above.body or child is getattr(above, "test", None)):
+                found.append(above)
+            child = above
+        return found
+
+
+def _opened(statement: Node) -> Iterator[Node]:
+    """The small statements of a line and those in a `with`, the last first; another statement is itself."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        yield from reversed(statement.body)
+    elif isinstance(statement, cst.With):
+        for inner in reversed(statement.body.body):
+            yield from _opened(inner)
+        yield from reversed(statement.items)
+    else:
+        yield statement
+
+
+def dotted(node: Node) -> str | None:
+    """`self.model.fc` for a chain of names and attributes, None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def is_name(node: Node | None, name: str) -> bool:
+    """Whether an expression is this very name: `self`, `None`, `True`."""
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def literal_text(node: Node | None) -> str | None:
+    """The text of a string literal; None for anything else, bytes among it."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None
+
+
+def literal_key(node: Node | None) -> str | None:
+    """`x` for `d["x"]`, None for anything else."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    return literal_text(index.value) if isinstance(index, cst.Index) else None
+
+
+def attribute_of_self(node: Node | None) -> str | None:
+    """`x` for `self.x`, None for anything else."""
+    return node.attr.value if isinstance(node, cst.Attribute) and is_name(node.value, "self") else None
+
+
+def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:
+    """The value a call gives to a parameter, by keyword or by position (from 0); None if not given there."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == keyword:
+            return arg.value
+    if position is not None and position < len(call.args):
+        head = call.args[: position + 1]
+        if all(arg.keyword is None and not arg.star for arg in head):
+            return head[-1].value
+    return None
+
+
+def spreads(call: cst.Call) -> bool:
+    """Whether a call passes `*args` or `**kwargs`, so that any parameter may be given."""
+    return any(arg.star for arg in call.args)
+
+
+def whole_index(node: cst.Subscript) -> int | None:
+    """The whole number that something is subscripted by, as it stands in the source."""
+    inner = node.slice[0].slice
+    value = inner.value if len(node.slice) == 1 and isinstance(inner, cst.Index) else None
+    negative = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus)
+    literal = value.expression if isinstance(value, cst.UnaryOperation) and negative else value
+    if not isinstance(literal, cst.Integer):
+        return None
+    return -literal.evaluated_value if negative else literal.evaluated_value
