@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ import commands
 import pytest
 import sarif_validator
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts into the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # or no process of a test would hear of Ctrl-C
 
 @pytest.fixture(autouse=True)
 def _nothing_compiled() -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -267,6 +268,13 @@ def test_work_is_the_same_however_often_it_is_counted() -> None:
     for _ in range(3):
         with pytest.raises(work.Exhausted):
             limited(1000)
+
+
+def test_what_is_judged_leaves_this_process_all_its_time() -> None:
+    """The kernel ended the tests that came later in the same process."""
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    assert kinds() == set()
+    assert resource.getrlimit(resource.RLIMIT_CPU) == before
 
 
 def events(monkeypatch: pytest.MonkeyPatch, *given: Input) -> list[fuzz.Event]:

@@ -142,10 +142,10 @@ class _Judge:
 
     def _bounded(self, stage: str, task: Callable[[], T]) -> T | None:
         """What a task returns; None where it raises or does too much, which is a problem."""
-        work.watched()
         began = time.process_time()
         try:
-            result = task()
+            with work.watched():
+                result = task()
         except BaseException as error:  # a panic of Rust is no `Exception`
             if isinstance(error, (KeyboardInterrupt, work.Exhausted)):
                 raise
@@ -155,7 +155,7 @@ class _Judge:
             return None
         if time.process_time() - began > work.SUSPICIOUS:
             try:
-                with work.limited():
+                with work.limited(), work.watched():
                     task()
             except work.Exhausted:
                 self._add("hang", stage)

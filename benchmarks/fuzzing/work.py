@@ -45,8 +45,13 @@ def limited(calls: int | None = None) -> Iterator[None]:
             raise Exhausted  # again: what must not stop the job may have caught it
 
 
-def watched() -> None:
-    """The kernel ends this process with SIGXCPU, unless it says again, within two minutes of CPU time, that it is alive."""
+@contextmanager
+def watched() -> Iterator[None]:
+    """The kernel ends this process with SIGXCPU if what runs in this context takes more than two minutes of CPU time."""
+    before = resource.getrlimit(resource.RLIMIT_CPU)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(usage.ru_utime + usage.ru_stime) + _FATAL, hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(usage.ru_utime + usage.ru_stime) + _FATAL, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
