@@ -1,11 +1,8 @@
-"""Linting one file: gates, parse, facts, checks, places, suppression.
+"""Linting one file: keywords, tree, facts, checks, places, suppression.
 
-Two gates stand before libcst's parser, which would be most of what a file costs: its text must hold the words that a
-check needs, and over a skeleton of its tree the check must suspect something. Then only the statements are parsed that
-the finding is in. Without all this the findings are the same.
+A check looks at a file that holds its keywords; without them the findings are the same.
 """
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,23 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from ta_lint import checks
 from ta_lint.checks.gate import Text
 from ta_lint.core import collector
-from ta_lint.core.bounds import check_work, may_take_minutes
 from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
-from ta_lint.core.errors import PASSING, crash, oneline
+from ta_lint.core.errors import PASSING, crash
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
-from ta_lint.core.letters import searchable, undisguised
+from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours, may_be_ours
-from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, refused, source_of
+from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from ta_lint.facts import Module, Suspicion
-    from ta_lint.syntax.tree import Tree
 
 # What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
 _FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
@@ -169,7 +162,9 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
     if over_facts:
         yield from _over_facts(source, over_facts, file)
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
-        parse(source)
+        from ta_lint.syntax.concrete import whole
+
+        whole(source)
     for check in wanted:
         if check.over_source is None:
             continue
@@ -180,62 +175,15 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
             yield _crash(f"the check of {check.rule}", error, source)
 
 
-def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> list[Finding]:
-    """What these checks find, over as much of libcst's tree of the file as they need."""
+def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
+    """What these checks find in the tree of a file."""
     from ta_lint.facts import Module
+    from ta_lint.syntax.parse import parse
 
-    target = file.config.target_torch
-    if file.gated and isinstance(source.syntax, ast.Module):
-        wanted, partly = _suspecting(source, source.syntax, wanted, target)
-        if partly is not None:
-            try:
-                suspicions, crashes = _suspicions(wanted, partly)
-                if not crashes:
-                    return _placed(suspicions, partly)
-            except Exception:  # noqa: BLE001, S110 - it asked for more layout: the whole tree has it
-                pass
-    if not wanted:
-        return []
-    try:
-        tree = parse(source)
-    except Unreadable:
-        if file.gated or not isinstance(source.syntax, ast.Module):
-            raise
-        return _over_facts(source, wanted, file._replace(gated=True))  # is there anything to read it for?
-    whole = Module(source, tree, target)
-    suspicions, crashes = _suspicions(wanted, whole)
-    return [*crashes.values(), *_placed(suspicions, whole)]
-
-
-def _suspecting(
-    source: Source, syntax: ast.Module, wanted: list[checks.Check], target: tuple[int, int] | None
-) -> "tuple[list[checks.Check], Module | None]":
-    """The checks that have anything to say of a file, seen without its layout; and those that need that to know.
-
-    With them comes the file with the layout of the statements in question, where that is all that they need.
-    """
-    from ta_lint.facts import Module
-    from ta_lint.syntax.convert import skeleton
-    from ta_lint.syntax.written import Written
-
-    try:
-        root = skeleton(source, syntax)
-    except Unreadable:
-        raise
-    except Exception:  # noqa: BLE001 - an `Unlike`, or what nobody thought of: libcst will tell
-        return wanted, None
-    written = Written(source, root, syntax)
-    module = Module(source, root, target, written)
+    module = Module(source, *parse(source), file.config.target_torch)
     suspicions, crashes = _suspicions(wanted, module)
-    rules = crashes.keys() | {rule for rule, _ in suspicions}
-    suspecting = [check for check in wanted if check.rule in rules]
-    try:
-        if suspicions and not crashes:
-            nodes = _nodes(suspicions, module.tree)
-            return suspecting, Module(source, written.root(nodes, module.tree), target)
-    except Exception:  # noqa: BLE001, S110 - as above
-        pass
-    return suspecting, None
+    yield from crashes.values()
+    yield from _placed(suspicions, module)
 
 
 def _suspicions(
@@ -255,64 +203,27 @@ def _suspicions(
     return found, crashes
 
 
-def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> list[Finding]:
-    """The findings that suspicions are. Positions cost more than parsing: they are computed for these nodes alone."""
+def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
+    """The findings that suspicions are."""
     if not suspicions:
-        return []
+        return
     from ta_lint.syntax import placing
-    from ta_lint.syntax.positions import positions
 
-    source, tree = module.source, module.tree
-    syntax = source.syntax
-    places = positions(tree, _nodes(suspicions, tree), None if isinstance(syntax, SyntaxError) else syntax)
-
-    def site(node: "cst.CSTNode") -> Site:
-        start, end = places[node].start, places[node].end
-        return Site(source.path, start.line, start.column + 1, end.line, end.column + 1)
-
-    findings = []
+    source, places = module.source, module.places
     for rule, suspicion in suspicions:
-        related = tuple(Related(site(node), message) for node, message in suspicion.related)
-        finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+        related = tuple(
+            Related(Site(source.path, *places.span(node)), message) for node, message in suspicion.related
+        )
+        site = Site(source.path, *places.span(suspicion.node))
+        finding = _finding(rule, suspicion.message, site, related)
         proposed = suspicion.fix
-        if proposed is not None and (edits := placing.text_edits(proposed, tree, source, places)) is not None:
+        if (
+            proposed is not None
+            and (edits := placing.text_edits(proposed, module.tree, source, places)) is not None
+        ):
             applicability = Applicability.UNSAFE if proposed.unsafe else Applicability.SAFE
             finding = replace(finding, fix=Fix(proposed.title, edits, applicability))
-        findings.append(finding)
-    return findings
-
-
-def _nodes(suspicions: "list[tuple[str, Suspicion]]", tree: "Tree") -> "list[cst.CSTNode]":
-    """The nodes whose places findings need, and those of their fixes."""
-    from ta_lint.syntax import placing
-
-    nodes = [node for _, found in suspicions for node in (found.node, *(other for other, _ in found.related))]
-    for _, found in suspicions:
-        nodes += placing.nodes(found.fix, tree) if found.fix is not None else ()
-    return nodes
-
-
-def parse(source: Source) -> "cst.Module":
-    """The syntax tree. What Python refuses may be newer syntax than this Python's, which libcst knows.
-
-    Raises:
-        Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
-    """
-    syntax = source.syntax
-    if isinstance(syntax, ast.Module):
-        check_work([syntax])
-    elif _FINAL.search(syntax.msg) is not None or may_take_minutes(source):
-        raise refused(syntax)
-    import libcst as cst
-
-    try:
-        return cst.parse_module(undisguised(source.text))
-    except cst.ParserSyntaxError as error:
-        if isinstance(source.symbols, SyntaxError):  # which refuses more than `syntax` does
-            raise refused(source.symbols) from error
-        raise Unreadable(
-            f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1
-        ) from error
+        yield finding
 
 
 def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:

@@ -56,7 +56,9 @@ def _fix(module: Module, call: cst.Call, moved: cst.Call) -> Fix | None:
         return None
     data = call.args[0].value
     ending = module.verbatim(moved)[len(module.verbatim(call)) :]
-    binds = isinstance(data, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or data.lpar
+    binds = isinstance(data, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or module.is_in_parentheses(
+        data
+    )
     around = (insert_after(data, ending),) if binds else wrap(data, "(", f"){ending}")
     gone = Replacement(Anchor(call, Side.END), Anchor(moved, Side.END), "")
     return Fix("move the tensor before it becomes a parameter", (*around, gone))

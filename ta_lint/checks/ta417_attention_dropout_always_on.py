@@ -29,7 +29,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         given = module.code(probability)
         message = f"`scaled_dot_product_attention` drops with `dropout_p={given}` in evaluation too"
-        yield Suspicion(call, message, fix=_fix(probability))
+        yield Suspicion(call, message, fix=_fix(module, probability))
 
 
 def _drops(module: Module, probability: Node) -> bool:
@@ -47,11 +47,9 @@ def _drops(module: Module, probability: Node) -> bool:
     return function is not None and function.name.value == "__init__"
 
 
-def _fix(probability: cst.BaseExpression) -> Fix:
+def _fix(module: Module, probability: cst.BaseExpression) -> Fix:
     ending = " if self.training else 0.0"
-    binds = (
-        isinstance(probability, (cst.Name, cst.Attribute, cst.Call, cst.Float, cst.Integer))
-        or probability.lpar
-    )
+    binds = isinstance(probability, (cst.Name, cst.Attribute, cst.Call, cst.Float, cst.Integer))
+    binds = binds or module.is_in_parentheses(probability)
     edits = (insert_after(probability, ending),) if binds else wrap(probability, "(", f"){ending}")
     return Fix("drop in training alone", edits)

@@ -96,8 +96,10 @@ def _is_meant(module: Module, node: Node) -> bool:
     """Whether the statement, with its comments, or the class says that the layer is shared."""
     line = module.tree.parent[module.tree.statement(node)]
     klass = module.tree.enclosing(node, cst.ClassDef)
-    text = module.verbatim(line) if isinstance(line, cst.SimpleStatementLine) else ""
-    return _SHARED.search(text + (klass.name.value if klass is not None else "")) is not None
+    texts = [klass.name.value] if klass is not None else []
+    if isinstance(line, cst.SimpleStatementLine):
+        texts += [module.verbatim(line), *module.places.comments(line)]
+    return any(map(_SHARED.search, texts))
 
 
 def _fix(module: Module, product: cst.BinaryOperation) -> Fix | None:

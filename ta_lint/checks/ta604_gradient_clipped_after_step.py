@@ -66,6 +66,6 @@ def _neighbours(way: Pass, index: int) -> tuple[Event | None, Event | None]:
 def _fix(module: Module, clip: Event, beside: Event, side: Side) -> Fix | None:
     """Move the clipping; scaled gradients would have to be unscaled too."""
     scaled = beside.scaler is not None or module.order.events(Action.UNSCALE)
-    edits = () if scaled else move(module.tree, clip.call, beside.place, side)
+    edits = () if scaled else move(module.tree, module.places, clip.call, beside.place, side)
     where = "before the step" if side is Side.START else "after the backward pass"
     return Fix(f"clip {where}", edits) if edits else None

@@ -31,7 +31,9 @@ def check(module: Module) -> Iterator[Suspicion]:
             message = (
                 f"`{code}` comes before `{module.code(step.call)}`, so the first learning rate is skipped"
             )
-            edits = move(module.tree, schedule.call, step.place, Side.END) if not step.via else ()
+            edits = (
+                move(module.tree, module.places, schedule.call, step.place, Side.END) if not step.via else ()
+            )
             fix = Fix("step the scheduler after the optimizer", edits) if edits else None
             yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
 

@@ -29,7 +29,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         sets = isinstance(target.operator, cst.Equal) and _is_settable(compared.left)
         if sets and not module.is_shown(statement):
             message = f"`{module.code(compared.left)}` is compared and not set: the statement does nothing"
-            yield Suspicion(compared, message, fix=_fix(compared, target))
+            yield Suspicion(compared, message, fix=_fix(module, compared, target))
 
 
 def _is_settable(node: Node) -> bool:
@@ -43,8 +43,8 @@ def _is_settable(node: Node) -> bool:
     return isinstance(key, cst.SimpleString) and _SETTING.fullmatch(key.value) is not None
 
 
-def _fix(compared: cst.Comparison, target: cst.ComparisonTarget) -> Fix | None:
-    if compared.lpar:
+def _fix(module: Module, compared: cst.Comparison, target: cst.ComparisonTarget) -> Fix | None:
+    if module.is_in_parentheses(compared):
         return None
     edit = Replacement(Anchor(compared.left, Side.END), Anchor(target.comparator, Side.START), " = ")
     return Fix("assign", (edit,))

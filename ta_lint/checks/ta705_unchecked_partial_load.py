@@ -101,10 +101,10 @@ def _is_changed(name: cst.Name, module: Module) -> bool:
 def _is_expected(call: cst.Call, module: Module) -> bool:
     """Whether the state is a part on purpose, a comment says why, or the keys are compared by hand."""
     line = module.tree.parent[module.tree.statement(call)]
-    if isinstance(line, cst.SimpleStatementLine):
-        comments = [above.comment for above in line.leading_lines] + [line.trailing_whitespace.comment]
-        if any(comment is not None and "strict" in comment.value for comment in comments):
-            return True
+    if isinstance(line, cst.SimpleStatementLine) and any(
+        "strict" in text for text in module.places.comments(line)
+    ):
+        return True
     around = module.tree.enclosing(call, cst.ClassDef) or module.tree.home(call)
     if any(_ADAPTS.search(name.value) for name in module.tree.within(around, cst.Name)):
         return True

@@ -43,8 +43,8 @@ from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
 from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
-from ta_lint.syntax.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +66,13 @@ class Module:
     def __init__(
         self,
         source: Source,
-        root: cst.Module,
+        tree: Tree,
+        places: Places,
         target_torch: tuple[int, int] | None = None,
-        written: Written | None = None,
     ) -> None:
         self.source = source
-        self.tree = Tree(root, written)
+        self.tree = tree
+        self.places = places
         self._target_torch = target_torch
 
     @cached_property
@@ -100,7 +101,7 @@ class Module:
 
     @cached_property
     def renaming(self) -> Renaming:
-        return Renaming(self.tree, self.names, self.source, self.spellings)
+        return Renaming(self.tree, self.places, self.names, self.source, self.spellings)
 
     @cached_property
     def spellings(self) -> Spellings:
@@ -304,11 +305,15 @@ class Module:
 
     def code(self, node: Node) -> str:
         """The source of an expression, on one line, for a message."""
-        return dotted(node) or " ".join(self.verbatim(node).split())
+        return dotted(node) or self.places.line(node)
 
     def verbatim(self, node: Node) -> str:
         """The source of an expression as it is written, for a fix."""
-        return self.tree.code(node)
+        return self.places.code(node)
+
+    def is_in_parentheses(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression has parentheses of its own."""
+        return bool(self.places.parentheses(node))
 
     def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name `module.name`: the spelling, and the import statements that it needs.
@@ -344,14 +349,10 @@ class Module:
             or line not in self.tree.root.body
         ):
             return False
-        if line.body[-1] is not statement or isinstance(statement.semicolon, cst.Semicolon):
+        if line.body[-1] is not statement or self.places.behind(statement).lstrip().startswith(";"):
             return False
         following = self.tree.root.body[self.tree.root.body.index(line) + 1 :][:1]
-        next_cell = notebook.separator.strip()
-        return not following or any(
-            empty.comment is not None and empty.comment.value == next_cell
-            for empty in following[0].leading_lines
-        )
+        return not following or notebook.separator.strip() in self.places.comments(following[0])
 
     @cached_property
     def is_test(self) -> bool:

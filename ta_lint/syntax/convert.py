@@ -1,10 +1,9 @@
-"""A libcst tree without its layout, made of Python's own.
+"""Python's own tree as nodes of libcst.
 
 libcst takes ten times as long as `ast` to parse a file, most of it for layout: white space, commas, parentheses and
-comments. Most files hold nothing that a check suspects, and no check needs layout to know that. So a file is parsed by
-`ast` first and its tree is turned into libcst's nodes, all that `tree.children` lists and the words and numbers in
-them. What is left out is not set at all: who asks for it gets an `AttributeError`, and whoever asked must look at the
-tree of libcst instead. Who found something looks at the statements of that place as libcst has them: `facts.written`.
+comments. So `ast` parses, and its nodes become libcst's, with all that `tree.children` lists and the words and numbers in
+them. Layout is not set at all: reading it raises `AttributeError`. `syntax.places` knows where a node stands and how it is
+written.
 """
 
 import ast
@@ -23,21 +22,22 @@ from ta_lint.core.source import Source
 Make = Callable[..., Any]
 
 
-class Unlike(Exception):
+class NotConvertible(Exception):
     """The file holds what Python's tree does not tell, or tells in another way than libcst's."""
 
 
-def skeleton(source: Source, syntax: ast.Module) -> cst.Module:
-    """The tree of a file, without layout.
+def converted(source: Source, syntax: ast.Module) -> tuple[cst.Module, dict[int, ast.AST]]:
+    """A file as libcst's nodes, and what of Python's tree each was made of, by its `id`.
 
     Raises:
-        Unlike: only libcst itself can make it.
-        Unreadable: it is nested too deep.
+        NotConvertible: only libcst itself can make the tree.
+        Unreadable: the file is nested too deep.
     """
     if _CONTINUED.search(source.text) is not None or disguised_names(source.text):
-        raise Unlike
+        raise NotConvertible
+    converter = _Converter(source)
     try:
-        return _Skeleton(source).module(syntax)
+        return converter.module(syntax), converter.made
     except RecursionError as error:
         raise too_deep() from error
 
@@ -215,20 +215,30 @@ _COMPOUND = frozenset(
 )
 
 
-class _Skeleton:
+class _Converter:
     """Turns the nodes of one file, each by the method of its name."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._lines = source.lines
+        self.made: dict[int, ast.AST] = {}
         self._formatted = False
         """Inside of an f-string, where Python 3.11 does not know the place of anything."""
 
     def __getitem__(self, node: Any) -> Any:
         method = _METHODS.get(type(node))
         if method is None:
-            raise Unlike
-        return method(self, node)
+            raise NotConvertible
+        made = method(self, node)
+        if not self._formatted:  # where Python 3.11 does not know the place of anything
+            self.made[id(made)] = node
+        return made
+
+    def _known(self, made: Any, node: ast.AST) -> Any:
+        """A node, of which it is remembered what it was made of."""
+        if not self._formatted:
+            self.made[id(made)] = node
+        return made
 
     def _maybe(self, node: ast.AST | None) -> Any:
         return self[node] if node is not None else None
@@ -378,7 +388,7 @@ class _Skeleton:
 
     def FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         if getattr(node, "type_params", None):
-            raise Unlike
+            raise NotConvertible
         return _function(
             _name(node.name),
             self._parameters(node.args),
@@ -393,7 +403,7 @@ class _Skeleton:
 
     def ClassDef(self, node: ast.ClassDef) -> Any:
         if getattr(node, "type_params", None):
-            raise Unlike
+            raise NotConvertible
         args = self._args(node.bases, node.keywords)
         return _class(
             _name(node.name),
@@ -428,7 +438,7 @@ class _Skeleton:
 
     def _param(self, node: ast.arg, default: Any, star: str = "") -> Any:
         annotation = _annotation(self[node.annotation]) if node.annotation is not None else None
-        return _param(_name(node.arg), annotation, default, star)
+        return _param(_name(node.arg), annotation, default, star)  # libcst's takes in the default
 
     # -- patterns -----------------------------------------------------------------------------------------------
 
@@ -482,15 +492,17 @@ class _Skeleton:
 
     def _args(self, values: list[ast.expr], keywords: list[ast.keyword]) -> list[Any]:
         found = [
-            _arg(self[value.value], None, "*") if type(value) is ast.Starred else _arg(self[value], None, "")
+            self._known(_arg(self[value.value], None, "*"), value)
+            if type(value) is ast.Starred
+            else _arg(self[value], None, "")
             for value in values
         ]
         if not keywords:
             return found
         found += [
-            _arg(self[keyword.value], _name(keyword.arg), "")
+            self._known(_arg(self[keyword.value], _name(keyword.arg), ""), keyword)
             if keyword.arg is not None
-            else _arg(self[keyword.value], None, "**")
+            else self._known(_arg(self[keyword.value], None, "**"), keyword)
             for keyword in keywords
         ]
         if values and type(values[-1]) is ast.Starred:  # which may stand after a keyword
@@ -506,7 +518,7 @@ class _Skeleton:
         if type(index) is not ast.Tuple:
             return _subscript(self[node.value], [self._subscript_element(index)])
         if self._formatted or not index.elts:
-            raise Unlike
+            raise NotConvertible
         if self._is_in_parentheses(index):
             return _subscript(self[node.value], [_subscript_element(_index(self[index], None))])
         return _subscript(self[node.value], [self._subscript_element(item) for item in index.elts])
@@ -529,7 +541,7 @@ class _Skeleton:
 
     def _sequence(self, node: ast.Tuple | ast.List | ast.Set) -> Any:
         return _SEQUENCES[type(node)]([
-            _starred_element(self[value.value]) if type(value) is ast.Starred else _element(self[value])
+            self._known(_starred_element(self[value.value]), value) if type(value) is ast.Starred else _element(self[value])
             for value in node.elts
         ])  # fmt: skip
 
@@ -612,18 +624,18 @@ class _Skeleton:
 
     def JoinedStr(self, node: ast.JoinedStr) -> Any:
         if self._formatted:
-            raise Unlike
+            raise NotConvertible
         text = self._text(node)
         if not _is_one_string(text):
             return self._side_by_side(text)
         try:
             return self._formatted_string(text, node)
-        except Unlike:
+        except NotConvertible:
             return self._parsed(text)
 
     def _formatted_string(self, text: str, node: ast.JoinedStr) -> Any:
         if _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
-            raise Unlike
+            raise NotConvertible
         self._formatted = True
         try:
             return _formatted(self._parts(node.values))
@@ -634,7 +646,7 @@ class _Skeleton:
         """Literals of which Python makes one: each by itself, where they are easily told apart."""
         try:
             made = [self._literal(literal) for literal in _literals(text)]
-        except Unlike:
+        except NotConvertible:
             return self._parsed(text)
         whole = made.pop()
         while made:
@@ -647,7 +659,7 @@ class _Skeleton:
         alone = Source(self._source.path, text).syntax
         node = alone.body[0] if isinstance(alone, ast.Module) else None
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.JoinedStr):
-            raise Unlike
+            raise NotConvertible
         return self._formatted_string(text, node.value)
 
     def _parts(self, nodes: Sequence[ast.expr]) -> list[Any]:
@@ -680,8 +692,8 @@ class _Skeleton:
         return "".join([*parts, line[:end] if line.isascii() else line.encode()[:end].decode()])
 
 
-_METHODS: dict[type[ast.AST], Callable[[_Skeleton, Any], Any]] = {
-    getattr(ast, name): method for name, method in vars(_Skeleton).items() if name[0].isupper()
+_METHODS: dict[type[ast.AST], Callable[[_Converter, Any], Any]] = {
+    getattr(ast, name): method for name, method in vars(_Converter).items() if name[0].isupper()
 }
 
 
@@ -698,13 +710,13 @@ def _literals(text: str) -> Iterator[str]:
     """The string literals that a text consists of.
 
     Raises:
-        Unlike: there is something else.
+        NotConvertible: there is something else.
     """
     position = 0
     while position < len(text):
         found = _LITERAL.match(text, position)
         if found is None:
-            raise Unlike
+            raise NotConvertible
         yield found[1]
         position = found.end()
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import libcst as cst
 
+from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
 
@@ -141,13 +142,11 @@ def is_atom(node: Node) -> bool:
 
 
 def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
-    """An argument after the last one of a call; None where a bare generator expression or `**` leaves no room."""
+    """An argument after the last one of a call; None where `**` leaves no room."""
     if not call.args:
         return Replacement(Anchor(call.func, Side.END), Anchor(call, Side.END), f"({code})")
     last = call.args[-1]
-    if last.star == "**" or (isinstance(last.value, cst.GeneratorExp) and not last.value.lpar):
-        return None
-    return Addition(last, code)
+    return Addition(last, code) if last.star != "**" else None
 
 
 def set_argument(call: cst.Call, keyword: str, code: str, given: Node | None) -> Edit | None:
@@ -185,7 +184,7 @@ def _statement(tree: Tree, node: Node) -> Node:
     return tree.statement(node.body[0] if isinstance(node, cst.SimpleStatementLine) else node)
 
 
-def move(tree: Tree, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
+def move(tree: Tree, places: Places, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
     """The statement of a node goes to before or after that of another one; empty if that may change more than order.
 
     Both stand on lines of their own in one block, and what moves is one line, with its comment.
@@ -195,6 +194,6 @@ def move(tree: Tree, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
         return ()
     if len(line.body) > 1 or len(other.body) > 1 or tree.parent[line] is not tree.parent[other]:
         return ()
-    comment = line.trailing_whitespace.comment
-    code = tree.code(line.body[0]) + (f"  {comment.value}" if comment is not None else "")
+    comment = places.behind(line.body[0]).strip()
+    code = places.code(line.body[0]) + (f"  {comment}" if comment.startswith("#") else "")
     return () if "\n" in code else (Removal(line.body[0]), Insertion(other.body[0], side, code))

@@ -5,12 +5,10 @@ A fix that cannot be made without touching what it does not name is none: None s
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
 from itertools import dropwhile, pairwise, takewhile
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import CodeRange
 
 from ta_lint.core.finding import TextEdit
 from ta_lint.core.source import Source
@@ -27,28 +25,11 @@ from ta_lint.syntax.edits import (
     is_atom,
 )
 from ta_lint.syntax.imports import imported_before
+from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
-_Places = Mapping[Node, CodeRange]
 
-
-def nodes(fix: Fix, tree: Tree) -> Iterator[Node]:
-    """The nodes whose places a fix needs."""
-    for edit in fix.edits:
-        if isinstance(edit, Replacement):
-            yield from (edit.start.node, edit.end.node)
-        elif isinstance(edit, Unwrapping):
-            yield from (edit.outer, edit.inner)
-        elif isinstance(edit, Addition):
-            yield edit.last
-        else:
-            yield from (edit.statement, _first(edit.statement))
-    for code in fix.imports:
-        if (place := _place_of_import(code, fix, tree)) is not None:
-            yield _first(place)
-
-
-def text_edits(fix: Fix, tree: Tree, source: Source, places: _Places) -> tuple[TextEdit, ...] | None:
+def text_edits(fix: Fix, tree: Tree, source: Source, places: Places) -> tuple[TextEdit, ...] | None:
     """The edits of a fix in order of place."""
     return _Placing(fix, tree, source, places).edits()
 
@@ -56,7 +37,7 @@ def text_edits(fix: Fix, tree: Tree, source: Source, places: _Places) -> tuple[T
 class _Placing:
     """One fix on its way to text."""
 
-    def __init__(self, fix: Fix, tree: Tree, source: Source, places: _Places) -> None:
+    def __init__(self, fix: Fix, tree: Tree, source: Source, places: Places) -> None:
         self._fix = fix
         self._tree = tree
         self._source = source
@@ -72,7 +53,7 @@ class _Placing:
                 return None
             placed += found
         for code in self._fix.imports:
-            place = _place_of_import(code, self._fix, self._tree)
+            place = _place_of_import(code, self._fix, self._tree, self._places)
             if place is None:
                 return None
             placed.append(self._import(code, place))
@@ -90,21 +71,22 @@ class _Placing:
         if isinstance(edit, Unwrapping):
             return self._unwrapped(edit)
         if isinstance(edit, Addition):
-            return [self._added(edit)]
+            return self._added(edit)
         if not _has_lines_of_its_own(edit.statement, self._tree):
             return []
         return self._inserted(edit) if isinstance(edit, Insertion) else [self._removed(edit)]
 
     def _around(self, edit: Replacement) -> tuple[tuple[int, int], tuple[int, int]]:
         """From where to where a replacement reaches, with the parentheses that go."""
-        (line, start), (end_line, end) = self._position(edit.start), self._position(edit.end)
-        for _ in cast(cst.BaseExpression, edit.start.node).lpar if edit.parentheses else ():
-            before = self._source.lines[line - 1][: start - 1].rstrip()
-            after = self._source.lines[end_line - 1][end - 1 :]
-            if not before.endswith("(") or not after.lstrip().startswith(")") or before[-2:-1].isalnum():
+        start, end = self._position(edit.start), self._position(edit.end)
+        if not edit.parentheses:
+            return start, end
+        for around in self._places.parentheses(cast(cst.BaseExpression, edit.start.node)):
+            before = self._source.lines[around.line - 1][: around.column - 1]
+            if around.line != start[0] or around.end_line != end[0] or before[-1:].isalnum():
                 break
-            start, end = len(before), end + after.index(")") + 1
-        return (line, start), (end_line, end)
+            start, end = (around.line, around.column), (around.end_line, around.end_column)
+        return start, end
 
     def _unwrapped(self, edit: Unwrapping) -> list[TextEdit]:
         start, end = (self._position(Anchor(edit.outer, side)) for side in Side)
@@ -118,24 +100,26 @@ class _Placing:
             TextEdit(*inner_end, *end, "" if bare else ")"),
         ]
 
-    def _added(self, addition: Addition) -> TextEdit:
+    def _added(self, addition: Addition) -> list[TextEdit]:
+        value = addition.last.value
+        if isinstance(value, cst.GeneratorExp) and not self._places.parentheses(value):
+            return []  # beside another argument it would need them
         line, column = self._position(Anchor(addition.last, Side.START))
         indent = self._source.lines[line - 1][: column - 1]
         separator = (
             " " if indent.strip() else (self._source.line_ends[line - 1] or self._source.newline) + indent
         )
         end = self._position(Anchor(addition.last, Side.END))
-        return TextEdit(*end, *end, f",{separator}{addition.code}")
+        return [TextEdit(*end, *end, f",{separator}{addition.code}")]
 
     def _position(self, anchor: Anchor) -> tuple[int, int]:
-        place = self._places[anchor.node]
-        position = place.start if anchor.side is Side.START else place.end
-        return position.line, position.column + 1
+        span = self._places.span(anchor.node)
+        return span[:2] if anchor.side is Side.START else span[2:]
 
     def _inserted(self, insertion: Insertion) -> list[TextEdit]:
         lines, ends = self._source.lines, self._source.line_ends
-        place = self._places[_first(insertion.statement)].start
-        indent = lines[place.line - 1][: place.column]
+        place = self._places.span(_first(insertion.statement))
+        indent = lines[place.line - 1][: place.column - 1]
         if indent.strip():
             return []
         code = [indent.replace("\f", "") + line for line in insertion.code.split("\n")]
@@ -143,7 +127,7 @@ class _Placing:
             newline = ends[place.line - 1] or self._source.newline
             first = place.line if insertion.code.startswith("@") else self._with_comments(place.line, indent)
             return [TextEdit(first, 1, first, 1, "".join(line + newline for line in code))]
-        last = self._places[insertion.statement].end.line
+        last = self._places.span(insertion.statement).end_line
         if newline := ends[last - 1]:
             return [TextEdit(last + 1, 1, last + 1, 1, "".join(line + newline for line in code))]
         column = len(lines[last - 1]) + 1
@@ -158,8 +142,8 @@ class _Placing:
 
     def _removed(self, removal: Removal) -> TextEdit:
         lines = self._source.lines
-        first = self._places[_first(removal.statement)].start.line
-        last = self._places[removal.statement].end.line
+        first = self._places.span(_first(removal.statement)).line
+        last = self._places.span(removal.statement).end_line
         if self._source.line_ends[last - 1]:
             return TextEdit(first, 1, last + 1, 1, "")
         end = len(lines[last - 1]) + 1
@@ -175,7 +159,7 @@ class _Placing:
         )
 
     def _import(self, code: str, place: Node) -> TextEdit:
-        line = self._places[_first(place)].start.line
+        line = self._places.span(_first(place)).line
         newline = self._source.line_ends[line - 1] or self._source.newline
         apart = _is_standard(code) and not _is_standard(self._source.lines[line - 1])
         return TextEdit(line, 1, line, 1, code + newline * (1 + apart), shared=True)
@@ -222,7 +206,7 @@ def _is_removed(statement: Node, removed: set[Node]) -> bool:
     return statement in removed
 
 
-def _place_of_import(code: str, fix: Fix, tree: Tree) -> Node | None:
+def _place_of_import(code: str, fix: Fix, tree: Tree, places: Places) -> Node | None:
     """The statement that a new import comes before: the first that imports from the same package, which so is loaded no
     earlier than it was; else among the first imports of the file one of its kind, or the first.
 
@@ -237,7 +221,7 @@ def _place_of_import(code: str, fix: Fix, tree: Tree) -> Node | None:
     if not later or tree.before(first_edit, later[0]):
         return statements[0] if statements else None
     first = list(takewhile(lambda statement: _imports(statement, tree), later))
-    alike = (statement for statement in first if _is_standard(_code(statement, tree)) == _is_standard(code))
+    alike = (statement for statement in first if _is_standard(_code(statement, places)) == _is_standard(code))
     return next(alike, later[0])
 
 
@@ -246,8 +230,9 @@ def _imports(statement: Node, tree: Tree) -> bool:
     return any(tree.home(found) is tree.root for found in tree.within(statement, cst.Import, cst.ImportFrom))
 
 
-def _code(statement: Node, tree: Tree) -> str:
-    return tree.code(statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement)
+def _code(statement: Node, places: Places) -> str:
+    """How a line of small statements begins; empty for another statement."""
+    return places.line(statement.body[0]) if isinstance(statement, cst.SimpleStatementLine) else ""
 
 
 def _is_standard(code: str) -> bool:

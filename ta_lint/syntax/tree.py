@@ -5,14 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin, overload
+from typing import Any, TypeVar, cast, get_origin, overload
 
 import libcst as cst
 
 from ta_lint.core.bounds import DEEPEST, too_deep
-
-if TYPE_CHECKING:
-    from ta_lint.syntax.written import Written
 
 Node = cst.CSTNode
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
@@ -132,9 +129,8 @@ class Tree:
         Unreadable: the file is nested deeper than checks can follow.
     """
 
-    def __init__(self, root: cst.Module, written: "Written | None" = None) -> None:
+    def __init__(self, root: cst.Module) -> None:
         self.root = root
-        self._written = written
         self.nodes: list[Any] = []
         self.above: list[int] = []
         """The number of each node's parent."""
@@ -235,15 +231,6 @@ class Tree:
         """A node and all below it, in source order."""
         first = self.number[id(node)]
         return self.nodes[first : self._last[first] + 1]
-
-    def code(self, node: Node) -> str:
-        """The source of a node as it is written, its own parentheses included; of a skeleton, from its statement.
-
-        Raises:
-            Differs: only libcst's tree of the whole file tells.
-        """
-        root, node = self._written.twin(node, self) if self._written is not None else (self.root, node)
-        return root.code_for_node(node)
 
     def order(self, node: Node) -> int:
         """The number of a node in source order."""

@@ -22,6 +22,7 @@ from ta_lint.syntax.edits import (
     remove_argument,
     replace,
 )
+from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree, argument, spreads
 
 # What `torch.range` of whole numbers may be of: types that hold these numbers exactly.
@@ -46,8 +47,11 @@ class _Move(NamedTuple):
 class Renaming:
     """Fixes of uses."""
 
-    def __init__(self, tree: Tree, names: Names, source: Source, spellings: Spellings) -> None:
+    def __init__(
+        self, tree: Tree, places: Places, names: Names, source: Source, spellings: Spellings
+    ) -> None:
         self._tree = tree
+        self._places = places
         self._names = names
         self._source = source
         self._spellings = spellings
@@ -114,7 +118,7 @@ class Renaming:
         if spreads(call) or parameters is None:
             return None
         found = [
-            rewrite.becomes.get(name, {}).get(self._tree.code(arg.value))
+            rewrite.becomes.get(name, {}).get(self._places.code(arg.value))
             for name, arg in zip(parameters, call.args, strict=True)
         ]
         return [code for code in found if code is not None] if None not in found else None
@@ -145,7 +149,8 @@ class Renaming:
         """A call of the old function as one of the new, by the name `code`."""
         if spreads(call) and (rewrite.takes is not None or rewrite.last or rewrite.keywords):
             return None
-        if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in call.args):
+        generators = (arg.value for arg in call.args if isinstance(arg.value, cst.GeneratorExp))
+        if not all(map(self._places.parentheses, generators)):
             return None
         parameters = _parameters(call, rewrite)
         counted = [arg for arg in call.args if arg.keyword is None or not rewrite.listed]
@@ -156,7 +161,7 @@ class Renaming:
         ):
             return None
         now = {
-            arg: rewrite.becomes[name][self._tree.code(arg.value)]
+            arg: rewrite.becomes[name][self._places.code(arg.value)]
             for arg, name in zip(call.args, parameters, strict=True)
             if name in rewrite.becomes
         }
@@ -199,7 +204,7 @@ class Renaming:
 
     def _are_as_said(self, given: dict[str, cst.Arg], rewrite: Rewrite) -> bool:
         """Whether what must be a number is one, and what goes has the one value that it may have."""
-        code = self._tree.code
+        code = self._places.code
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
         known = all(
             code(given[name].value) in values for name, values in rewrite.becomes.items() if name in given
@@ -232,7 +237,7 @@ class Renaming:
         if not isinstance(end, cst.BinaryOperation):
             return [*edits, insert_after(end, f" {'+' if past > 0 else '-'} 1")]
         if past > 0 and isinstance(end.operator, cst.Subtract) and _integer(end.right) == 1:  # up to `n - 1`
-            return [*edits, replace(end, self._tree.code(end.left))]
+            return [*edits, replace(end, self._places.code(end.left))]
         return None
 
     def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
@@ -267,7 +272,7 @@ class Renaming:
         package = f"{row.symbol.rpartition('.')[0]}."
         if not isinstance(name, cst.Attribute) or not row.new.startswith(package):
             return None
-        return f"{self._tree.code(name.value)}.{row.new.removeprefix(package)}", ()
+        return f"{self._places.code(name.value)}.{row.new.removeprefix(package)}", ()
 
     def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name the new symbol, which an import of the old one may seem to be."""
@@ -299,8 +304,8 @@ class Renaming:
         move = moves[wanted[0]]
         if move is None:
             return None
-        asname = self._tree.code(wanted[0].asname) if wanted[0].asname is not None else ""
-        code = f"from {move.module} import {move.name}{asname.rstrip(', ')}"
+        asname = wanted[0].evaluated_alias
+        code = f"from {move.module} import {move.name}" + (f" as {asname}" if asname is not None else "")
         beside = insert_line_before(self._tree, statement, code)
         return _fix(row, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
 

@@ -1,0 +1,119 @@
+"""The one door to libcst's own parser: a statement with its layout, or a file that Python refuses.
+
+Nodes made of Python's tree have no layout. Where that of a place is asked for which Python's tree does not tell, libcst parses
+the statement at the top of the file that it is in; node by node, in source order, it has what the tree has there.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from ta_lint.core.bounds import check_work, may_take_minutes
+from ta_lint.core.errors import oneline
+from ta_lint.core.letters import undisguised
+from ta_lint.core.source import Source, Unreadable, refused
+from ta_lint.syntax.span import Span
+from ta_lint.syntax.tree import Node, Tree
+
+# What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
+_FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
+
+
+def whole(source: Source) -> cst.Module:
+    """A file as libcst parses it. What Python refuses may be newer syntax than this Python's, which libcst knows.
+
+    Raises:
+        Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
+    """
+    syntax = source.syntax
+    if isinstance(syntax, ast.Module):
+        check_work([syntax])
+    elif _FINAL.search(syntax.msg) is not None or may_take_minutes(source):
+        raise refused(syntax)
+    try:
+        return cst.parse_module(undisguised(source.text))
+    except cst.ParserSyntaxError as error:
+        if isinstance(source.symbols, SyntaxError):  # which refuses more than `syntax` does
+            raise refused(source.symbols) from error
+        raise Unreadable(
+            f"libcst cannot parse it: {oneline(error)}", error.raw_line, error.raw_column + 1
+        ) from error
+
+
+class Concrete:
+    """The statements of a file as libcst parses them, each when somebody asks for its layout."""
+
+    def __init__(self, source: Source, tree: Tree, made: Mapping[int, ast.AST] | None) -> None:
+        """`made` is what of Python's tree each node was made of, by its `id`; None where libcst made them all itself."""
+        self._source = source
+        self._tree = tree
+        self._made = made
+        self._statements: dict[int, _Statement] = {}  # by the number of the first node
+
+    def span(self, node: Node) -> Span:
+        """Where a node stands, its own parentheses outside."""
+        return self._statement(node).span(self._tree.order(node))
+
+    def code(self, node: Node) -> str:
+        """A node as it is written, its own parentheses included."""
+        return self._statement(node).code(self._tree.order(node))
+
+    def _statement(self, node: Node) -> "_Statement":
+        top = self._tree.top(node) if self._made is not None else self._tree.root
+        number = self._tree.order(top)
+        if number not in self._statements:
+            self._statements[number] = self._parsed(top)
+        return self._statements[number]
+
+    def _parsed(self, top: Any) -> "_Statement":
+        """The layout of a statement at the top of the file.
+
+        Raises:
+            Unreadable: libcst would take minutes for it.
+        """
+        if self._made is None:
+            return _Statement(self._tree, 0, 0)
+        small = top.body if isinstance(top, cst.SimpleStatementLine) else [top]
+        statements: list[Any] = [self._made[id(part)] for part in small]
+        check_work(statements)
+        decorators = getattr(statements[0], "decorator_list", ())
+        above = min(part.lineno for part in (statements[0], *decorators)) - 1
+        lines = slice(above, statements[-1].end_lineno)
+        parts = zip(self._source.lines[lines], self._source.line_ends[lines], strict=True)
+        tree = Tree(cst.parse_module(undisguised("".join(line + end for line, end in parts))))
+        assert list(map(type, tree.nodes[1:])) == list(map(type, self._tree.subtree(top)))
+        return _Statement(tree, self._tree.order(top) - 1, above)
+
+
+class _Statement:
+    """What libcst made of some lines."""
+
+    def __init__(self, tree: Tree, number: int, above: int) -> None:
+        """`number` is that of its first node in the tree of the file, and `above` how many lines stand above it there."""
+        self._tree = tree
+        self._number = number
+        self._above = above
+
+    def span(self, number: int) -> Span:
+        place = self._places[self._node(number)]
+        return Span(
+            place.start.line + self._above,
+            place.start.column + 1,
+            place.end.line + self._above,
+            place.end.column + 1,
+        )
+
+    def code(self, number: int) -> str:
+        return self._tree.root.code_for_node(self._node(number))
+
+    def _node(self, number: int) -> Node:
+        return self._tree.nodes[number - self._number]
+
+    @cached_property
+    def _places(self) -> Mapping[Node, CodeRange]:
+        return MetadataWrapper(self._tree.root, unsafe_skip_copy=True).resolve(PositionProvider)
