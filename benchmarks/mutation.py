@@ -27,10 +27,11 @@ from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config, Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, Unreadable, decode
-from ta_lint.engine import lint, parse
+from ta_lint.engine import lint
 from ta_lint.facts import Clearing, Kind, Module, TrainingLoop
 from ta_lint.facts.module import is_test
 from ta_lint.file import File
+from ta_lint.syntax.parse import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "mutation.json"
@@ -202,7 +203,7 @@ def outcome_of(data: bytes, name: str, rules: Iterable[str]) -> Outcome:
     outcome = Outcome()
     try:
         source = Source(name, decode(data))
-        module = Module(source, parse(source))
+        module = Module(source, *parse(source))
     except Unreadable:
         return outcome
     text = Text(module)
@@ -259,7 +260,7 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     if check is not None and not check.wants(gate.Text(data)):
         return "its text does not hold what the rule needs"
     source = Source(name, decode(data))
-    module = Module(source, parse(source))
+    module = Module(source, *parse(source))
     loops = module.training_loops
     if index >= len(loops):
         return "no longer a training loop"

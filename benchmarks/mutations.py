@@ -15,7 +15,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from ta_lint.facts import Kind, Module, TrainingLoop
 from ta_lint.facts.values.calls import called_name
@@ -51,13 +50,9 @@ class Text:
         source = module.source
         self.module = module
         self.tree = module.tree
+        self._span = module.places.span
         self._lines = source.lines
         self._starts = list(accumulate(map(len, map(str.__add__, source.lines, source.line_ends)), initial=0))
-
-    @cached_property
-    def _places(self) -> dict[Node, CodeRange]:
-        wrapper = MetadataWrapper(self.tree.root, unsafe_skip_copy=True)
-        return dict(wrapper.resolve(PositionProvider))
 
     def edited(self, edits: Iterable[Edit]) -> str | None:
         """The text with edits made; None if two of them overlap, or if nothing changes."""
@@ -74,19 +69,16 @@ class Text:
 
     def line(self, node: Node) -> int:
         """The line that a node starts on, from 1."""
-        return self._places[node].start.line
+        return self._span(node).line
 
     def last_line(self, node: Node) -> int:
-        return self._places[node].end.line
+        return self._span(node).end_line
 
     def swapped(self, node: Node, code: str) -> Edit:
         """`code` in the place of a node."""
-        place = self._places[node]
-        return Edit(
-            self._starts[place.start.line - 1] + place.start.column,
-            self._starts[place.end.line - 1] + place.end.column,
-            code,
-        )
+        place = self._span(node)
+        start = self._starts[place.line - 1] + place.column - 1
+        return Edit(start, self._starts[place.end_line - 1] + place.end_column - 1, code)
 
     def gone(self, node: Node) -> list[Edit]:
         """A simple statement becomes `pass`, so that its block never gets empty."""
@@ -96,7 +88,7 @@ class Text:
         """Lines before the statement of a node; empty where it shares its line."""
         statement = self.tree.statement(node)
         line = self.line(statement)
-        indent = self._lines[line - 1][: self._places[statement].start.column]
+        indent = self._lines[line - 1][: self._span(statement).column - 1]
         if indent.strip():
             return []
         start = self._starts[line - 1]
@@ -105,8 +97,8 @@ class Text:
     def after(self, node: Node, code: str) -> list[Edit]:
         """Lines after the statement of a node, and after its whole body; empty where it shares its lines."""
         statement = self.tree.statement(node)
-        place = self._places[statement].start
-        indent = self._lines[place.line - 1][: place.column]
+        place = self._span(statement)
+        indent = self._lines[place.line - 1][: place.column - 1]
         small = [found for found in self.tree.within(statement, *_SMALL) if found is not statement]
         last = self.last_line(small[-1] if small else statement)
         if indent.strip() or last >= len(self._starts) - 1 or self._shares(statement):
@@ -118,9 +110,9 @@ class Text:
         """The body of a `with` without the `with`; empty where the body is on its line."""
         if not isinstance(block.body, cst.IndentedBlock):
             return []
-        column = self._places[block].start.column
+        column = self._span(block).column
         first = self.line(block.body.body[0])
-        deeper = self._places[block.body.body[0]].start.column - column
+        deeper = self._span(block.body.body[0]).column - column
         last = max(self.last_line(found) for found in self.tree.within(block.body, *_SMALL))
         start = self._starts[self.line(block) - 1]
         edits = [Edit(start, self._starts[first - 1], "")]
@@ -135,7 +127,7 @@ class Text:
         return Edit(self._starts[self.line(node) - 1], self._starts[self.last_line(node)], "")
 
     def code(self, node: Node) -> str:
-        return self.tree.root.code_for_node(node)
+        return self.module.verbatim(node)
 
     def _indented(self, code: str, indent: str) -> str:
         newline = self.module.source.newline

@@ -24,6 +24,7 @@ from ta_lint.file import File
 
 if TYPE_CHECKING:
     from ta_lint.facts import Module, Suspicion
+    from ta_lint.syntax.tree import Node
 
 # What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
 _FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
@@ -158,72 +159,52 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
 
 
 def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    over_facts = [check for check in wanted if check.over_facts is not None]
-    if over_facts:
-        yield from _over_facts(source, over_facts, file)
+    facts = None
+    if any(check.over_facts is not None for check in wanted):
+        from ta_lint.facts import Module
+        from ta_lint.syntax.parse import parse
+
+        facts = Module(source, *parse(source), file.config.target_torch)
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 
         whole(source)
     for check in wanted:
-        if check.over_source is None:
-            continue
         try:
-            for report in check.over_source(source):
-                yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
+            yield from list(_found(check, source, facts))
+        except Unreadable:
+            raise
         except Exception as error:  # noqa: BLE001 - a check never stops the job
             yield _crash(f"the check of {check.rule}", error, source)
 
 
-def _over_facts(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
-    """What these checks find in the tree of a file."""
-    from ta_lint.facts import Module
-    from ta_lint.syntax.parse import parse
-
-    module = Module(source, *parse(source), file.config.target_torch)
-    suspicions, crashes = _suspicions(wanted, module)
-    yield from crashes.values()
-    yield from _placed(suspicions, module)
-
-
-def _suspicions(
-    wanted: list[checks.Check], module: "Module"
-) -> "tuple[list[tuple[str, Suspicion]], dict[str, Finding]]":
-    """What checks suspect in a file, each by its rule, and by rule the crashes: not what was raised, as its frames would
-    hold the trees, in a circle.
-    """
-    found: list[tuple[str, Suspicion]] = []
-    crashes: dict[str, Finding] = {}
-    for check in wanted:
-        assert check.over_facts is not None
-        try:
-            found += [(check.rule, suspicion) for suspicion in check.over_facts(module)]
-        except Exception as error:  # noqa: BLE001 - a check never stops the job
-            crashes[check.rule] = _crash(f"the check of {check.rule}", error, module.source)
-    return found, crashes
+def _found(check: checks.Check, source: Source, facts: "Module | None") -> Iterator[Finding]:
+    """What a check finds in a file."""
+    if check.over_source is not None:
+        for report in check.over_source(source):
+            yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
+    elif check.over_facts is not None and facts is not None:
+        for suspicion in check.over_facts(facts):
+            yield _placed(check.rule, suspicion, facts)
 
 
-def _placed(suspicions: "list[tuple[str, Suspicion]]", module: "Module") -> Iterator[Finding]:
-    """The findings that suspicions are."""
-    if not suspicions:
-        return
-    from ta_lint.syntax import placing
+def _placed(rule: str, suspicion: "Suspicion", facts: "Module") -> Finding:
+    """The finding that a suspicion is."""
+    from ta_lint.syntax.placing import text_edits
 
-    source, places = module.source, module.places
-    for rule, suspicion in suspicions:
-        related = tuple(
-            Related(Site(source.path, *places.span(node)), message) for node, message in suspicion.related
-        )
-        site = Site(source.path, *places.span(suspicion.node))
-        finding = _finding(rule, suspicion.message, site, related)
-        proposed = suspicion.fix
-        if (
-            proposed is not None
-            and (edits := placing.text_edits(proposed, module.tree, source, places)) is not None
-        ):
-            applicability = Applicability.UNSAFE if proposed.unsafe else Applicability.SAFE
-            finding = replace(finding, fix=Fix(proposed.title, edits, applicability))
-        yield finding
+    source, places = facts.source, facts.places
+
+    def site(node: "Node") -> Site:
+        return Site(source.path, *places.span(node))
+
+    related = tuple(Related(site(node), message) for node, message in suspicion.related)
+    finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+    fix = suspicion.fix
+    edits = text_edits(fix, facts.tree, source, places) if fix is not None else None
+    if fix is None or edits is None:
+        return finding
+    applicability = Applicability.UNSAFE if fix.unsafe else Applicability.SAFE
+    return replace(finding, fix=Fix(fix.title, edits, applicability))
 
 
 def _finding(rule: str, message: str, site: Site, related: tuple[Related, ...] = ()) -> Finding:

@@ -12,7 +12,7 @@ from ta_lint.core.errors import PASSING, UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, TextEdit
 from ta_lint.core.source import Source, Unreadable, bytes_of, read, source_of
-from ta_lint.engine import contents, crashed, examine, lint, lint_file, located, parse
+from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
 
 ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
@@ -212,7 +212,9 @@ def _is_broken(fixed: Source, source: Source, data: bytes) -> bool:
     """Whether edits made a file that cannot be parsed, compiled, or written as it was read."""
     try:
         if isinstance(fixed.syntax, SyntaxError):
-            parse(fixed)
+            from ta_lint.syntax.concrete import whole  # and with it libcst, which few runs need here
+
+            whole(fixed)
         if source.is_compilable and not fixed.is_compilable:
             return True
         return source_of(fixed.path, bytes_of(fixed, data)).text != fixed.text

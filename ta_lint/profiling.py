@@ -34,13 +34,12 @@ _STAGES = {
         "read": "reading",
         "source_of": "reading",
         "_wanted": GATES,
-        "parse": "libcst parse",
-        "_placed": "positions, fixes",
+        "_placed": "places, fixes",
         "_finished": "suppression",
     },
-    "ta_lint.syntax.convert": {"skeleton": "skeleton"},
+    "ta_lint.syntax.concrete": {"whole": "libcst parse", "Concrete._parsed": "libcst parse"},
+    "ta_lint.syntax.parse": {"converted": "nodes"},
     "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
-    "ta_lint.syntax.written": {"Written._parsed": "libcst parse"},
     "ta_lint.commands.check": {"_report": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""

@@ -3,13 +3,13 @@
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.engine import parse
 from ta_lint.facts import Module
+from ta_lint.syntax.parse import parse
 
 
 def module_of(text: str) -> Module:
     source = Source("example.py", text)
-    return Module(source, parse(source))
+    return Module(source, *parse(source))
 
 
 def call_in(module: Module, code: str) -> cst.Call:

@@ -7,16 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import libcst as cst
 import pytest
 import torch
+from modules import module_of
 
 from ta_lint.checks import load
 from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
-from ta_lint.core.source import Source
 from ta_lint.engine import File
-from ta_lint.facts import Module
 from ta_lint.facts.torch.api import release, rows
 from ta_lint.facts.torch.symbols import Row
 from ta_lint.fixing import fix_file, save
@@ -132,7 +130,7 @@ def test_the_gate_lets_every_symbol_through(row: Row) -> None:
         if package == "torch":
             texts.append(f"import torch as th\n\nth.{name}(x)\n")
     for text in texts:
-        module = Module(Source("train.py", text), cst.parse_module(text))
+        module = module_of(text)
         assert [use.row for use in module.api.uses] == [row]
         for status, rule in STATUSES.items():
             check = load(rule)

@@ -2,8 +2,8 @@
 
 import libcst as cst
 import pytest
+from modules import module_of
 
-from ta_lint.core.source import Source
 from ta_lint.facts import Module
 
 IMPORTS = """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 def facts(code: str) -> tuple[Module, dict[str, cst.ClassDef]]:
     """The facts of a program and its classes by name (the last of that name)."""
     text = IMPORTS + code
-    module = Module(Source("example.py", text), cst.parse_module(text))
+    module = module_of(text)
     return module, {klass.name.value: klass for klass in module.classes.all()}
 
 
@@ -38,7 +38,7 @@ def is_module(code: str, name: str = "A") -> bool:
 def attribute(code: str, name: str = "x", klass: str = "A") -> list[str]:
     module, classes = facts(code)
     values = module.classes.attribute(classes[klass], name)
-    return [module.tree.root.code_for_node(value).strip() for value in values]
+    return [module.verbatim(value).strip() for value in values]
 
 
 @pytest.mark.parametrize(
@@ -197,4 +197,4 @@ def test_annotations_are_those_of_the_body_and_of_self() -> None:
         "class A:\n    x: int\n    def f(self):\n        self.x: float = 1.0\n        x: str = ''\n"
     )
     found = module.classes.annotations(classes["A"], "x")
-    assert [module.tree.root.code_for_node(annotation.annotation) for annotation in found] == ["int", "float"]
+    assert [module.verbatim(annotation.annotation) for annotation in found] == ["int", "float"]

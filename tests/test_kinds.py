@@ -2,8 +2,8 @@
 
 import libcst as cst
 import pytest
+from modules import module_of
 
-from ta_lint.core.source import Source
 from ta_lint.facts import Kind, Module
 
 IMPORTS = """
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 def asked(code: str) -> tuple[Module, cst.BaseExpression]:
     """The facts of a program, and the argument of its last call of `ask`."""
     text = IMPORTS + code
-    module = Module(Source("example.py", text), cst.parse_module(text))
+    module = module_of(text)
     calls = [call for call in module.tree.all(cst.Call) if isinstance(call.func, cst.Name)]
     return module, [call for call in calls if call.func.value == "ask"][-1].args[0].value
 
@@ -34,7 +34,7 @@ def kind(code: str) -> Kind | None:
 def construction(code: str) -> str | None:
     module, expression = asked(code)
     call = module.kinds.construction(expression)
-    return module.tree.root.code_for_node(call) if call is not None else None
+    return module.verbatim(call) if call is not None else None
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,16 @@ from pathlib import Path
 
 import libcst as cst
 import pytest
+from modules import module_of
 
 from ta_lint.core.config import Configs, Options
-from ta_lint.core.source import Source
-from ta_lint.facts import Module
 from ta_lint.file import File
 from ta_lint.fixing import fix_file
 
 
 def spelled(code: str, qualified: str = "torch.outer") -> tuple[str, tuple[str, ...]] | None:
     """How the place of `HERE` in a file can name something: the spelling, and the imports that it needs."""
-    module = Module(Source("train.py", code), cst.parse_module(code))
+    module = module_of(code)
     (here,) = (name for name in module.tree.all(cst.Name) if name.value == "HERE")
     return module.spelled(qualified, at=here)
 

@@ -22,7 +22,7 @@ _ENDS_IN_A_NAME = re.compile(r"\w+\Z")
 
 # What a group in parentheses may follow; after another name, and after a bracket or a string, they are those of a call.
 _BEFORE_A_GROUP = frozenset(
-    "and assert await del elif else except for from if in is lambda not or raise return while with yield".split()
+    "and as assert await del elif else except for from if in is lambda not or raise return while with yield".split()
 )
 _SOFT = frozenset({"case", "match"})  # which may be names as well
 
@@ -72,10 +72,10 @@ class Places:
     def comments(self, statement: Node) -> list[str]:
         """The comments of a statement: on the lines above it that hold nothing else, and behind it."""
         decorators = getattr(statement, "decorators", ())
-        span = self.span(decorators[0] if decorators else statement)
+        span = self.span(statement)
         by_line = {comment.line: comment for comment in self._source.comments}
         found = []
-        line = span.line - 1
+        line = (self.span(decorators[0]) if decorators else span).line - 1
         while line and ((above := by_line.get(line)) is None or above.alone):
             if above is not None:
                 found.append(above.text)

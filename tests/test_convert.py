@@ -1,4 +1,4 @@
-"""The skeleton is libcst's tree without layout: what it shows, and that no finding is lost for it."""
+"""Python's tree as libcst's nodes: they are those that libcst makes, and what is found in them is the same."""
 
 import ast
 import shutil
@@ -14,7 +14,8 @@ from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source, decode
 from ta_lint.engine import File, lint
-from ta_lint.syntax.convert import Unlike, skeleton
+from ta_lint.syntax import parse
+from ta_lint.syntax.convert import NotConvertible, converted
 from ta_lint.syntax.tree import Node, children
 
 ROOT = Path(__file__).parent.parent
@@ -133,7 +134,7 @@ def in_formatted_string(theirs: Node, ours: Node) -> bool:
 def compared(path: str, text: str) -> list[str]:
     source = Source(path, text)
     assert isinstance(source.syntax, ast.Module)
-    return list(differences(cst.parse_module(text), skeleton(source, source.syntax)))
+    return list(differences(cst.parse_module(text), converted(source, source.syntax)[0]))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -155,14 +156,14 @@ def test_so_are_whole_libraries(package: str) -> None:
 def test_what_the_tree_of_python_does_not_tell_is_left_to_libcst(text: str) -> None:
     source = Source("a.py", text)
     assert isinstance(source.syntax, ast.Module)
-    with pytest.raises(Unlike):
-        skeleton(source, source.syntax)
+    with pytest.raises(NotConvertible):
+        converted(source, source.syntax)
 
 
 def test_layout_is_not_there_rather_than_wrong() -> None:
     source = Source("a.py", "(x)\n")
     assert isinstance(source.syntax, ast.Module)
-    (name,) = [node for node in _below(skeleton(source, source.syntax)) if isinstance(node, cst.Name)]
+    (name,) = [node for node in _below(converted(source, source.syntax)[0]) if isinstance(node, cst.Name)]
     with pytest.raises(AttributeError):
         _ = name.lpar
 
@@ -193,8 +194,17 @@ def _below(node: Node) -> Iterator[Node]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
-def test_the_gates_cost_no_finding(page: Path, tmp_path: Path) -> None:
+def test_what_is_found_does_not_depend_on_keywords_or_on_who_parses(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = Configs(Options(extend_select=[page.stem[:5]]), tmp_path).root_config
-    for block in blocks(page):
-        file = File(tmp_path / "train.py", "train.py", config)
-        assert lint(file, block.code.encode()) == lint(file._replace(gated=False), block.code.encode())
+    file = File(tmp_path / "train.py", "train.py", config)
+    codes = [block.code.encode() for block in blocks(page)]
+    found = [lint(file, code) for code in codes]
+    assert found == [lint(file._replace(gated=False), code) for code in codes]
+
+    def refused(*_: object) -> None:
+        raise NotConvertible
+
+    monkeypatch.setattr(parse, "converted", refused)
+    assert found == [lint(file, code) for code in codes]
