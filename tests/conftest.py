@@ -12,6 +12,7 @@ import sarif_validator
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts into the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or no process of a test would hear of Ctrl-C
 
+
 @pytest.fixture(autouse=True)
 def _nothing_compiled() -> Iterator[None]:
     """A process that has used `torch.compile` is watched in another way: no test hands that on to the next."""
