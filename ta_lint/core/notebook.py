@@ -60,6 +60,10 @@ class Notebook:
         """The lines of a cell, as they are in the notebook."""
         return next((LINE_END.split(cell.text) for cell in self.cells if cell.number == number), [])
 
+    def is_refused(self, line: int) -> bool:
+        """Whether a line of the joined source is of a cell that Python cannot parse."""
+        return any(self._cell_at(refusal.line) is self._cell_at(line) for refusal in self.refusals)
+
     def located(self, finding: Finding) -> Finding:
         """A finding in the joined source as one in a cell."""
         fix = finding.fix

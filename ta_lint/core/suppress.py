@@ -130,11 +130,10 @@ def rules_named(line: str) -> Iterator[tuple[int, int, list[Rule]]]:
 def _directives(source: Source) -> Iterable[_Directive]:
     if "noqa" not in source.text and "NOQA" not in source.text.upper():
         return
-    ours = source.notebook.mark.strip() if source.notebook is not None else None
     for comment in source.comments:
         found = _NOQA.search(comment.text)
-        if found is None or (ours is not None and comment.text.startswith(ours)):
-            continue  # or it stands in what is no Python, where nothing is found
+        if found is None or (source.notebook is not None and source.notebook.is_refused(comment.line)):
+            continue  # what it suppresses in a cell that is no Python, nobody knows
         whole_file = found["ours"] is not None
         if whole_file and not comment.alone:
             continue
