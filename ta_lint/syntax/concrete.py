@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
 
 from ta_lint.core.bounds import check_work, may_take_minutes
 from ta_lint.core.errors import oneline
 from ta_lint.core.letters import undisguised
-from ta_lint.core.source import Source, Unreadable, refused
+from ta_lint.core.source import LINE_END, Source, Unreadable, refused
 from ta_lint.syntax.span import Span
 from ta_lint.syntax.tree import Node, Tree
 
@@ -77,7 +77,7 @@ class Concrete:
             Unreadable: libcst would take minutes for it.
         """
         if self._made is None:
-            return _Statement(self._tree, 0, 0)
+            return _Statement(self._tree, 0, 0, self._source.lines)
         small = top.body if isinstance(top, cst.SimpleStatementLine) else [top]
         statements: list[Any] = [self._made[id(part)] for part in small]
         check_work(statements)
@@ -87,26 +87,37 @@ class Concrete:
         parts = zip(self._source.lines[lines], self._source.line_ends[lines], strict=True)
         tree = Tree(cst.parse_module(undisguised("".join(line + end for line, end in parts))))
         assert list(map(type, tree.nodes[1:])) == list(map(type, self._tree.subtree(top)))
-        return _Statement(tree, self._tree.order(top) - 1, above)
+        return _Statement(tree, self._tree.order(top) - 1, above, self._source.lines)
 
 
 class _Statement:
     """What libcst made of some lines."""
 
-    def __init__(self, tree: Tree, number: int, above: int) -> None:
-        """`number` is that of its first node in the tree of the file, and `above` how many lines stand above it there."""
+    def __init__(self, tree: Tree, number: int, above: int, lines: list[str]) -> None:
+        """`number` is that of its first node in the tree of the file, whose `lines` these are, and `above` how many of them
+        stand above it.
+        """
         self._tree = tree
+        self._lines = lines
         self._number = number
         self._above = above
 
     def span(self, number: int) -> Span:
         place = self._places[self._node(number)]
-        return Span(
-            place.start.line + self._above,
-            place.start.column + 1,
-            place.end.line + self._above,
-            place.end.column + 1,
-        )
+        return Span(*self._position(place.start), *self._position(place.end))
+
+    def _position(self, printed: CodePosition) -> tuple[int, int]:
+        """Where in the file something stands that libcst prints at a place.
+
+        A form feed in the indentation of one line of a block it prints in all of them.
+        """
+        line = self._lines[printed.line + self._above - 1]
+        more = len(self._printed[printed.line - 1]) - len(line)
+        return printed.line + self._above, max(0, printed.column - max(0, more)) + 1
+
+    @cached_property
+    def _printed(self) -> list[str]:
+        return LINE_END.split(self._tree.root.code)
 
     def code(self, number: int) -> str:
         return self._tree.root.code_for_node(self._node(number))

@@ -16,7 +16,6 @@ from typing import Any
 import libcst as cst
 
 from ta_lint.core.bounds import too_deep
-from ta_lint.core.letters import disguised_names
 from ta_lint.core.source import Source
 
 Make = Callable[..., Any]
@@ -33,7 +32,7 @@ def converted(source: Source, syntax: ast.Module) -> tuple[cst.Module, dict[int,
         NotConvertible: only libcst itself can make the tree.
         Unreadable: the file is nested too deep.
     """
-    if _CONTINUED.search(source.text) is not None or disguised_names(source.text):
+    if _CONTINUED.search(source.text) is not None:
         raise NotConvertible
     converter = _Converter(source)
     try:
