@@ -6,22 +6,13 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.values.chains import Link
 from ta_lint.syntax.edits import Fix, set_argument
 from ta_lint.syntax.tree import argument, is_name, spreads
 
-_PLAIN = r"[^()\[\]{}#'\"]*?"
-_SPREAD = rf"(?:{_PLAIN}(?:\({_PLAIN}\){_PLAIN})*?,)?\s*\*"  # of what is spread `bias=False` may be a part
-_WITH_BIAS = rf"\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))(?!{_SPREAD})"
-NEEDS = (
-    r"Norm1d\(|Norm2d\(|Norm3d\(|SyncBatchNorm\(",
-    r"\b(?:Lazy)?(?:BatchNorm[123]d|SyncBatchNorm|InstanceNorm[123]d)\(",
-    # a linear layer has `BatchNorm1d` behind it
-    (
-        rf"\bConv(?:Transpose)?[123]d{_WITH_BIAS}",
-        rf"\A(?=[\s\S]*BatchNorm1d\()[\s\S]*\bLinear{_WITH_BIAS}",
-    ),
+KEYWORDS = (
+    ("*Norm1d", "*Norm2d", "*Norm3d", "SyncBatchNorm"),
+    ("Linear", "LazyLinear", "Conv*", "LazyConv*"),
 )
 
 _CONVOLUTION = regex(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")

@@ -7,30 +7,13 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
 from ta_lint.syntax.edits import Fix, replace, wrap
 from ta_lint.syntax.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
 _ANY = _NAMES.replace(" ", "|")
 
-# A calculation with a new parameter; or a tensor that requires gradients, or one, on no device and no scalar, that further
-# down is calculated with.
-_CALCULATED = rf".*\bParameter\((?!{ARGUMENTS}\)[ \t]*+(?:#.*)?$).*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\("
-_MADE = rf"(?!.*(?:Parameter|Buffer)\().*\btorch\.(?:{_ANY})\("
-_PLACED = rf"(?!.*(?:\bdevice\b|\bcuda\b|\.to\())(?!{SOME_ARGUMENTS}\bdevice\b)"
-_USED = (
-    r"(?:[-+*/@] *\(?-?self\.\1\b|\bself\.\1\b(?!,)[^\n#=]* [-+*/@] |"
-    r"\b(?:torch|F|functional)\.\w+\([^\n]*\bself\.\1\b)"
-)
-NEEDS = (
-    r"Module",
-    rf"\bParameter\(|\btorch\.(?:{_ANY})\(",
-    (
-        rf"self\.(\w++)[ \t]*+=(?!=)(?:(?=.*Parameter\()(?:{_CALCULATED})|(?=.*\btorch\.){_MADE}"
-        rf"(?:.*\brequires_grad *= *True|{_PLACED}(?!(?<=tensor\()\s*+(?:[-\d]|\w++\())[\s\S]*{_USED}))"
-    ),
-)
+KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
 
 _FACTORY = regex(rf"torch\.(?:{_ANY})")
 

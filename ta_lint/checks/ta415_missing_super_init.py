@@ -8,25 +8,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.tree import Node
 
-# In a class that may be a module: an `__init__` that assigns to `self` and never mentions the base's, or makes something
-# by a class name before it does.
-_OTHER = (
-    "ABC|BaseModel|Callback|Config|Dataset|Enum|Error|Exception|Function|NamedTuple|Optimizer|Processor|Sampler|"
-    "Scheduler|Tokenizer|Trainer|object"
-)
-_NO_BASE = r"(?![^\ns.]*+(?:(?!super\b|\.__init__\b)[s.][^\ns.]*+)*+[s.])"
-_LINE = rf"(?:(?!\1(?:def|class|@)){_NO_BASE}.*+\n)"  # not of the next method
-_SETS = r"[ \t]++self\.\w++[ \t]*+(?::[^=\n]++)?=(?!=)"
-_BODY = rf".*+\n{_LINE}*?{_SETS}(?:.*\b[A-Z]\w*\(|{_NO_BASE}.*+\n{_LINE}*+{_NO_BASE})"
-NEEDS = (
-    r"Module",
-    r"\b__init__\b",
-    (
-        rf"class\s+\w+\s*\((?!.*(?:{_OTHER})[\],)]).*+\n"
-        r"(?:[ \t]*+(?!class\b).*+\n)*?"
-        rf"([ \t]++)def __init__\({_BODY}"
-    ),
-)
+KEYWORDS = ("__init__",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -9,7 +9,7 @@ from ta_lint.facts.loops.evaluations import Evaluation
 from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 
-NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)",)
+KEYWORDS = (("eval", "train"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
