@@ -15,6 +15,7 @@ KEYWORDS = (
     ("Linear", "LazyLinear", "Conv*", "LazyConv*"),
 )
 
+_BIASED = regex(r"torch\.nn\.(?:Lazy)?(?:Conv(?:Transpose)?[123]d|Linear)")
 _CONVOLUTION = regex(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
 _LINEAR = regex(r"torch\.nn\.(?:Lazy)?Linear")
 _NORM = regex(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
@@ -24,7 +25,7 @@ _OF_NORMS_ALONE = regex(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.is_test:
+    if module.is_test or not any(_has_bias(module, call) for call, _ in module.calls_matching(_BIASED)):
         return
     seen: set[cst.Call] = set()
     for link in module.chains.links(_NORM):

@@ -47,11 +47,9 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         for name, assign in module.classes.assignments(klass):
             value = assign.value
-            if (
-                value is None
-                or module.classes.attribute(klass, name) != [value]
-                or not _is_at_start(module, assign)
-            ):
+            if value is None or not _is_at_start(module, assign) or not _makes_tensor(module, value):
+                continue
+            if module.classes.attribute(klass, name) != [value]:
                 continue
             fates = _fates(module, klass, name)
             if Fate.PLACED in fates:
@@ -69,6 +67,14 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _is_at_start(module: Module, assign: Node) -> bool:
     home = module.tree.home(assign)
     return isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+
+
+def _makes_tensor(module: Module, value: Node) -> bool:
+    """Whether a part of a value is a new tensor, or a new parameter."""
+    return any(
+        _is_new_parameter(module, call) or _FACTORY.fullmatch(module.qualified(call.func) or "")
+        for call in module.tree.within(value, cst.Call)
+    )
 
 
 def _learns(module: Module, value: Node) -> bool:

@@ -16,12 +16,14 @@ def check(module: Module) -> Iterator[Suspicion]:
         init = module.classes.methods(klass).get("__init__")
         if init is None or klass.decorators:
             continue
+        first = _first_mention(module, init)
+        if first is not None and not _assigns_before(module, init, first):
+            continue
         sets = [
             (name, assign)
             for name, assign in module.classes.assignments(klass)
             if module.tree.home(assign) is init
         ]
-        first = _first_mention(module, init)
         if first is None and sets and not _is_elsewhere(module, init):
             message = f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it is no working module"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
@@ -42,6 +44,11 @@ def _first_mention(module: Module, init: cst.FunctionDef) -> Node | None:
     """The first mention of `super` or of another class's `__init__`."""
     found = [name for name in module.tree.within(init.body, cst.Name) if name.value in ("super", "__init__")]
     return found[0] if found else None
+
+
+def _assigns_before(module: Module, init: cst.FunctionDef, first: Node) -> bool:
+    assigns = module.tree.within(init.body, cst.Assign, cst.AnnAssign)
+    return bool(assigns) and module.tree.before(assigns[0], first)
 
 
 def _is_elsewhere(module: Module, init: cst.FunctionDef) -> bool:

@@ -10,7 +10,10 @@ from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.layout import plain
 
-KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"),)
+KEYWORDS = (
+    ("no_grad", "inference_mode", "set_grad_enabled"),
+    ("*backward", "load_state_dict", "torchvision", "create_model"),
+)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
