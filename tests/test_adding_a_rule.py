@@ -51,7 +51,7 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import argument
 
-NEEDS = (r"torch\\.optim",)
+KEYWORDS = ("optim", "SGD")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from ta_lint import checks, fixing
 from ta_lint.checks import Check, Report
+from ta_lint.checks.gate import Gate, Keywords
 from ta_lint.core import sarif
 from ta_lint.core.source import Source
 from ta_lint.facts import Module, Suspicion
@@ -81,10 +82,8 @@ def planting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Puts a check in the place of TA603, whose fixes are unsafe."""
     load = checks.load
 
-    def put(
-        over_facts: Check_ | None, over_source: Any = None, wants: Callable[[Any], bool] | None = None
-    ) -> None:
-        planted = Check("TA603", (wants,) if wants is not None else (), over_facts, over_source)
+    def put(over_facts: Check_ | None, over_source: Any = None, keywords: Keywords = ()) -> None:
+        planted = Check("TA603", Gate(keywords), over_facts, over_source)
         monkeypatch.setattr(checks, "load", lambda rule: planted if rule == "TA603" else load(rule))
         checks.enabled.cache_clear()
 
@@ -146,7 +145,7 @@ def test_a_format_that_raises_is_a_problem(
 
 
 def test_a_gate_that_hides_a_finding_is_a_problem(planting: Callable[..., None]) -> None:
-    planting(suspecting(), wants=lambda text: False)
+    planting(suspecting(), keywords=("nobody_says_this",))
     assert [problem.what for problem in judgement(BUGGY).problems] == [
         "a finding is not found with gates: TA603"
     ] * 2
@@ -305,7 +304,7 @@ def test_a_failing_input_is_saved_small_and_fails_again_when_it_is_replayed(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    planting(suspecting(), wants=lambda text: False)
+    planting(suspecting(), keywords=("nobody_says_this",))
     outcome = fuzz.Outcome(tmp_path)
     text = "import torch\nif x:\n    step()\n"
     for event in events(monkeypatch, Input("train.py", text.encode(), "2.0", "a test")):

@@ -1,10 +1,7 @@
-r"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
+"""One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
-A module has `NEEDS`, regular expressions that a file's text must all match before the check looks at it (a tuple among
-them: any one of its own; a tuple in that: all again) or functions of a `Text` (`running.runs`), and one of
-`check(module: Module) -> Iterator[Suspicion]` over facts, or
-`check_source(source: Source) -> Iterator[Report]` over text.
-Plain words such as `zero_grad|DataLoader` and whole names such as `\bAdam\b|\bAdamW\b` are looked up, which is fastest.
+A module has `KEYWORDS`, the plain words that a file must hold before the check looks at it (`gate`), and one of
+`check(module: Module) -> Iterator[Suspicion]` over facts, or `check_source(source: Source) -> Iterator[Report]` over text.
 Nothing lists the modules: the folder is the list.
 """
 
@@ -16,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from ta_lint.checks.gate import Need, Text, need
+from ta_lint.checks.gate import Gate, Text
 
 if TYPE_CHECKING:
     from ta_lint.core.source import Source
@@ -38,16 +35,13 @@ class Check:
     """A loaded check module."""
 
     rule: str
-    needs: tuple[Need, ...]
+    gate: Gate
     over_facts: "Callable[[Module], Iterator[Suspicion]] | None"
     over_source: "Callable[[Source], Iterator[Report]] | None"
 
     def wants(self, text: Text) -> bool:
         """Whether a file may hold what this check looks for."""
-        for test in self.needs:  # noqa: SIM110 - a generator costs as much as the tests
-            if not test(text):
-                return False
-        return True
+        return self.gate.admits(text)
 
 
 @cache
@@ -71,7 +65,7 @@ def load(rule: str) -> Check | None:
     module = import_module(f"{__name__}.{stems()[rule]}")
     return Check(
         rule=rule,
-        needs=tuple(map(need, module.NEEDS)),
+        gate=Gate(module.KEYWORDS),
         over_facts=getattr(module, "check", None),
         over_source=getattr(module, "check_source", None),
     )

@@ -7,36 +7,12 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, replace_with_atom
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
-_ONE = r"\b1(?:\.0*)?\s*"
-
-# A logarithm, and not that of `math` or NumPy, or an exponential less one.
-_LOG = r"log\((?<!math\.log\()(?<!np\.log\()(?<!numpy\.log\()(?<!self\.log\()(?<!\wlog\()"
-_LESS_ONE = rf"exp\(.*\)\s*-\s*{_ONE}"
-
-# A logarithm of what may be the output of an activation, or of one less that: of no quotient and nothing else of torch.
-_OF_OUTPUT = (
-    rf"{_LOG}\s*+(?:\w++\s*=\s*+)?(?:{_ONE}-|"
-    rf"(?!torch\.(?!nn\b|special\b|softmax|sigmoid)\w++\()[\w.]++(?:\({ARGUMENTS}\)|\[[^\]]*+\]|\.\w++)*+\s*+(?:[,)]|$|#|\\|[(\[]))|"
-    r"\.log\(\)|\blog\(\s*+[(\[{#]|\btorch\.log\b(?!\()|\blog as\b"
-)
-NEEDS = (
-    ((r"\blog\b", _LOG), (r"\bexp\b", _LESS_ONE)),
-    (
-        # the logarithm of an activation, `log(1 + x)` either way round, `exp(x) - 1`, `log(sum(exp(x)))`
-        (r"(?:soft_?max|sigmoid|expit|Softmax|Sigmoid)\b", _OF_OUTPUT),
-        (
-            rf"\blog\(\s*{_ONE}\+|\+\s*{_ONE}\)\.log\(\)|"
-            rf"\blog\([\s(]*{SOME_ARGUMENTS}\+\s*{_ONE}\)|{_ONE}\+.*\)\.log\(\)|"
-            rf"{_LESS_ONE}|\bsum\(.*exp\(|exp\(.*\bsum\("
-        ),
-    ),
-)
+KEYWORDS = (("exp", "log"),)
 
 _FUNCTIONAL = "torch.nn.functional."
 

@@ -9,14 +9,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    "mask|Mask|MASK|bias|Bias|BIAS",
-    (r"float16\b(?<!\wfloat16)", r"\.half\(", r"torch\.half\b"),
-    (
-        r"1e(?<=[-\s(]1e)(?:\d\d|[5-9])\b|1(?<=[-\s(]1)\.?0*e\+?\d|99999(?<!\w99999)9*\b|10{5,}\b|"
-        r"\.(?<=[-\s(][1-9]\.)\d*e(?:\d\d|[5-9])"
-    ),
-)
+KEYWORDS = (("*mask*", "*bias*"), ("float16", "half"))
 
 _LARGEST = 65520.0  # from here on a number is rounded to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})

@@ -10,11 +10,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = (
-    r"backward\(|scaler\(",
-    r"\bbackward\(|scaler\(",
-    r"\b(?:sqrt|acos|arccos|asin|arcsin)\(|\*\*\s*\(?(?:0?\.5|1\s*/\s*2)|\bpow\([^)\n]*(?:0?\.5|1\s*/\s*2)",
-)
+KEYWORDS = (("*backward", "*scaler"), ("sqrt", "acos", "arccos", "asin", "arcsin", "pow", "**"))
 
 # A norm is none of them: torch takes its gradient at zero as zero.
 _METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})

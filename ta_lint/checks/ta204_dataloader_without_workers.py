@@ -7,10 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.loaders import Loader
 
-NEEDS = (
-    r"DataLoader",
-    r"\bDataLoader\b",
-)
+KEYWORDS = ("DataLoader",)
 
 _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.dict", "builtins.range"})

@@ -9,7 +9,7 @@ from ta_lint.facts.values.loaders import Loader
 from ta_lint.syntax.edits import Fix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = (r"non_blocking", r"DataLoader", r"\bDataLoader\b", r"\bnon_blocking\s*=\s*True")
+KEYWORDS = ("non_blocking", "DataLoader")
 
 # Devices to which nothing is copied, or whose copies pinned memory does not help.
 _NO_CUDA = ("cpu", "mps", "meta", "xla")

@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, call_method
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
-NEEDS = (r"backward\s*\(", r"\+=|\.append\(|(\b\w[\w.]{0,80})\s*=\s*(?:\1\s*\+|.{0,200}\+\s*\1\b)")
+KEYWORDS = ("*backward", ("append", "+"))
 
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})

@@ -4,27 +4,22 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.gate import says
 from ta_lint.facts import Module, Suspicion, TrainingLoop
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
 
 # A loop that trains, and code for an accelerator.
 # Where nothing names a device, all of it runs on the CPU and nothing waits.
-_DEVICE = r"\bcuda\b|\.to\(|\bdevice\b|\bAccelerator\b|\bFabric\b"
-NEEDS = (
-    r"\.backward\s*\(",
-    r"\.step\s*\(",
-    r"\.(?:item|tolist|cpu)\(\)|\bfloat\(|\bprint\(",
-    _DEVICE,
-)
+_DEVICES = ("cuda", "device", "to", "Accelerator", "Fabric")
+KEYWORDS = ("backward", "step", ("item", "tolist", "cpu", "float", "print"), _DEVICES)
 
 _READS = frozenset({"item", "tolist", "cpu"})
 _PRINTS = frozenset({"builtins.print", "builtins.float"})
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if not says(_DEVICE, module.source.text):
+    if not module.training_loops or words(module.tree).isdisjoint(_DEVICES):
         return
     seen: set[Node] = set()
     for loop in module.training_loops:

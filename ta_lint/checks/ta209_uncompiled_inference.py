@@ -5,20 +5,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, dotted
 
-_DEVICE = r"\bcuda\b|\bdevice\b"  # a script that names none runs on the CPU, and not for long
+_DEVICES = ("cuda", "device")  # a script that names none runs on the CPU, and not for long
 
-NEEDS = (
-    r"no_grad|inference_mode",
-    r"\.eval\(",
-    r"\b(?:no_grad|inference_mode)\b",
-    r"^[ \t]*(?:async )?(?:for|while)\b",
-    _DEVICE,
-)
+KEYWORDS = (("no_grad", "inference_mode"), "eval", _DEVICES)
 
 # Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
 _ELSEWHERE = regex(
@@ -29,8 +23,7 @@ _ELSEWHERE = regex(
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    text = module.source.text
-    if _ELSEWHERE.search(text) or not says(_DEVICE, text) or module.is_test:
+    if module.is_test or _ELSEWHERE.search(module.source.text) or words(module.tree).isdisjoint(_DEVICES):
         return
     seen: set[str] = set()
     for call in module.tree.all(cst.Call):

@@ -8,7 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Fix, remove_argument
 from ta_lint.syntax.tree import is_name
 
-NEEDS = (r"set_to_none", r"zero_grad", r"\bzero_grad\s*\(", r"\bset_to_none\s*=\s*False\b")
+KEYWORDS = ("set_to_none", "zero_grad")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -12,7 +12,7 @@ from ta_lint.syntax.edits import Fix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
-NEEDS = (r"retain_graph\s*=\s*True", r"backward\s*\(", r"\bfor\b|\bwhile\b")
+KEYWORDS = ("retain_graph", "*backward")
 
 # Other ways through a graph.
 _DIFFERENTIATES = frozenset(

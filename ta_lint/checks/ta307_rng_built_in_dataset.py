@@ -7,12 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node, attribute_of_self
 
-NEEDS = (
-    r"__getitem__",
-    r"default_rng\(|RandomState\(|Random\(|Generator\(",
-    r"\b__getitem__\b",
-    r"\bself\.\w+\s*=\s*[\w.]*\b(?:default_rng|RandomState|Random|Generator)\(",
-)
+KEYWORDS = ("__getitem__", ("default_rng", "RandomState", "Random", "Generator"))
 
 _DATASET = "torch.utils.data.Dataset"
 _ITERABLE = "torch.utils.data.IterableDataset"

@@ -11,14 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import Loader
 from ta_lint.syntax.tree import Node
 
-NEEDS = (
-    r"IterableDataset",
-    r"num_workers",
-    r"\bIterableDataset\b",
-    r"\bdef __iter__\b",
-    r"\bnum_workers\b",
-    r"\bDataLoader\b",
-)
+KEYWORDS = ("IterableDataset", "num_workers", "__iter__", "DataLoader")
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import FUNCTIONS, Node, argument, attribute_of_self
 
-NEEDS = (r"worker_init_fn", r"\bworker_init_fn\s*=", r"seed")
+KEYWORDS = ("worker_init_fn", "*seed*")
 
 _DEPTH = 5
 

@@ -10,7 +10,7 @@ from ta_lint.syntax.edits import Fix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
-NEEDS = (r"DataLoader", r"sampler", r"\bDataLoader\b", r"sampler\b", r"\bTrue\b")
+KEYWORDS = ("DataLoader", ("sampler", "batch_sampler"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:

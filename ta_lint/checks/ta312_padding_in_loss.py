@@ -9,11 +9,10 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, add_argument
 from ta_lint.syntax.tree import Node, argument, spreads
 
-NEEDS = (
-    r"pad_sequence\(|padding_idx",
-    r"\bcross_entropy\(|\bCrossEntropyLoss\(|\bnll_loss\(|\bNLLLoss\(",
-    r"\bpad_sequence\(|\bpadding_idx\s*=",
-    r"\b(?:view|reshape|flatten|transpose|permute)\(",
+KEYWORDS = (
+    ("pad_sequence", "padding_idx"),
+    ("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"),
+    ("view", "reshape", "flatten", "transpose", "permute"),
 )
 
 _LOSSES = (

@@ -20,11 +20,22 @@ _REFUSING = {
     "torch.nn.BCELoss": "torch.nn.functional.binary_cross_entropy",
     "torch.nn.BCEWithLogitsLoss": "torch.nn.functional.binary_cross_entropy_with_logits",
 }
-NEEDS = (
-    r"Linear\([^\n]*\b1\s*[,)]",
-    r"Loss\b|_loss\b|binary_cross_entropy",
-    r"\b(?:MSELoss|(?:Smooth)?L1Loss|HuberLoss|BCELoss|BCEWithLogitsLoss|mse_loss|(?:smooth_)?l1_loss|huber_loss|binary_cross_entropy\w*)\b",
-    r"\bLinear\([^\n]*[(,=]\s*1\s*[,)]",
+KEYWORDS = (
+    "Linear",
+    (
+        "MSELoss",
+        "L1Loss",
+        "SmoothL1Loss",
+        "HuberLoss",
+        "BCELoss",
+        "BCEWithLogitsLoss",
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+    ),
 )
 
 _FUNCTIONS = regex(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")

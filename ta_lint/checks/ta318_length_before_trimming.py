@@ -9,14 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, is_name
 
-# A sum with the limit, and a cut: `prompt = prompt[`. Between the two signs of each may be what joins lines.
-_LIMIT = r"max_(?:(?:new_|gen_|output_|completion_)?(?:tokens|length|len)|gen_toks)\b"
-_SPACE = r"(?:[\s()\\]|#.*+)*+"
-NEEDS = (
-    rf"{_LIMIT}{_SPACE}\+|\+\s*+(?:[(#\\]{_SPACE})?{_LIMIT}",
-    r"\blen\s*\(|\.\s*shape\s*\[|\.\s*size\s*\(",
-    rf"\b(\w++)[ \t]*+={_SPACE}\1{_SPACE}\[",
-)
+KEYWORDS = ("max_*", ("len", "shape", "size"))
 
 _ASKED_FOR = regex(r"max_(new_|gen_|output_|completion_)?(tokens|length|len)|max_gen_toks")
 _BOUNDS = {"max_length", "max_len", "max_seq_len", "max_total_tokens"}

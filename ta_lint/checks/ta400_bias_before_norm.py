@@ -6,24 +6,16 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.facts.values.chains import Link
 from ta_lint.syntax.edits import Fix, set_argument
 from ta_lint.syntax.tree import argument, is_name, spreads
 
-_PLAIN = r"[^()\[\]{}#'\"]*?"
-_SPREAD = rf"(?:{_PLAIN}(?:\({_PLAIN}\){_PLAIN})*?,)?\s*\*"  # of what is spread `bias=False` may be a part
-_WITH_BIAS = rf"\((?!{SOME_ARGUMENTS}\bbias *= *(?!True))(?!{_SPREAD})"
-NEEDS = (
-    r"Norm1d\(|Norm2d\(|Norm3d\(|SyncBatchNorm\(",
-    r"\b(?:Lazy)?(?:BatchNorm[123]d|SyncBatchNorm|InstanceNorm[123]d)\(",
-    # a linear layer has `BatchNorm1d` behind it
-    (
-        rf"\bConv(?:Transpose)?[123]d{_WITH_BIAS}",
-        rf"\A(?=[\s\S]*BatchNorm1d\()[\s\S]*\bLinear{_WITH_BIAS}",
-    ),
+KEYWORDS = (
+    ("*Norm1d", "*Norm2d", "*Norm3d", "SyncBatchNorm"),
+    ("Linear", "LazyLinear", "Conv*", "LazyConv*"),
 )
 
+_BIASED = regex(r"torch\.nn\.(?:Lazy)?(?:Conv(?:Transpose)?[123]d|Linear)")
 _CONVOLUTION = regex(r"torch\.nn\.(?:Lazy)?Conv(?:Transpose)?[123]d")
 _LINEAR = regex(r"torch\.nn\.(?:Lazy)?Linear")
 _NORM = regex(r"torch\.nn\.(?:(?:Lazy)?(?:Batch|Instance)Norm[123]d|SyncBatchNorm)")
@@ -33,7 +25,7 @@ _OF_NORMS_ALONE = regex(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.is_test:
+    if module.is_test or not any(_has_bias(module, call) for call, _ in module.calls_matching(_BIASED)):
         return
     seen: set[cst.Call] = set()
     for link in module.chains.links(_NORM):

@@ -8,10 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import argument, spreads
 
-NEEDS = (
-    r"Adam",
-    r"\bAdam(?: ?\(|\s+as\b|[ \t]*$)",
-)  # called, imported or given another name
+KEYWORDS = ("Adam",)
 
 _WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
 

@@ -10,16 +10,7 @@ from ta_lint.facts.values.parameters import Optimizer
 from ta_lint.syntax.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
-NEEDS = (
-    r"\boptim\b",
-    r"weight_decay",
-    r"parameters\(\)",
-    (
-        r"weight_decay(?:[\"']\s*:\s*0|\s*=\s*0\.?0?\b)",
-        r"AdamW\s*\((?:[^()]|\([^()]*\))*\bweight_decay\b",
-    ),
-    r"\.(?:named_)?parameters\(\)",
-)
+KEYWORDS = ("optim", "weight_decay", ("parameters", "named_parameters"))
 
 STRONG = 0.05
 """From here on decoupled decay of everything is reported, as in the run."""

@@ -6,20 +6,9 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.tree import Node, argument, spreads
 
-# A convolution with padding, and an even number as its third argument, or by keyword.
-_ARGUMENT = r"(?:[^(),]|\((?:[^()]|\([^()]*+\))*+\))*+,"
-_PADDING = rf"(?={SOME_ARGUMENTS}\bpadding *=|(?:{_ARGUMENT}){{3}}[^=,()]*[,()])"
-_EVEN = r"(?:[(\[]\s*(?:\d+,\s*){0,2})?\d*[02468]\s*[,)\]]"
-NEEDS = (
-    r"Conv1d\(|Conv2d\(|Conv3d\(",
-    (
-        rf"Conv(?:(?<!\wConv)|(?<=\bLazyConv))[123]d\({_PADDING}"
-        rf"(?:(?:(?<=yConv[123]d\()|{_ARGUMENT}\s*){_ARGUMENT}\s*{_EVEN}|{SOME_ARGUMENTS}\bkernel_size *= *{_EVEN})"
-    ),
-)
+KEYWORDS = (("Conv1d", "Conv2d", "Conv3d", "LazyConv1d", "LazyConv2d", "LazyConv3d"),)
 
 _CONVOLUTION = regex(r"torch\.nn\.(Lazy)?Conv([123])d")
 _DEFAULTS = {"kernel_size": 1.0, "stride": 1.0, "padding": 0.0, "dilation": 1.0}

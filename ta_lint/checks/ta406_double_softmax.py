@@ -7,10 +7,9 @@ from ta_lint.facts.values.activations import Activation
 from ta_lint.syntax.edits import Fix, unwrap
 from ta_lint.syntax.tree import Node
 
-NEEDS = (
-    r"cross_entropy|CrossEntropyLoss",
-    r"\b(?:cross_entropy|CrossEntropyLoss)\b",
-    r"\b(?:softmax|sigmoid|expit|Softmax|Softmax2d|Sigmoid)\b",
+KEYWORDS = (
+    ("cross_entropy", "CrossEntropyLoss"),
+    ("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),
 )
 
 

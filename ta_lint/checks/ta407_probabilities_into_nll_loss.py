@@ -5,16 +5,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
 from ta_lint.facts.values.activations import NO_LOGARITHMS, Activation
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node
 
-NEEDS = (
-    r"nll_loss|NLLLoss",
-    r"\b(?:nll_loss|NLLLoss)\b",
-    GIVES_NO_LOGARITHMS,
-)
+KEYWORDS = (("nll_loss", "NLLLoss"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -8,19 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.activations import Activation
 from ta_lint.syntax.edits import Fix, unwrap
 
-NEEDS = (
-    r"binary_cross_entropy|BCE",
-    (
-        (
-            r"\b(?:binary_cross_entropy_with_logits|BCEWithLogitsLoss)\b",
-            r"\b(?:softmax|sigmoid|expit|Softmax|Softmax2d|Sigmoid)\b",
-        ),
-        (
-            r"\b(?:binary_cross_entropy|BCELoss)\b",
-            r"\b(?:log_softmax|logsigmoid|relu|tanh|linear|LogSoftmax|LogSigmoid|ReLU|Tanh|Linear|Conv[123]d)\b",
-        ),
-    ),
-)
+KEYWORDS = (("binary_cross_entropy_with_logits", "BCEWithLogitsLoss", "binary_cross_entropy", "BCELoss"),)
 
 _PROBABILITIES = frozenset({"softmax", "sigmoid"})
 

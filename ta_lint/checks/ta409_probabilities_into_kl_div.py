@@ -3,14 +3,9 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import GIVES_NO_LOGARITHMS
 from ta_lint.facts.values.activations import NO_LOGARITHMS
 
-NEEDS = (
-    r"kl_div|KLDivLoss",
-    r"\b(?:kl_div|KLDivLoss)\b",
-    GIVES_NO_LOGARITHMS,
-)
+KEYWORDS = (("kl_div", "KLDivLoss"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -5,47 +5,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.facts.values.containers import Container
 from ta_lint.syntax.edits import Fix, replace, wrap
 from ta_lint.syntax.tree import Node
 
-# Most files with modules hold none in a container: what is assigned must hold a call that could make a layer, or be
-# added to by one, or be a local container.
-_IS = r" *+(?::[^=\n]++)?= *+"
-_BUILTINS = (
-    "abs|all|any|bool|bytes|callable|dict|divmod|enumerate|filter|float|format|frozenset|getattr|hasattr|hash|id|int|"
-    "isinstance|issubclass|iter|len|list|map|max|min|next|open|ord|print|range|repr|reversed|round|set|sorted|str|sum|"
-    "super|tuple|type|zip"
-)
-_CONVERSION = rf"(?:{_BUILTINS})\("
-_MAKES = (
-    r"(?:\b[A-Z]\w*\(|\bself\.\w+\(|(?<![\w.])(?!" + _CONVERSION + r")[a-z_]\w*\(|"
-    r"\b(?:deepcopy|models\.\w+|create_model|from_pretrained)\()"
-)
-_BUILTIN = r"(?:list|tuple|dict|(?:\w+\.)?(?:OrderedDict|defaultdict))\("
-_LITERAL = rf"(?:(?:[\[{{][^\]}}]*?|{_BUILTIN}[^)]*?){_MAKES}|\(\s*+[\w.]*?{_MAKES}{ARGUMENTS}\)\s*,)"
-_ADDS = rf"(?:\.(?:append|extend|insert|update)\(|\[.*\] *= *| *\+= *)\s*+(?:[^\n]{{0,30}}?{_MAKES}|(?:\w+, *)?\w+\))"
-_FILLED = rf"(?:[\[{{]|{_BUILTIN})(?:.*+\n){{0,300}}?.*?\bself\.\1{_ADDS}"
-_COMMA = r"[\w.]+\(.*\), *+(?:#.*)?$"
-# A local container that holds what may be a layer, or a name that may be one, or is added to by either name.
-_LOCAL = (
-    rf"\n ++(\w++){_IS}(?=[\[{{]|list\(|dict\()"
-    rf"(?=(?:.*+\n){{1,60}}? ++self\.(\w++){_IS}\1 *+(?:#.*)?$)"
-    rf"(?:(?:[\[{{][^\]}}]*?|{_BUILTIN}[^)]*?)(?:{_MAKES}|\b[a-z_]\w*+\s*+[,)\]}}])|[\s\S]*?\b(?:\1|self\.\2){_ADDS})"
-)
-NEEDS = (
-    # a class of modules has a base from one of these
-    (
-        r"\b(?:nn|fx|jit|swa_utils|torchvision|lightning|pytorch_lightning|LightningModule|torch_geometric|transformers|"
-        r"modeling_utils|modeling_layers)\b"
-    ),
-    (
-        rf"self\.\w++{_IS}(?:{_LITERAL}|{_COMMA})",
-        (rf"self\.\w++{_ADDS}", rf"self\.(\w++){_IS}{_FILLED}"),
-        _LOCAL,
-    ),
-)
+KEYWORDS = ("self",)
 
 _TAKE_ANY_SEQUENCE = (
     "builtins.enumerate",

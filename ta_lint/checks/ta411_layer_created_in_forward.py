@@ -7,35 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node, dotted
 
-# A `forward` that makes a layer of torch with state, or calls at once what a class name made. All begin with a capital.
-_LAYER = (
-    r"(?<!self\.)(?:(?<!\w)(?:Linear|Bilinear|Conv(?:Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm|"
-    r"Embedding(?:Bag)?|(?:RNN|LSTM|GRU)(?:Cell)?|MultiheadAttention|Transformer\w+|PReLU|Sequential|Parameter)|"
-    r"Dropout[123]?d?)\("
-)
-_UP_TO_CAPITAL = r"(?:[^#\nA-Z]++|[A-Z])*?"
-
-_STATELESS = r"(?<=\bnn\.)(?:\w*Softm\w+|\w*Sigmoid|\w*[RGS][eEi]LU6?|Tanh|Softplus|\w+Loss|\w*Pool[123]d|Identity|Flatten)\("
-_MAKES = rf"(?:{_LAYER}|(?<!\w)(?!{_STATELESS})[A-Z]\w*+\(.*\)\()"
-
-# A `forward` that calls at once what a call gave, keeps that on `self`, or calls a name that it gave that to.
-_USES_UP = (
-    r"^([ \t]++)(?:async )?def forward\((?:(?!\1(?:def|class|@|async )|def|class).*+\n)*?"
-    r"(?:.*\)\(|.*\bself\.\w++(?:[ \t]*+:[^=\n]++)?[ \t]*+=(?!=)|.*\bParameter\b|"
-    r".*?\b(\w++)(?:[ \t]*+:[^=\n]++)?[ \t]*+=(?!=).*\((?:(?!\1(?:def|class|@|async )|def|class).*+\n)*?.*\b\2\s*\()"
-)
-NEEDS = (
-    r"\bModule\b",
-    r"def forward\(",
-    (
-        (
-            r"def forward\((?:[^\n#A-Z]++|#.*+|\n(?![ \t]*(?:def|class|@))|[A-Z]\w*+(?!\()|"
-            rf"(?!{_MAKES})[A-Z]\w*+\()*+{_MAKES}"
-        ),
-        (rf"return{_UP_TO_CAPITAL}{_LAYER}", _USES_UP),
-        rf"return{_UP_TO_CAPITAL}(?<!\w)Parameter\(",
-    ),
-)
+KEYWORDS = ("forward",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

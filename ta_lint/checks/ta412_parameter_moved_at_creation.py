@@ -5,13 +5,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side, insert_after, wrap
 from ta_lint.syntax.tree import argument, spreads
 
 _MAKE_FLOATS = ("torch.ones", "torch.rand", "torch.randn", "torch.zeros", "torch.empty")
 _MOVES = "bfloat16 cpu cuda double float half to type type_as"
-NEEDS = (rf"Parameter\({SOME_ARGUMENTS}\)\s*\.(?:{_MOVES.replace(' ', '|')})\(",)
+KEYWORDS = ("Parameter", ("bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type", "type_as"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -7,30 +7,13 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.patterns import ARGUMENTS, SOME_ARGUMENTS
 from ta_lint.syntax.edits import Fix, replace, wrap
 from ta_lint.syntax.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
 _ANY = _NAMES.replace(" ", "|")
 
-# A calculation with a new parameter; or a tensor that requires gradients, or one, on no device and no scalar, that further
-# down is calculated with.
-_CALCULATED = rf".*\bParameter\((?!{ARGUMENTS}\)[ \t]*+(?:#.*)?$).*\) *[-+*/]|.*[-+*/] *(?:\w+\.)*Parameter\("
-_MADE = rf"(?!.*(?:Parameter|Buffer)\().*\btorch\.(?:{_ANY})\("
-_PLACED = rf"(?!.*(?:\bdevice\b|\bcuda\b|\.to\())(?!{SOME_ARGUMENTS}\bdevice\b)"
-_USED = (
-    r"(?:[-+*/@] *\(?-?self\.\1\b|\bself\.\1\b(?!,)[^\n#=]* [-+*/@] |"
-    r"\b(?:torch|F|functional)\.\w+\([^\n]*\bself\.\1\b)"
-)
-NEEDS = (
-    r"Module",
-    rf"\bParameter\(|\btorch\.(?:{_ANY})\(",
-    (
-        rf"self\.(\w++)[ \t]*+=(?!=)(?:(?=.*Parameter\()(?:{_CALCULATED})|(?=.*\btorch\.){_MADE}"
-        rf"(?:.*\brequires_grad *= *True|{_PLACED}(?!(?<=tensor\()\s*+(?:[-\d]|\w++\())[\s\S]*{_USED}))"
-    ),
-)
+KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
 
 _FACTORY = regex(rf"torch\.(?:{_ANY})")
 
@@ -64,11 +47,9 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         for name, assign in module.classes.assignments(klass):
             value = assign.value
-            if (
-                value is None
-                or module.classes.attribute(klass, name) != [value]
-                or not _is_at_start(module, assign)
-            ):
+            if value is None or not _is_at_start(module, assign) or not _makes_tensor(module, value):
+                continue
+            if module.classes.attribute(klass, name) != [value]:
                 continue
             fates = _fates(module, klass, name)
             if Fate.PLACED in fates:
@@ -86,6 +67,14 @@ def check(module: Module) -> Iterator[Suspicion]:
 def _is_at_start(module: Module, assign: Node) -> bool:
     home = module.tree.home(assign)
     return isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+
+
+def _makes_tensor(module: Module, value: Node) -> bool:
+    """Whether a part of a value is a new tensor, or a new parameter."""
+    return any(
+        _is_new_parameter(module, call) or _FACTORY.fullmatch(module.qualified(call.func) or "")
+        for call in module.tree.within(value, cst.Call)
+    )
 
 
 def _learns(module: Module, value: Node) -> bool:

@@ -9,13 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
 # A parameter of empty memory, by whose name no later line fills anything.
-NEEDS = (
-    r"Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*(?:empty|Tensor|FloatTensor)\(",
-    (
-        r"self\.(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*Parameter\(\s*(?:data\s*=\s*)?(?:\w+\.)*"
-        r"(?:empty|Tensor|FloatTensor)\((?![\s\S]*?(?:_\([^\n]*\.\1\b|\.\1(?:\.data)?(?:\.\w+_\(|\[[^\n=]*\] *=)))"
-    ),
-)
+KEYWORDS = ("Parameter", ("empty", "Tensor", "FloatTensor"))
 
 # These take sizes, or data; two or more arguments are sizes.
 _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})

@@ -8,25 +8,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.tree import Node
 
-# In a class that may be a module: an `__init__` that assigns to `self` and never mentions the base's, or makes something
-# by a class name before it does.
-_OTHER = (
-    "ABC|BaseModel|Callback|Config|Dataset|Enum|Error|Exception|Function|NamedTuple|Optimizer|Processor|Sampler|"
-    "Scheduler|Tokenizer|Trainer|object"
-)
-_NO_BASE = r"(?![^\ns.]*+(?:(?!super\b|\.__init__\b)[s.][^\ns.]*+)*+[s.])"
-_LINE = rf"(?:(?!\1(?:def|class|@)){_NO_BASE}.*+\n)"  # not of the next method
-_SETS = r"[ \t]++self\.\w++[ \t]*+(?::[^=\n]++)?=(?!=)"
-_BODY = rf".*+\n{_LINE}*?{_SETS}(?:.*\b[A-Z]\w*\(|{_NO_BASE}.*+\n{_LINE}*+{_NO_BASE})"
-NEEDS = (
-    r"Module",
-    r"\b__init__\b",
-    (
-        rf"class\s+\w+\s*\((?!.*(?:{_OTHER})[\],)]).*+\n"
-        r"(?:[ \t]*+(?!class\b).*+\n)*?"
-        rf"([ \t]++)def __init__\({_BODY}"
-    ),
-)
+KEYWORDS = ("__init__",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
@@ -34,12 +16,14 @@ def check(module: Module) -> Iterator[Suspicion]:
         init = module.classes.methods(klass).get("__init__")
         if init is None or klass.decorators:
             continue
+        first = _first_mention(module, init)
+        if first is not None and not _assigns_before(module, init, first):
+            continue
         sets = [
             (name, assign)
             for name, assign in module.classes.assignments(klass)
             if module.tree.home(assign) is init
         ]
-        first = _first_mention(module, init)
         if first is None and sets and not _is_elsewhere(module, init):
             message = f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it is no working module"
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
@@ -60,6 +44,11 @@ def _first_mention(module: Module, init: cst.FunctionDef) -> Node | None:
     """The first mention of `super` or of another class's `__init__`."""
     found = [name for name in module.tree.within(init.body, cst.Name) if name.value in ("super", "__init__")]
     return found[0] if found else None
+
+
+def _assigns_before(module: Module, init: cst.FunctionDef, first: Node) -> bool:
+    assigns = module.tree.within(init.body, cst.Assign, cst.AnnAssign)
+    return bool(assigns) and module.tree.before(assigns[0], first)
 
 
 def _is_elsewhere(module: Module, init: cst.FunctionDef) -> bool:

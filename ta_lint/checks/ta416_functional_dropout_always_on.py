@@ -4,26 +4,11 @@ from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.edits import Fix, add_argument
 from ta_lint.syntax.tree import argument
 
 # A call whose arguments do not mention the mode.
-NEEDS = (
-    "Module",
-    # the name comes first, as a search for a literal is fast; it is a function, and neither a method nor defined here
-    tuple(
-        rf"{name}(?<!self\.{name})(?<!def {name})(?<!\w{name})\((?!{SOME_ARGUMENTS}train)"
-        for name in (
-            "dropout",
-            "dropout1d",
-            "dropout2d",
-            "dropout3d",
-            "alpha_dropout",
-            "feature_alpha_dropout",
-        )
-    ),
-)
+KEYWORDS = (("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"),)
 
 _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
 

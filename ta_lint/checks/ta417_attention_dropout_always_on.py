@@ -9,15 +9,7 @@ from ta_lint.syntax.edits import Fix, insert_after, wrap
 from ta_lint.syntax.tree import Node, argument, dotted
 
 _FUNCTION = "torch.nn.functional.scaled_dot_product_attention"
-_ZERO = r"0(?:\.0*)?\s*[,)]"
-NEEDS = (
-    r"\bscaled_dot_product_attention\b",
-    r"\bModule\b",
-    (
-        rf"dropout_p\s*=\s*+(?!{_ZERO}|[^\n,]*\btraining\b)",
-        rf"scaled_dot_product_attention\((?:[^(),=]*,){{4}}\s*+(?!{_ZERO}|\w+\s*=)",
-    ),
-)
+KEYWORDS = ("scaled_dot_product_attention",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -4,21 +4,9 @@ from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.tree import argument, is_name
 
-# A call whose arguments neither name `dim` nor end with a number, and are no number, as a tensor's method may be given.
-_NO_DIM = (
-    rf"(?!\s*-?\d+\s*[,)])(?!{SOME_ARGUMENTS}(?:\bdim\b(?!\s*=\s*None)|,\s*(?:dim\s*=\s*)?-?\d+\s*[,)]))"
-)
-NEEDS = (
-    r"oftmax\(|oftmin\(",
-    (
-        r"Softm(?:ax|in)\(\s*(?:dim\s*=\s*None\s*,?\s*)?\)",
-        rf"softm(?<!self\.softm)(?<!torch\.softm)(?<!def softm)(?<!\wsoftm)(?:ax|in)\({_NO_DIM}",
-        rf"log_softm(?<!self\.log_softm)(?<!torch\.log_softm)(?<!def log_softm)(?<!\wlog_softm)(?:ax|in)\({_NO_DIM}",
-    ),
-)
+KEYWORDS = (("softmax", "softmin", "log_softmax", "Softmax", "Softmin", "LogSoftmax"),)
 
 _SOFTMAX = regex(r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in))|(?:Log)?Softmax|Softmin)")
 

@@ -7,30 +7,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node
 
-# A list of a layer made on the spot, multiplied, or, among layers, one of a name: multiplied, or over and over.
-_CLASS = r"\[\s*(?:#.*\s*)?(?:\w+\.)*[A-Z]\w*\("
-_NAME = r"[\s*\[(]*+(\w++)\s*+"
-NEEDS = (
-    (
-        (
-            r"\]\s*\*",
-            (
-                rf"{_CLASS}{SOME_ARGUMENTS}\)\s*,?\s*\]\s*\*",
-                rf"{_CLASS}[^\]]*+\]\s*\*",
-                rf"ModuleList\({_NAME}\]\s*\*",
-                rf"Sequential\({_NAME}\]\s*\*",
-                r"Sequential\(\s*\*\s*\[[^\n]*\]\s*\*",
-            ),
-        ),
-        rf"\*(?:(?<=[\w)\]] \*)|(?<=[\w)\]]\*))\s*{_CLASS}",
-        rf"ModuleList\({_NAME}for\s+(?!\1\b)\w+\s+in\b",
-        rf"Sequential\({_NAME}for\s+(?!\1\b)\w+\s+in\b",
-    ),
-)
+KEYWORDS = (("*", "ModuleList", "Sequential"),)
 
 # One instance on purpose, in the words of those who do it.
 _SHARED = regex(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)

@@ -11,29 +11,10 @@ from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import Edit, Fix, replace
 from ta_lint.syntax.tree import FUNCTIONS, Node
 
-# Sizes unpacked into names, and further down a `view` or `reshape` of the same variable to sizes that are these names and
-# do not merely begin as they do.
-_NAME = r"[ \t]*+,[ \t]*+(\w++)"
-_UNPACKED = rf"\n[ \t]*+\(?(\w++){_NAME}(?:{_NAME}(?:{_NAME}(?:{_NAME})?)?)?[ \t]*\)?[ \t]*=[ \t]*(\w+)\.(?:shape\b|size\(\s*\))"
-_ITEMS = r"(?:(?:\1|\2|\3|\4|\5)\b|-\s*1\b|[\s*,\[\]]|\([\w\s*,-]*\))*+\)"
-_LAST = r"(?(5)\5|(?(4)\4|(?(3)\3|\2)))\s*[)\]]"
-_IN_ORDER = (
-    rf"\s*[(\[]?\s*(?:-\s*1\s*,\s*{_LAST}|\1\s*,\s*(?:-\s*1\s*,\s*{_LAST}|\(?\2\s*\*\s*\3\s*\)?\s*,\s*(?:-\s*1|{_LAST})|"
-    r"(?:\2\s*,\s*(?:\3\s*,\s*)?)?(?:[^,()]|\([^()]*\))*[)\]\s]*\)))"
-)
-
 # The sizes in their order: all of them, or the first ones, `-1` and the last ones.
 _SIZE = r"(?:[\s*,(\[]*+\{}\b(?:\s*\)(?=\s*[,*]))?+)"
 _1, _2, _3, _4, _5 = (_SIZE.format(number) for number in range(1, 6))
-_REST = r"(?:[\s,(\[]*+-\s*1\b)"
-_LAST_ONES = rf"(?(5)(?:(?:{_2}?{_3})?{_4})?{_5}|(?(4)(?:{_2}?{_3})?{_4}|(?(3){_2}?{_3}|{_2})))"
-_ALL = rf"(?:{_1}?{_2}?{_3}?{_4}?{_5}?|(?:{_1}(?:{_2}(?:{_3}{_4}?)?)?)?{_REST}(?:{_LAST_ONES})?)[\s,\])]*\)"
-_FUNCTION = r"(?:def|class|@|async def)\b|[ \t]++(?:async )?def \w++\(self\b"
-_HAS_VIEW = r"(?=[^\nvr]*+(?:[vr](?!(?<=\.[vr])(?:iew|eshape)\()[^\nvr]*+)*+[vr])"
-NEEDS = (
-    r"\.(?:view|reshape)\(\s*[(\[]?\s*(?:[A-Za-z_(]|-\s*1\s*,)",
-    rf"{_UNPACKED}.*+(?:\n(?![ \t]*\6[ \t]*=[^=]|{_FUNCTION}).*+)*?\n{_HAS_VIEW}.*?\b\6(?:\.(?:clone|contiguous|detach)\(\))*\.(?:view|reshape)\((?!{_IN_ORDER}|{_ALL}){_ITEMS}",
-)
+KEYWORDS = (("view", "reshape"), ("shape", "size"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node
 
-# A class without bases, or with harmless ones, that makes a layer and defines `forward`, in whatever order, before the next class.
-_BASES = r"(?:\([ \t]*(?:(?:\w+\.)?(?:ABC|Generic\[.*\]|Protocol|object))?[ \t]*\))?"
-_LINES = r"(?:(?![ \t]*class\b).*+\n)*?"
-NEEDS = (
-    r"def forward\(",
-    r"class\s",
-    rf"class\s+\w+{_BASES}:.*+\n(?={_LINES}.*\bself\.\w+[ \t]*=.*\(){_LINES}[ \t]+(?:async )?def forward\(",
-)
+KEYWORDS = ("forward",)
 
 # Who asks for the parameters, or moves or saves a layer, knows that nobody else does.
 _HANDLES = frozenset(

@@ -11,7 +11,7 @@ from ta_lint.syntax.edits import Fix, add_argument
 from ta_lint.syntax.tree import Node, argument, spreads
 
 _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
-NEEDS = (r"\bdef forward\b", rf"\btorch\.(?:{_FACTORIES})\((?![^\n]*\bdevice\b)")
+KEYWORDS = ("forward", tuple(_FACTORIES.split("|")))
 
 _FACTORY = regex(rf"torch\.({_FACTORIES})")
 # What puts all factories of a file, or of a block, on another device.

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = (r"def forward", r"\bdef forward\b", r"\.squeeze\(\)|torch\.squeeze\(")
+KEYWORDS = ("forward", "squeeze")
 
 _NUMBERS = frozenset({"item", "tolist"})
 

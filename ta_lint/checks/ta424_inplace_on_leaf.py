@@ -6,38 +6,14 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import SOME_ARGUMENTS
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
 # A variable that is such a leaf, and a change of it in place, each under one name.
 # A variable that is such a leaf, and below it a change of that variable, or an attribute of `self` under another name.
 _FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
-_MADE = (
-    r"[ \t]*+(?::[^=\n]++)?=[ \t]*+(?:\w++\.)*+"
-    rf"(?:Parameter\(|(?:{_FACTORIES})(?:_like)?\((?={SOME_ARGUMENTS}\brequires_grad\s*=\s*True))"
-)
-_CHANGED = (
-    r"(?:\[[^\n]*\])?(?:[ \t]*[-+*/]=|"
-    r"\.(?:add|addcdiv|addcmul|clamp|copy|div|exponential|fill|lerp|mul|normal|random|sub|uniform|zero)_\()"
-)
-_RENAMED = r"[ \t]*(?:#|\r?$)"
-_ANNOTATED = r"[ \t]*+(?::[^=\n]++)?"
 
-# The other name is changed, or has a third one; of `a = b = self.x` that is not looked into.
-_CHANGED_AS_ANOTHER = (
-    rf"self\.(\w++){_MADE}(?=(?s:.*)=[ \t]*self\.\1{_RENAMED})"
-    rf"(?s:.*)(?:\b(\w++){_ANNOTATED}|(=)[^=\n]*)(?<!=)=[ \t]*self\.\1{_RENAMED}"
-    rf"(?(3)|(?s:.*)(?:\b\2{_CHANGED}|=[ \t]*\2{_RENAMED}))"
-)
-NEEDS = (
-    (r"Parameter\(", r"requires_grad\s*=\s*True"),
-    (
-        (rf"self\.\w++{_CHANGED}", rf"self\.(\w++){_MADE}(?s:.*)self\.\1{_CHANGED}"),
-        (rf"self\.\w++{_RENAMED}", _CHANGED_AS_ANOTHER),
-        rf"\n[ \t]*+\(?(\w++)\)?{_MADE}(?s:.*)\b\1{_CHANGED}",
-    ),
-)
+KEYWORDS = (("Parameter", "requires_grad"),)
 
 _IN_PLACE = frozenset(
     "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "

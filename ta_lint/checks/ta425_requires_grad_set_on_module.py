@@ -8,7 +8,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (r"\.requires_grad[ \t]*=[^=]",)
+KEYWORDS = ("requires_grad",)
 
 # Iterators over modules, and the place of the module in what they give.
 _ITERATORS = {"children": None, "modules": None, "named_children": 1, "named_modules": 1}

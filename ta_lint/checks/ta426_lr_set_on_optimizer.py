@@ -9,7 +9,7 @@ from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.syntax.edits import Fix, insert_line_before, remove_statement
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (r"optim", r"\.(?:lr|learning_rate)[ \t]*=[^=]", r"\boptim\b")
+KEYWORDS = ("optim", ("lr", "learning_rate"))
 
 _RATES = ("lr", "learning_rate")
 _OF_TORCH = regex(r"torch\.optim\.[A-Z]\w*")

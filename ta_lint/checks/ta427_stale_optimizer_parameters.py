@@ -11,18 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.parameters import Optimizer
 from ta_lint.syntax.tree import Node, argument, dotted
 
-# An optimizer, and after it what gives its model new parameters, or switches some on again.
-_NEW = r"\b([\w.]+)\.parameters\(\)[\s\S]*^[ \t]*\1(?:[.\[][\w.\[\]-]*)?[ \t]*=[ \t]*[\w.]+\("
-_SWITCHED = (
-    r"requires_grad(?:_\(|[ \t]*=[ \t]*)False[\s\S]*\.requires_grad\b(?![ \t]*=)[\s\S]*"
-    r"requires_grad(?:_\((?:True)?\)|[ \t]*=[ \t]*True)"
-)
-NEEDS = (
-    r"\.parameters\(\)",
-    "optim|Optim|OPTIM|adam|Adam|ADAM|sgd|Sgd|SGD",
-    r"(?i)(?:optim|adam|sgd)[\w.]*\(",
-    (r"resize_token_embeddings\(", r"load_state_dict\([^\n]*assign", r"fully_shard\(", _SWITCHED, _NEW),
-)
+KEYWORDS = ("parameters", ("*optim*", "*adam*", "*sgd*"))
 
 # What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
 _REMAKES = regex(

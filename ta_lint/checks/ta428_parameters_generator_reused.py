@@ -10,14 +10,7 @@ from ta_lint.syntax.edits import Fix, wrap
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 # An assignment of a generator, perhaps over lines; the name it has is consumed.
-NEEDS = (
-    r"parameters\(\)",
-    (
-        r"\n[ \t]*+[\w.]++[ \t]*+=[ \t]*+"
-        r"(?:[\w.]+\.(?:named_)?parameters\(\)[ \t]*(?:[#\r;]|$)|"
-        r"(?:filter|map|(?:itertools\.)?chain)?\((?:[^\n]*\n){0,4}?[^\n]*\.(?:named_)?parameters\(\))"
-    ),
-)
+KEYWORDS = (("parameters", "named_parameters"),)
 
 Variable = cst.Name | cst.Attribute
 

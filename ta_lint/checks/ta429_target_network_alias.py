@@ -11,21 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, wrap
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    (
-        r"\.load_state_dict\(\s*[\w.]+\.state_dict\(",
-        r"zip\(\s*[\w.]+\.(?:named_)?(?:parameters|buffers)\(",
-        r"soft_?(?:target_?)?(?:[Uu]pdate|[Cc]opy)\w*\(",
-        r"hard_?(?:target_?)?(?:[Uu]pdate|[Cc]opy)\w*\(",
-        r"polyak\w*\(",
-        r"ema_(?:target_?)?(?:update|copy)\w*\(",
-        r"momentum_(?:target_?)?(?:update|copy)\w*\(",
-        r"update_(?:target|ema|average|momentum|moving)\w*\(",
-        r"sync_(?:target|param|weight)\w*\(",
-        r"copy_(?:target|param|weight)\w*\(",
-    ),
-    r"(?m:^)[ \t]*[\w.]+[ \t]*=[ \t]*\(?[A-Za-z_][\w.]*(?:\(\)|\.(?:to|cuda|eval|train|requires_grad_)\([^()\n]*\))*\)?[ \t]*(?:#|\r?$)",
-)
+KEYWORDS = (("load_state_dict", "zip", "*update*", "*copy*", "*sync*"),)
 
 # Functions of other files that move one model towards another.
 _UPDATES = regex(

@@ -10,10 +10,8 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Fix, add_argument, replace
 from ta_lint.syntax.tree import Node, argument, spreads
 
-NEEDS = (
-    r"LSTM\(|GRU\(|RNN\(|MultiheadAttention\(|coderLayer\(",
-    r"\b(?:LSTM|GRU|RNN|MultiheadAttention|TransformerEncoderLayer|TransformerDecoderLayer)\(",
-    r"\[\s*:\s*,\s*-1|\.(?:shape|size\(\s*\))|\.(?:view|reshape)\(",
+KEYWORDS = (
+    ("LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"),
 )
 
 # Where `batch_first` stands among the arguments.

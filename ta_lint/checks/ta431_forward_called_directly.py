@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.syntax.edits import Fix, unwrap
 
-NEEDS = (r"\.forward(?<!super\(\)\.forward)(?<!\bself\.forward)\s*\(",)
+KEYWORDS = ("forward",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -4,11 +4,23 @@ from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
 
-NEEDS = (
-    r"backward\(|scaler\(",
-    r"\bbackward\(|scaler\(",
-    # what detaches: methods and functions that give numbers or arrays, and tensors made of those
-    r"\.(?:detach_?|item|numpy|tolist)\(|\.data\b|\b(?:tensor|Variable|\w+Tensor|as_tensor|from_numpy|float|int)\(",
+KEYWORDS = (
+    ("*backward", "*scaler"),
+    (
+        "detach",
+        "detach_",
+        "item",
+        "numpy",
+        "tolist",
+        "data",
+        "tensor",
+        "as_tensor",
+        "from_numpy",
+        "Variable",
+        "*Tensor",
+        "float",
+        "int",
+    ),
 )
 
 

@@ -9,11 +9,7 @@ from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.tree import Node, argument, dotted
 
-NEEDS = (
-    r"backward\(|scaler\(",
-    r"\bbackward\(|scaler\(",
-    r"\brequires_grad_\((?!\s*False)|\brequires_grad\s*=\s*True",
-)
+KEYWORDS = (("*backward", "*scaler"), ("requires_grad", "requires_grad_"))
 
 # Functions that make a new tensor of old values.
 _COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})

@@ -10,7 +10,7 @@ from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.tree import Node
 
-NEEDS = (r"backward\s*\(", r"no_grad|inference_mode|set_grad_enabled")
+KEYWORDS = ("*backward", ("no_grad", "inference_mode", "set_grad_enabled"))
 
 _DEPTH = 6
 

@@ -4,18 +4,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.running import runs
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.gradients import Flow
 from ta_lint.syntax.edits import Edit, Fix, call_method, replace
 
-NEEDS = (
-    r"\.numpy\(\)|array\(",
-    r"\.numpy\(\)|\b(?:np|numpy)\.as?array\(",
-    r"\bnn\b|\btorchvision\b|\btimm\b|\btransformers\b",
-    # where it certainly runs with gradients
-    (r"backward\s*\(", r"(?i)scaler\w*\s*\(", runs("numpy", "array", "asarray")),
-)
+KEYWORDS = ("numpy",)
 
 _ARRAYS = ("numpy.array", "numpy.asarray")
 _MOVES = frozenset({"cpu", "cuda", "float", "double", "to"})

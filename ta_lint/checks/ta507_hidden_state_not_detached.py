@@ -10,11 +10,7 @@ from ta_lint.facts.loops.loops import Loop
 from ta_lint.syntax.edits import Fix, insert_line_after
 from ta_lint.syntax.layout import plain
 
-NEEDS = (
-    r"backward\s*\(",
-    # a call that returns what it was given: `output, hidden = rnn(inputs, hidden)`
-    r"\n[ \t]*(?:[^=\n]*?[ ,(])?(\w+)\)?[ \t]*=[ \t]*[\w.]+\([^=]*\b\1\b",
-)
+KEYWORDS = ("*backward",)
 
 _DETACHES = regex(r"detach|repackage|\.data\b|truncat")
 _RECURRENT = regex(r"torch\.nn\.(RNN|LSTM|GRU)(Cell)?")

@@ -10,12 +10,22 @@ from ta_lint.syntax.edits import Fix, insert_after
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    "parameters\\(",
-    r"\n[ \t]*+for\s[^:\n]+?\sin\s[^:]{0,200}?parameters\(",
-    # what mixes: an entry of a store set anew, and methods
-    (r"\.lerp_\(", r"\)\s*\.add_\(", r"\n[ \t]*+([\w.]++)\[[^\n]*?\][ \t]*=[^=][\s\S]{0,200}?(?<!\w)\1\["),
-    r"(?i)ema|avg|average|shadow|target|tau|decay|momentum|moving|teacher",
+KEYWORDS = (
+    ("parameters", "named_parameters"),
+    (
+        "lerp_",
+        "add_",
+        "*ema*",
+        "*avg*",
+        "*average*",
+        "*shadow*",
+        "*target*",
+        "*tau*",
+        "*decay*",
+        "*momentum*",
+        "*moving*",
+        "*teacher*",
+    ),
 )
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})

@@ -7,7 +7,6 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.loops.gradients import Flow
-from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, wrap
 from ta_lint.syntax.tree import Node, argument
@@ -22,14 +21,7 @@ _FUNCTION_NAMES = (
     "softmax squeeze tanh transpose unsqueeze"
 )
 
-_ANY = "|".join(sorted({*_NAMES.split(), *_FUNCTION_NAMES.split()}))
-NEEDS = (
-    # a statement, and more of the same expression
-    (
-        rf"\n(?<![(\[{{]\n)[ \t]*+\w++(?=[.\[])(?:\.\w++(?=[.\[(]))*?(?:\[[^\]]*\])?\.(?:{_ANY})\({ARGUMENTS}\)"
-        rf"(?:(?:\.\w+|\[[^\]\n]*\]|\({ARGUMENTS}\))*\.(?:{_ANY})\({ARGUMENTS}\))?[ \t]*(?:[;#\r]|$)"
-    ),
-)
+KEYWORDS = (tuple({*_NAMES.split(), *_FUNCTION_NAMES.split()}),)
 
 _METHODS = frozenset(_NAMES.split())
 _TIMES = frozenset({"Event", "perf_counter", "synchronize", "time", "timeit"})

@@ -9,12 +9,7 @@ from ta_lint.syntax.edits import Edit, Fix, insert_line_before, remove_statement
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import dotted
 
-NEEDS = (
-    r"backward\s*\(",
-    r"\.step\s*\(\s*\)|[Ss]caler",
-    r"\.step\s*\(",
-    r"^[ \t]*(?:async[ \t]+)?(?:for|while)\b",
-)
+KEYWORDS = ("*backward", "step")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -12,10 +12,7 @@ from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted
 
 # A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
-NEEDS = (
-    r"backward\s*\(",
-    r"zero_grad\s*\((?:[^\n]*\n(?:(?![^#\n]*backward\s*\()[^\n]*\n)*?)?[^\n]*\.step\s*\(",
-)
+KEYWORDS = ("*backward", "step", "zero_grad")
 
 # Calls that leave gradients as they are, whatever they are called on.
 _KEEP_GRADIENTS = frozenset(

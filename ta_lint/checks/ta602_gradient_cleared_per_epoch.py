@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.ta600_missing_zero_grad import NEEDS as LOOP_NEEDS
 from ta_lint.checks.ta600_missing_zero_grad import clear_first
 from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
 from ta_lint.syntax.layout import plain
 
-NEEDS = (*LOOP_NEEDS, r"grad")
+KEYWORDS = ("*backward", "step", "*grad*")
 
 
 def check(module: Module) -> Iterator[Suspicion]:

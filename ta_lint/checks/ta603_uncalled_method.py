@@ -11,14 +11,25 @@ from ta_lint.syntax.edits import Fix, insert_after
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
-# A line, or what stands between semicolons, that ends with one of the names.
-_METHODS = (
-    r"backward|barrier|cpu|cuda|destroy_process_group|empty_cache|eval|ipc_collect|manual_backward|"
-    r"reset_peak_memory_stats|step|synchronize|train|unscale_|update|zero_grad"
-)
-NEEDS = (
-    rf"\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",
-    rf"(?:^|[;:])[ \t]*(?:[^\s=#]+|[^\s=#(]+\([^\n#]*\))\.(?:{_METHODS})[ \t]*(?:[;#\r]|$)",
+KEYWORDS = (
+    (
+        "backward",
+        "barrier",
+        "cpu",
+        "cuda",
+        "destroy_process_group",
+        "empty_cache",
+        "eval",
+        "ipc_collect",
+        "manual_backward",
+        "reset_peak_memory_stats",
+        "step",
+        "synchronize",
+        "train",
+        "unscale_",
+        "update",
+        "zero_grad",
+    ),
 )
 
 _FUNCTIONS = frozenset(

@@ -6,7 +6,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.order import Action, Event, Pass
 from ta_lint.syntax.edits import Fix, Side, move
 
-NEEDS = (r"clip", r"backward", r"\bclip_?\w*grad\w*\s*\(", r"backward\s*\(", r"\.step\s*\(")
+KEYWORDS = ("*clip*", "*backward", "step")
 
 _USES_GRADIENTS = (Action.BACKWARD, Action.STEP, Action.CLEAR, Action.UNKNOWN)
 

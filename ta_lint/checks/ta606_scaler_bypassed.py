@@ -13,7 +13,7 @@ from ta_lint.syntax.edits import Fix, insert_line_after, replace
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(", r"[Ss]caler")
+KEYWORDS = ("scale", "step", "*backward", "*scaler*")
 
 # What a scaler can do without being updated.
 _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())

@@ -10,11 +10,7 @@ from ta_lint.facts.loops.order import Action, Event
 from ta_lint.syntax.edits import Fix, Side, move
 from ta_lint.syntax.tree import argument, dotted
 
-NEEDS = (
-    r"\.step",
-    r"sched|Sched|lr_",
-    r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)",
-)
+KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:

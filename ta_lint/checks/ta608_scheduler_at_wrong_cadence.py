@@ -11,11 +11,18 @@ from ta_lint.facts.loops.order import Action, Event
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted
 
-NEEDS = (
-    r"\.step",
-    r"OneCycleLR|get_\w*sched|StepLR|CosineAnnealingLR|ExponentialLR|LinearLR|PolynomialLR",
-    r"\.step\s*\(\s*\)[\s\S]*\.step\s*\(|\.step\s*\([\s\S]*\.step\s*\(\s*\)",
-    r"^[ \t]*for\b",
+KEYWORDS = (
+    "step",
+    (
+        "OneCycleLR",
+        "*sched*",
+        "StepLR",
+        "MultiStepLR",
+        "CosineAnnealingLR",
+        "ExponentialLR",
+        "LinearLR",
+        "PolynomialLR",
+    ),
 )
 
 # The arguments that say for how many of its steps a scheduler is made.

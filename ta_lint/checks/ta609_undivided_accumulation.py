@@ -13,7 +13,7 @@ from ta_lint.syntax.edits import Fix, is_atom, wrap
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted, spreads
 
-NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[\w(]|range\([^\n]*accum", r"zero_grad")
+KEYWORDS = ("*backward", "step", ("%", "range"))
 
 # Names under which gradients, losses or learning rates are brought to size.
 _SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")

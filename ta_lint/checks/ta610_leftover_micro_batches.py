@@ -11,7 +11,7 @@ from ta_lint.facts.loops.order import Accumulation, Action
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 
-NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r"\benumerate\s*\(")
+KEYWORDS = ("*backward", "step", "%", "enumerate")
 
 _LOADER = regex(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
 

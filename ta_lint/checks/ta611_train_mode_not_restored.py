@@ -13,7 +13,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node
 
-NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)", r"backward\s*\(", r"\bfor\b|\bwhile\b")
+KEYWORDS = (("eval", "train"), "*backward")
 
 # Functions of other files that may well set the mode of a model that they are given.
 _MAY_TRAIN = regex(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)

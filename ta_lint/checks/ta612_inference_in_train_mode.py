@@ -10,15 +10,9 @@ from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.layout import plain
 
-_HAS_MODES = "(?i)dropout|batchnorm|rrelu|transformer|torchvision|create_model"
-NEEDS = (
-    r"no_grad|inference_mode|set_grad_enabled",
-    (
-        (r"backward\s*\(", r"\.train\("),
-        (r"backward\s*\(", _HAS_MODES),
-        (r"\bload_state_dict\b", _HAS_MODES),
-        (r"torchvision|create_model", r"\b(?:weights|pretrained)\b"),
-    ),
+KEYWORDS = (
+    ("no_grad", "inference_mode", "set_grad_enabled"),
+    ("*backward", "load_state_dict", "torchvision", "create_model"),
 )
 
 

@@ -9,11 +9,13 @@ from ta_lint.facts.loops.evaluations import Evaluation
 from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 
-NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)",)
+KEYWORDS = (("eval", "train"), ("eval", "False"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test or _is_driven(module) or module.recording.freezes(module.tree.root):
+        return
+    if What.EVAL not in module.evaluations.modes:
         return
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)

@@ -11,10 +11,7 @@ from ta_lint.facts.loops.order import Action
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    r"seed(?:_all|_everything)?\s*\(",
-    r"backward\s*\(|def\s+(?:forward|__getitem__)\b",
-)
+KEYWORDS = ("*seed*", ("*backward", "forward", "__getitem__"))
 
 _SEEDS = regex(
     r"torch\.(manual_seed|random\.manual_seed|cuda\.manual_seed(_all)?|cuda\.random\.manual_seed(_all)?)|"

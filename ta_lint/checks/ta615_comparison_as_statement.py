@@ -11,9 +11,9 @@ from ta_lint.syntax.tree import Node
 
 _ATTRIBUTES = "grad|requires_grad|training|weight_decay"
 _KEYS = "betas|initial_lr|lr|momentum|weight_decay"
-NEEDS = (
-    (rf"\.(?:{_ATTRIBUTES})[ \t]*==", rf"\[[\"'](?:{_KEYS})[\"']\][ \t]*=="),
-    rf"(?m:^|[;:])[ \t]*\(?[^\s#=][^#=\n]*(?:\.(?:{_ATTRIBUTES})|\[[\"'](?:{_KEYS})[\"']\])[ \t]*==",
+KEYWORDS = (
+    ("grad", "requires_grad", "training", "weight_decay", "betas", "initial_lr", "lr", "momentum"),
+    "==",
 )
 
 _SETTABLE = regex(_ATTRIBUTES)

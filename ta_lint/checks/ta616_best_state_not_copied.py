@@ -13,18 +13,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, wrap
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    r"\.state_dict\(\)",
-    r"load_state_dict\(|save\(|return",
-    # what trains in a loop, or a class that keeps the best
-    (
-        r"backward\(",
-        r"\.step\(",
-        r"\b_?(?:train|fit|finetune|run_epoch|optimi[sz]e)\w*\((?!\s*\))",
-        r"self\.\w*(?i:best|better|improv|lowest|highest)",
-    ),
-    r"(?:[=:,]|dict\((?<!\wdict\()|Dict\(|copy\((?<!\wcopy\())\s*+\(?+\s*+\w++(?:\.(?!state_dict\(\))\w++)*+\.state_dict\(\)",
-)
+KEYWORDS = ("state_dict", ("load_state_dict", "*save*", "return"))
 
 Target = cst.Name | cst.Attribute
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 
-NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"^[ \t]*(?:async[ \t]+)?(?:for|while)\b")
+KEYWORDS = ("*backward", "step")
 
 _BOUNDS = regex(r"clip|grad_?norm|max_norm|clamp", re.IGNORECASE)
 

@@ -13,11 +13,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, spreads
 
-NEEDS = (
-    r"backward\s*\(",
-    r"\.step\s*\(",
-    r"//|\bbreak\b|\bislice\s*\(|len\s*\([^)]*\)\s*-\s*1",
-)
+KEYWORDS = ("*backward", "step")
 
 _TRIES_OUT = regex(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
 _LOADER = regex(r"loader|batches|dl$", re.IGNORECASE)

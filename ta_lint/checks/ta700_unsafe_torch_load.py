@@ -5,13 +5,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import UNPICKLES
 from ta_lint.facts.torch.unpickling import Unpickled
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = UNPICKLES
+KEYWORDS = (("load", "weights_only"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

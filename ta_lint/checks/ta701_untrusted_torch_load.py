@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import FROM_OUTSIDE, UNPICKLES
 
-NEEDS = (*UNPICKLES, FROM_OUTSIDE)
+KEYWORDS = (("load", "weights_only"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

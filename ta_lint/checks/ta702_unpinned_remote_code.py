@@ -11,14 +11,8 @@ from ta_lint.facts.torch.unpickling import READS_PICKLE
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, spreads
 
-_TORCH_HUB_CALL = (r"\bhub\b", (r"hub\.(?:load|list|help)\b", r"from\s+torch\.hub\b"))
-_DOWNLOAD = "hf_hub_download|snapshot_download|cached_download"
-
 # A call that trusts code, one of `torch.hub`, or a download from the hub and a pickle that is read.
-NEEDS = (
-    ("trust_remote_code", _DOWNLOAD, _TORCH_HUB_CALL),
-    ("trust_remote_code", "pickle|joblib|dill", _TORCH_HUB_CALL),
-)
+KEYWORDS = (("trust_remote_code", "hub", "hf_hub_download", "snapshot_download", "cached_download"),)
 
 # All three import the repository's `hubconf.py`.
 _TORCH_HUB = ("torch.hub.load", "torch.hub.list", "torch.hub.help")

@@ -10,11 +10,7 @@ from ta_lint.syntax.edits import Fix, call_method
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, spreads
 
-NEEDS = (
-    r"\bsave\b",
-    (r"torch\.save\(", r"import\b[^\n]*\bsave\b", r"import\s+torch\s+as\b"),
-    r"save\((?<!\wsave\()(?![^()\n]*\.state_dict\(\)\s*,)",
-)
+KEYWORDS = ("save",)
 
 # What is asked of models alone.
 _ASKED = frozenset({"named_parameters", "parameters"})

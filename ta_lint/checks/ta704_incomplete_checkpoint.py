@@ -11,7 +11,7 @@ from ta_lint.facts.torch.checkpoints import Loaded, Saved
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted, literal_text
 
-NEEDS = (r"load_state_dict\(", r"load\(", r"[\"']\s*:\s*[\w.\[\]\"']+\.state_dict\(\)")
+KEYWORDS = ("load_state_dict", "state_dict", "load")
 
 # Optimizers of torch with a state.
 _OPTIMIZER = regex(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LBFGS|Muon)")

@@ -11,10 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = (
-    r"load_state_dict\(",
-    r"strict\s*=\s*(?!True)\w|load_state_dict\([^\n]*,\s*(?:False|strict)\b",
-)
+KEYWORDS = ("load_state_dict", ("strict", "False"))
 
 _STRICT = 1  # load_state_dict(state_dict, strict=True, assign=False)
 

@@ -8,7 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import argument
 
-NEEDS = (r"load_library|torch\.package|PackageImporter",)
+KEYWORDS = (("load_library", "PackageImporter"),)
 
 _LIBRARIES = ("torch.ops.load_library", "torch.classes.load_library")
 _PACKAGE = "torch.package.PackageImporter"

@@ -5,11 +5,6 @@ from collections.abc import Iterator
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
 
-NEEDS = (
-    "distributed",
-    "all_gather_object|broadcast_object_list|gather_object|scatter_object_list|recv_object_list",
-)
-
 # Those that only send unpickle nothing.
 _UNPICKLE = (
     "all_gather_object",
@@ -18,6 +13,7 @@ _UNPICKLE = (
     "recv_object_list",
     "scatter_object_list",
 )
+KEYWORDS = ("distributed", _UNPICKLE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -24,7 +24,6 @@ _FORMATS = (
     ("NVIDIA API key", r"nvapi-[A-Za-z0-9_-]{40,}"),
     ("Replicate token", r"r8_[A-Za-z0-9]{30,}"),
 )
-_STARTS = r"\bhf_\w|\bapi_org_|\bsk-\w|\bgh[pousr]_|github_pat_|glpat-|\bAKIA|\bASIA|\bAIza|\bxox[abprs]-|nvapi-|\br8_"
 _FORMAT = regex(
     "|".join(rf"(?P<f{index}>(?<![\w-]){pattern}(?![\w-]))" for index, (_, pattern) in enumerate(_FORMATS))
 )
@@ -37,10 +36,30 @@ _HOLDS = regex(
     re.IGNORECASE,
 )
 _VALUE = r"[A-Za-z0-9_+/.-]{16,}=*"
-NEEDS = (
+KEYWORDS = (
     (
-        _STARTS,
-        rf"(?i:key|token|secret|password|passwd|login)\w*[\"']?\]?\s*[=:,(]\s*(?:key\s*=\s*)?[\"']{_VALUE}[\"']",
+        "*key*",
+        "*token*",
+        "*secret*",
+        "*password*",
+        "*passwd*",
+        "*login*",
+        "hf_*",
+        "api_org_*",
+        "sk-",
+        "ghp_*",
+        "gho_*",
+        "ghu_*",
+        "ghr_*",
+        "ghs_*",
+        "github_pat_*",
+        "glpat-",
+        "AKIA*",
+        "ASIA*",
+        "AIza*",
+        "xox*",
+        "nvapi-",
+        "r8_*",
     ),
 )
 

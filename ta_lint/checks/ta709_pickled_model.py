@@ -12,15 +12,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted
 
-NEEDS = (
-    "pickle|joblib|dill",
-    r"\b(?:pickle|joblib|dill|\w+)\.loads?\(|read_pickle\(|import[^\n]*\bloads?\b",
-    (
-        r"\.(?:classes_|cluster_centers_|coef_|estimators_|feature_importances_|intercept_|n_features_in_)",
-        r"\.(?:predict|predict_proba|eval|forward|parameters|state_dict|load_state_dict)\(",
-        r"\.(?:pkl|pickle|joblib|sav|pt|pth|bin|p)\b",
-    ),
-)
+KEYWORDS = (("*pickle*", "*pickle5*", "joblib", "dill", "cloudpickle"),)
 
 _WRITES = regex(r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.dumps?")
 

@@ -7,11 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import argument, spreads
 
-_TAKES = (
-    r"from_pretrained\(|load_dataset|hf_hub_download|snapshot_download|cached_download|pipeline\(|"
-    r"SentenceTransformer\(|CrossEncoder\(|evaluate\.|vllm"
-)
-NEEDS = (_TAKES, "transformers|datasets|huggingface_hub|diffusers|peft|vllm|evaluate")
+KEYWORDS = (("transformers", "datasets", "huggingface_hub", "diffusers", "peft", "vllm", "evaluate"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -11,7 +11,7 @@ from ta_lint.facts.torch.wrappers import Wrapper
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
-NEEDS = ("init_process_group|DistributedDataParallel", r"\bsave\b", r"\bsave\(")
+KEYWORDS = (("init_process_group", "DistributedDataParallel"), "save")
 
 # What makes a path another one on each rank, and what is no file that ranks share.
 _OWN = regex(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)

@@ -12,11 +12,7 @@ from ta_lint.facts.torch.wrappers import Wrapping
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, dotted
 
-NEEDS = (
-    "DistributedDataParallel|FullyShardedDataParallel|fully_shard",
-    r"^[ \t].*\b(?:DDP|FSDP|DistributedDataParallel|FullyShardedDataParallel|fully_shard)\w*\(",
-    r"\b(?:step|forward|backward)\(|def \w*_step\b|\b_?(?i:train|fit|finetune|run_epoch|optimi[sz]e)(?:_\w*)?\(",
-)
+KEYWORDS = (("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"),)
 
 _STEP = regex(r"forward|(training|train|validation|test)_step")
 _ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")

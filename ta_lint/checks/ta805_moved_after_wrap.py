@@ -13,7 +13,7 @@ from ta_lint.syntax.tree import dotted
 _MOVES = frozenset({"to", "cuda", "cpu", "xpu", "half", "bfloat16", "double"})
 _DTYPES = frozenset("torch." + name for name in "bfloat16 double float float16 float32 float64 half".split())
 
-NEEDS = ("DistributedDataParallel", r"\.(?:to|cuda|cpu|xpu|half|bfloat16|double)\(")
+KEYWORDS = ("DistributedDataParallel", ("bfloat16", "cpu", "cuda", "double", "half", "to", "xpu"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -11,7 +11,7 @@ from ta_lint.facts.torch.wrappers import Wrapper, Wrapping
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node
 
-NEEDS = ("DistributedDataParallel", "backward", r"\.module(?:\.forward)?\(")
+KEYWORDS = ("DistributedDataParallel", "*backward", "module")
 
 # The gradients may be reduced by hand.
 _REDUCES = regex(

@@ -8,23 +8,15 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.torch.ranks import Guard
 
-# Calls of collectives. The short names belong to other things too, so those only as of their usual owners.
-_CALLS = (
-    r"all_gather\(|all_gather_into_tensor\(|all_gather_object\(|all_reduce\(|all_to_all|barrier\(|broadcast\(|"
-    r"broadcast_object_list\(|dist\.gather|dist\.reduce|dist\.scatter|distributed\.gather|distributed\.reduce|"
-    r"distributed\.scatter|gather_object\(|reduce_scatter|scatter_object_list\(|new_group\(|wait_for_everyone\(|"
-    r"accelerator\.gather|accelerator\.reduce|gather_for_metrics\(|full_tensor\(|sync_dist|FullyShardedDataParallel|"
-    r"distributed\.checkpoint"
-)
-NEEDS = (
-    _CALLS,
-    # torch's, one of a framework's object, or one that only such have
-    (
-        r"\b(?:accelerator|fabric|strategy|sync_dist|full_tensor)\b",
-        r"[._]distributed",
-        r"\bimport\b[^\n]*\bdistributed|\bimport\s*\([^)]*\bdistributed",
+# Torch's, those of a framework's object, and what only such have.
+KEYWORDS = (
+    ("*distributed*", "accelerator", "fabric", "strategy", "full_tensor", "sync_dist"),
+    tuple(
+        "all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast "
+        "broadcast_object_list gather gather_object monitored_barrier reduce reduce_scatter reduce_scatter_tensor scatter "
+        "scatter_object_list new_group checkpoint full_tensor gather_for_metrics sync_dist wait_for_everyone "
+        "FullyShardedDataParallel".split()
     ),
-    r"\b(?:if|elif)\b[^\n]*(?i:rank|main|master|primary|chief|zero|process_index)|_only\b|on_\w*main",
 )
 
 # What the other ranks may call without joining in.

@@ -9,7 +9,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import argument
 
-NEEDS = ("distributed", (r"\b(?:isend|irecv|batch_isend_irecv)\b", r"async_op\s*=\s*(?!False)\w"))
+KEYWORDS = ("*distributed*", ("isend", "irecv", "batch_isend_irecv", "async_op"))
 
 _ALWAYS_ASYNCHRONOUS = (
     "torch.distributed.isend",

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
-NEEDS = (r"benchmark\s*=\s*True\b", r"deterministic\s*=\s*True\b|use_deterministic_algorithms\(")
+KEYWORDS = ("benchmark", ("deterministic", "use_deterministic_algorithms"))
 
 _BENCHMARK = "torch.backends.cudnn.benchmark"
 _DETERMINISTIC = "torch.backends.cudnn.deterministic"

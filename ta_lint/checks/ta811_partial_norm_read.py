@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, call_method
 from ta_lint.syntax.tree import Node, argument, dotted
 
-NEEDS = ("fully_shard", "norm", r"\.item\(\)|\bfloat\(")
+KEYWORDS = ("fully_shard", "*norm*")
 
 _TOTAL = regex(r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_|get_total_norm)")
 _NORM = regex(r"torch\.(linalg\.(vector_)?norm|norm)")

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, argument, dotted
 
-_OPTIMIZES = r"\boptim\b"  # whoever names no optimizer of torch trains with somebody else's settings
-NEEDS = (_OPTIMIZES,)
+_OPTIMIZES = "optim"  # whoever names no optimizer of torch trains with somebody else's settings
+KEYWORDS = (_OPTIMIZES,)
 
 _OPTIMIZER = regex(r"torch\.optim\.(\w+)")
 _RATE = "lr"
@@ -28,7 +28,7 @@ _OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.is_test or not says(_OPTIMIZES, module.source.text):
+    if module.is_test or _OPTIMIZES not in words(module.tree):
         return
     optimizers = [(call, match[1]) for call, match in module.calls_matching(_OPTIMIZER)]
     if module.scripts.entry is not None:

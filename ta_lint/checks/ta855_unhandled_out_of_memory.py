@@ -4,18 +4,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.checks.gate import says
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.scripts import header
+from ta_lint.facts.values.words import words
 from ta_lint.syntax.layout import plain
 
 _HANDLERS = regex(
     r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
 )
-_ACCELERATED = r"\.cuda\b|['\"]cuda"
 
-NEEDS = (r"\bbackward\b", r"\bstep\b", "parameters", _ACCELERATED)
+KEYWORDS = ("backward", "step", ("parameters", "named_parameters"), "cuda")
 
 # Errors that an exhausted memory raises, or their bases.
 _CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
@@ -25,7 +24,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _HANDLERS.search(module.source.text):
         return
-    if not says(_ACCELERATED, module.source.text):
+    if "cuda" not in words(module.tree):
         return
     steps = [step.call for training in module.scripts.training for step in training.steps]
     if not any(_is_caught(module, node) for node in [entry, *steps]):

@@ -9,12 +9,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
 
-NEEDS = (
-    r"backward\(",
-    r"\.step\(",
-    r"class \w+\([^)]*Dataset",
-    r"__getitem__",
-)
+KEYWORDS = ("backward", "step", "__getitem__")
 
 # What looks at values, or throws some out.
 _CHECKS = regex(

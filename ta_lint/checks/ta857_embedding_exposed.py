@@ -10,11 +10,10 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
 
-NEEDS = (
-    r"flask|fastapi|starlette|sanic|litestar|bottle",
-    r"[.@](?:route|get|post|put|api_route)\(",
-    r"tolist\(",
-    r"(?i)encode|embed|hidden_state|pooler_output|_features",
+KEYWORDS = (
+    ("flask", "fastapi", "starlette", "sanic", "litestar", "bottle"),
+    ("route", "get", "post", "put", "api_route"),
+    "tolist",
 )
 
 _ROUTE = frozenset({"api_route", "get", "post", "put", "route"})

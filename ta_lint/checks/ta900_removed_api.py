@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.api import needs, release
+from ta_lint.facts.torch.api import keywords, release
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node, dotted, whole_index
@@ -13,17 +13,7 @@ from ta_lint.syntax.tree import Node, dotted, whole_index
 # Views and copies of a number that are no other number.
 _SAME = frozenset("clone contiguous cpu cuda data detach double float half numpy".split())
 
-# `loss.data[0]`, `loss[0]`, `error[0].item()`; the iterator of a loader. Bounded, so that no text takes long.
-_INDEX = r"\[[\s(-]*\d"
-NEEDS = (
-    (
-        *needs("removed")[1],
-        (rf"\.\s*data\b(?:[\s\\.()]|\b(?:{'|'.join(sorted(_SAME))})\b){{0,60}}{_INDEX}",),
-        (rf"(?i)loss\w{{0,60}}\s{{0,20}}{_INDEX}",),
-        (r"\][\s)]*\.\s*item\b",),
-        (r"\.\s*next\b",),
-    ),
-)
+KEYWORDS = ((*keywords("removed"), "data", "item", "next", "*loss*"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

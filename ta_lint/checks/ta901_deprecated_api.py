@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.api import needs, release
+from ta_lint.facts.torch.api import keywords, release
 
-NEEDS = needs("deprecated")
+KEYWORDS = (keywords("deprecated"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -10,7 +10,7 @@ from ta_lint.syntax.tree import Node, literal_text
 
 _TYPO, _NAME = "require_grad", "requires_grad"
 
-NEEDS = (_TYPO,)
+KEYWORDS = ("*require_grad*",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

@@ -8,10 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Fix, add_argument
 from ta_lint.syntax.tree import argument
 
-NEEDS = (
-    r"utils\.checkpoint|torch\.utils import",
-    r"\bcheckpoint(?:_sequential)?\b[\s\\]*\(|\bimport\s*\(?[^)\n]*\bcheckpoint(?:_sequential)?\s+as\b",
-)
+KEYWORDS = (("checkpoint", "checkpoint_sequential"), "utils")
 
 _CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"

@@ -9,31 +9,7 @@ from ta_lint.facts.torch.torchvision import GONE, RENAMED, Builder, builder, suc
 from ta_lint.syntax.edits import Edit, Fix, replace
 from ta_lint.syntax.tree import dotted, is_name
 
-# What `torchvision.ops.misc` once held.
-_MISCELLANEOUS = "interpolate|Conv2d|ConvTranspose2d|BatchNorm2d"
-
-# Up to a name that a package gives.
-_IMPORTS = r"\s+import\s+(?:\([^)]*?|(?:[^(\n\\]|\\\s)*?)"
-
-NEEDS = (
-    "torchvision",
-    (
-        (
-            r"\bmodels\b",
-            rf"torchvision\.models|torchvision{_IMPORTS}(?:\bmodels\b|\*)|torchvision\s+as\b",
-            (r"pretrained(?:_backbone)?\s*=[^=]", r"[a-z0-9_]\(\s*(?:True|False|[\w.]*pretrained)\b"),
-        ),
-        (r"\bv2\b", r"\bToTensor\b"),
-        (r"\b(?:make_grid|save_image)\b", r"range\s*=[^=]"),
-        (r"\b(?:RandomRotation|RandomAffine|rotate|affine)\b", r"\b(?:resample|fillcolor)\s*=[^=]"),
-        r"\b(?:functional_tensor|load_state_dict_from_url|datapoints|RandomSizedCrop)\b",
-        (r"\bScale\b", rf"\.\s*Scale\b|transforms{_IMPORTS}(?:\bScale\b|\*)"),
-        (
-            r"\bmisc\b",
-            (rf"misc\.(?:{_MISCELLANEOUS})", rf"misc\s+(?:as|import)\b[^F]*?\b(?:{_MISCELLANEOUS})\b"),
-        ),
-    ),
-)
+KEYWORDS = ("torchvision", ("models", "v2", "make_grid", "save_image"))
 
 _NEW_NAMES = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
 _V2 = "torchvision.transforms.v2"

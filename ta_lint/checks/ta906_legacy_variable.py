@@ -9,7 +9,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side, is_atom, unwrap
 from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
-NEEDS = (r"autograd", r"\bVariable\b")
+KEYWORDS = ("autograd", "Variable")
 
 _REQUIRES_GRAD, _VOLATILE = 1, 2  # Variable(data, requires_grad=False, volatile=False)
 _PARAMETERS = ("requires_grad", "volatile")

@@ -5,24 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.patterns import ARGUMENTS
 from ta_lint.syntax.edits import Fix, replace, wrap
 from ta_lint.syntax.tree import Node, is_name
 
-# Arguments that are no size: one list, and what one function of a module gives.
-_LIST = r"\[(?:[^\[\]]|\[[^\[\]]*+\])*+\]\s*\)"
-_RESULT = rf"(?!builtins\b)\w++\.[\w.]++\({ARGUMENTS}\)\s*\)"
-_NO_PARAMETER = r"(?<!Parameter\(torch\.Tensor\()(?<!Parameter\(torch\.FloatTensor\()"
-
-NEEDS = (
-    r"\b(?:Tensor|FloatTensor)\b",
-    (
-        r"Tensor\((?:(?<!\wTensor\()|(?<=\bFloatTensor\())"
-        # numbers in a list; or sizes, and the memory goes into no parameter and is not filled at once
-        rf"(?:\s*+\[[\s\[]*+[\d#]|(?!\s*+(?:\)|{_LIST}|{_RESULT}))"
-        rf"(?:{_NO_PARAMETER}{ARGUMENTS}\)(?!\s*\.)|{ARGUMENTS}\)(?!\s*[.,)])))"
-    ),
-)
+KEYWORDS = (("Tensor", "FloatTensor"),)
 
 _FLOATS = ("torch.Tensor", "torch.FloatTensor")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
 
-NEEDS = ("torch", r"\bLibrary\(")
+KEYWORDS = ("Library",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

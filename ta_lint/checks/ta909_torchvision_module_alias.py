@@ -8,7 +8,7 @@ from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.edits import Edit, Fix, insert_line_after, replace
 from ta_lint.syntax.tree import dotted
 
-NEEDS = (r"import\b[^\n]*\btorchvision\.(?:\w+\.)*(\w+)\s+as\s+\1\b",)
+KEYWORDS = ("torchvision",)
 
 
 def check(module: Module) -> Iterator[Suspicion]:

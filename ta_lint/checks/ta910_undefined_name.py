@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from ta_lint.checks import Report, flakes
-from ta_lint.checks.gate import says
 from ta_lint.core.source import Source
 
 # What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
 # the figures.
-_OF_A_RUN = r"__main__|argparse|argv|DataLoader|epoch|tqdm|training_step|zero_grad|\.backward\(|\.fit\(|\.step\(|torch\.save\("
-NEEDS = (_OF_A_RUN,)
+_OF_A_RUN = ("__main__", "argparse", "argv", "DataLoader", "epoch", "tqdm", "training_step", "zero_grad")
+_RUNS = frozenset({"backward", "fit", "step"})
+KEYWORDS = ((*(f"*{word}*" for word in _OF_A_RUN), *_RUNS, "save"),)
 
 _PYTHON_2 = frozenset(
     "basestring buffer cmp execfile file long raw_input reduce reload unichr unicode xrange".split()
@@ -51,8 +51,6 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_source(source: Source) -> Iterator[Report]:
-    if not says(_OF_A_RUN, source.text):  # what the rule is about, and not only a gate
-        return
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
         return
@@ -75,7 +73,7 @@ def check_source(source: Source) -> Iterator[Report]:
         for name, local in _undefined(source, syntax)
         if name.id in (hiding if local else unbound)
     ]
-    if not suspects:
+    if not suspects or not _is_of_a_run(syntax):
         return
     above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
     postponed = _postpones_annotations(syntax)
@@ -90,6 +88,29 @@ def check_source(source: Source) -> Iterator[Report]:
             yield _report(
                 name, "is read before this function assigns it: this raises `UnboundLocalError`", source
             )
+
+
+def _is_of_a_run(syntax: ast.Module) -> bool:
+    """Whether code starts a run, trains or saves, by its names, strings and calls."""
+    nodes = list(ast.walk(syntax))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return any(
+        _is_call_of_a_run(node) or any(word in text for text in _texts(node) for word in _OF_A_RUN)
+        for node in nodes
+        if not (isinstance(node, ast.Constant) and id(node) in docstrings)
+    )
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """The names in a node itself, or the string that it is."""
+    return [value for _, value in ast.iter_fields(node) if isinstance(value, str)]
+
+
+def _is_call_of_a_run(node: ast.AST) -> bool:
+    """Whether a node is `loss.backward()`, `trainer.fit()`, `optimizer.step()` or `torch.save()`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in _RUNS or ast.unparse(node.func) == "torch.save"
 
 
 def _is_template(source: Source) -> bool:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from ta_lint.checks import Report, flakes, ta910_undefined_name
 from ta_lint.core.source import Source
 
-NEEDS = ()
+KEYWORDS = ()
 
 # Lines of a notebook are counted by cell: where another statement stands is not for pyflakes to say.
 _ELSEWHERE_IN_FILE = re.compile(r"(?: defined in enclosing scope)? (?:from|on) line \d+")

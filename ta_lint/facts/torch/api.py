@@ -47,13 +47,9 @@ def release(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def needs(
-    status: Literal["removed", "deprecated", "private"],
-) -> tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """What a file holds that uses a symbol of this status, as `NEEDS`: a last name, and what stands around it."""
-    wanted = [row for row in rows().values() if getattr(row, status)]
-    names = "|".join(sorted({row.last for row in wanted}))
-    return rf"\b(?:{names})\b", tuple((rf"\b{row.last}\b", row.around) for row in wanted)
+def keywords(status: Literal["removed", "deprecated", "private"]) -> tuple[str, ...]:
+    """The last names of the symbols of this status: a file that uses one holds its name."""
+    return tuple(sorted({row.last for row in rows().values() if getattr(row, status)}))
 
 
 class Api:

@@ -50,6 +50,7 @@ class Classes:
         self._bases: dict[cst.ClassDef, list[str | cst.ClassDef | None]] = {}
         self._lineages: dict[cst.ClassDef, list[cst.ClassDef | None]] = {}
         self._methods: dict[cst.ClassDef, dict[str, cst.FunctionDef]] = {}
+        self._assignments: dict[cst.ClassDef, list[tuple[str, cst.Assign | cst.AnnAssign]]] = {}
 
     def all(self) -> list[cst.ClassDef]:
         return self._tree.all(cst.ClassDef)
@@ -198,6 +199,11 @@ class Classes:
 
     def assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
         """Each statement of a class that assigns to one attribute of `self` alone, and the attribute's name."""
+        if klass not in self._assignments:
+            self._assignments[klass] = self._collect_assignments(klass)
+        return self._assignments[klass]
+
+    def _collect_assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
         found: list[tuple[str, cst.Assign | cst.AnnAssign]] = []
         for statement in self._tree.within(klass, cst.Assign, cst.AnnAssign):
             targets = _targets(statement)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import NoneType
 from typing import TypeVar
 
 import libcst as cst
@@ -58,10 +59,10 @@ class Containers:
         statements: dict[str, list[cst.Assign | cst.AnnAssign]] = {}
         assignments: list[cst.Assign | cst.AnnAssign] = self._tree.within(klass, cst.Assign, cst.AnnAssign)
         for statement in assignments:
-            if self._tree.enclosing(statement, cst.ClassDef) is not klass:
-                continue
-            for name in _assigned(statement):
-                statements.setdefault(name, []).append(statement)
+            names = _assigned(statement)
+            if names and self._tree.enclosing(statement, cst.ClassDef) is klass:
+                for name in names:
+                    statements.setdefault(name, []).append(statement)
         return [
             container
             for name, found in statements.items()
@@ -71,6 +72,8 @@ class Containers:
     def _container(
         self, klass: cst.ClassDef, name: str, statements: list[cst.Assign | cst.AnnAssign]
     ) -> Container | None:
+        if any(self._is_another_thing(statement.value) for statement in statements):
+            return None
         values = [
             value for value in self._classes.attribute(klass, name) if not isinstance(value, cst.AugAssign)
         ]
@@ -84,6 +87,10 @@ class Containers:
         held = [element for value in values for element in self._layers.elements(value)]
         held += self._added(klass, name)
         return Container(klass, name, kinds[0], first, tuple(self._unnamed(element) for element in held))
+
+    def _is_another_thing(self, value: Node | None) -> bool:
+        """Whether an assigned value is no container at first sight, nor a name, which may be one, or `None`."""
+        return not isinstance(value, (cst.Name, NoneType)) and self._layers.container(value) is None
 
     def _added(self, klass: cst.ClassDef, name: str) -> Iterator[Node]:
         """What the methods of a class add to `self.<name>`."""

@@ -54,10 +54,10 @@ class Kinds:
         if isinstance(origin, (cst.Name, cst.Attribute)):
             alternatives = [value for value in self._alternatives(origin) if not self._same(value, origin)]
             return self._common(alternatives) or self._tensor(origin)
-        if isinstance(origin, cst.Call) and (kind := self._instance(origin.func)) is not None:
+        if isinstance(origin, cst.Call) and (kind := self.instance(origin.func)) is not None:
             return kind
         call = self.construction(origin)
-        return (self._instance(call.func) if call is not None else None) or self._tensor(origin)
+        return (self.instance(call.func) if call is not None else None) or self._tensor(origin)
 
     def _tensor(self, node: Node) -> Kind | None:
         """TENSOR for an expression that certainly is one."""
@@ -91,7 +91,7 @@ class Kinds:
     def _is_tensor(self, node: Node) -> bool:
         return self.kind(node) in (Kind.TENSOR, Kind.PARAMETER)
 
-    def _instance(self, constructor: Node) -> Kind | None:
+    def instance(self, constructor: Node) -> Kind | None:
         """The kind of what a class or factory makes."""
         called = self._names.qualified(constructor)
         if called is not None:
@@ -338,7 +338,7 @@ class Kinds:
 
     def _typed(self, node: Node) -> Kind | None:
         """The kind of a value whose type is written so, `None` aside."""
-        kinds = {self._instance(part) for part in self._type_parts(node) if not is_name(part, "None")}
+        kinds = {self.instance(part) for part in self._type_parts(node) if not is_name(part, "None")}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _type_parts(self, node: Node) -> list[Node]:

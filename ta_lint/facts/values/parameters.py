@@ -79,8 +79,7 @@ class Parameters:
 
     def builds_optimizer(self, call: cst.Call) -> bool:
         """Whether a call makes a new optimizer, of torch, of a known package or of this file."""
-        made = self._kinds.construction(call)
-        return made is call and self._kinds.kind(call) is Kind.OPTIMIZER
+        return self._kinds.instance(call.func) is Kind.OPTIMIZER and self._kinds.construction(call) is call
 
     def _optimizer(self, call: cst.Call) -> Optimizer:
         params = argument(call, "params", 0)
