@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, insert_line_after, replace
 from ta_lint.syntax.layout import plain
@@ -44,29 +45,29 @@ def check(module: Module) -> Iterator[Suspicion]:
 # -- a step that leaves the scaler out ------------------------------------------------------------------------
 
 
-def _scaled_backward(module: Module, step: Event) -> Event | None:
+def _scaled_backward(module: Module, step: LoopEvent) -> LoopEvent | None:
     """The scaled backward pass whose gradients a plain step uses, in every pass that scales them."""
     region = module.order.region(step, Action.BACKWARD)
     if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
         return None
-    found = (_last_backward(way[:index]) for way, index in module.order.passes_with(region, step))
+    found = (_last_backward(path[:index]) for path, index in module.order.paths_with(region, step))
     backward = next((event for event in found if event is not None and event.scaler is not None), None)
     if backward is None:
         return None
-    passes = module.order.passes(region)
-    return None if any(_steps_scaled(module, way, backward, step) for way in passes) else backward
+    paths = module.order.paths(region)
+    return None if any(_steps_scaled(module, path, backward, step) for path in paths) else backward
 
 
-def _last_backward(before: Pass) -> Event | None:
+def _last_backward(before: ExecutionPath) -> LoopEvent | None:
     """The backward pass that a step follows; None where a call that may do anything comes between."""
     last = next((e for e in reversed(before) if e.action in (Action.BACKWARD, Action.UNKNOWN)), None)
     return last if last is not None and last.action is Action.BACKWARD else None
 
 
-def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bool:
+def _steps_scaled(module: Module, path: ExecutionPath, backward: LoopEvent, step: LoopEvent) -> bool:
     """Whether the same optimizer steps through a scaler after a backward pass, before the next one."""
-    start = next((index for index, event in enumerate(way) if event.call is backward.call), len(way))
-    for event in way[start + 1 :]:
+    start = next((index for index, event in enumerate(path) if event.call is backward.call), len(path))
+    for event in path[start + 1 :]:
         if event.action is Action.BACKWARD:
             return False
         is_scaled = event.action is Action.STEP and event.scaler is not None
@@ -86,7 +87,7 @@ def _checks_by_hand(module: Module, region: Node) -> bool:
     )
 
 
-def _step_fix(module: Module, step: Event, backward: Event) -> Fix | None:
+def _step_fix(module: Module, step: LoopEvent, backward: LoopEvent) -> Fix | None:
     if backward.scaler is None or backward.via or dotted(step.subject) is None:
         return None
     code = f"{module.verbatim(backward.scaler)}.step({module.verbatim(step.subject)})"
@@ -96,7 +97,7 @@ def _step_fix(module: Module, step: Event, backward: Event) -> Fix | None:
 # -- a scale that stays ---------------------------------------------------------------------------------------
 
 
-def _is_never_updated(module: Module, step: Event, scaler: cst.BaseExpression) -> bool:
+def _is_never_updated(module: Module, step: LoopEvent, scaler: cst.BaseExpression) -> bool:
     """Whether a step through a scaler is repeated, and nothing that could update the scaler is in sight."""
     name = dotted(scaler)
     function = module.tree.home(step.call)
@@ -134,7 +135,7 @@ def _may_update(module: Module, place: Node, scaler: str) -> bool:
     return False
 
 
-def _update_fix(module: Module, step: Event) -> Fix | None:
+def _update_fix(module: Module, step: LoopEvent) -> Fix | None:
     if step.scaler is None:
         return None
     code = f"{module.verbatim(step.scaler)}.update()"

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.facts.loops.order import Action, Event
+from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted
 
@@ -73,14 +74,14 @@ def _counts_batches(module: Module, count: Node) -> bool:
     )
 
 
-def _is_per_epoch(module: Module, schedule: Event, loop: Loop) -> bool:
+def _is_per_epoch(module: Module, schedule: LoopEvent, loop: Loop) -> bool:
     """Whether every step of the optimizer in a loop is made by a loop inside it, while the scheduler's is not."""
-    passes = module.order.passes_with(loop, schedule)
-    steps = [event for way, _ in passes for event in way if event.action is Action.STEP]
+    paths = module.order.paths_with(loop, schedule)
+    steps = [event for path, _ in paths for event in path if event.action is Action.STEP]
     return bool(steps) and all(_is_repeated(module, step, loop) for step in steps)
 
 
-def _is_repeated(module: Module, step: Event, loop: Loop) -> bool:
+def _is_repeated(module: Module, step: LoopEvent, loop: Loop) -> bool:
     places = [*step.via, step.call]
     return any(around is not loop for place in places for around in module.tree.loops(place)[:1])
 
@@ -128,11 +129,11 @@ def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
     return stop in used and not multiplied
 
 
-def _is_per_batch(module: Module, schedule: Event, around: list[Loop]) -> bool:
+def _is_per_batch(module: Module, schedule: LoopEvent, around: list[Loop]) -> bool:
     """Whether the scheduler steps in the inner of two loops, in every pass, where the optimizer does."""
     if len(around) < 2:
         return False
-    passes = module.order.passes(around[0])
-    always = all(any(event.call is schedule.call for event in way) for way in passes)
-    steps = [event for way in passes for event in way if event.action is Action.STEP]
+    paths = module.order.paths(around[0])
+    always = all(any(event.call is schedule.call for event in path) for path in paths)
+    steps = [event for path in paths for event in path if event.action is Action.STEP]
     return bool(steps) and always and not any(_is_repeated(module, step, around[0]) for step in steps)

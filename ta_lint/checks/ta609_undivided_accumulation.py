@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops.order import Accumulation, Event
+from ta_lint.facts.loops.order import Accumulation, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, is_atom, wrap
 from ta_lint.syntax.layout import plain
@@ -48,7 +48,7 @@ def _is_divided(module: Module, accumulation: Accumulation) -> bool:
     )
 
 
-def _divides_itself(module: Module, backward: Event) -> bool:
+def _divides_itself(module: Module, backward: LoopEvent) -> bool:
     """Whether `accelerator.backward(loss)` and its like may divide: they do by what they were built with."""
     func = backward.call.func
     if not isinstance(func, cst.Attribute) or func.value is backward.subject:
@@ -68,7 +68,7 @@ def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accum
     )
 
 
-def _is_loss_divided(module: Module, backward: Event, accumulation: Accumulation) -> bool:
+def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumulation) -> bool:
     """Whether a division is in sight on the way of the loss through its loop, or the way leads out of sight."""
     number = module.number(accumulation.count)
     pending: list[Node] = [backward.subject]

@@ -90,7 +90,7 @@ def _may_be_one_rank(node: Node, module: Module, depth: int = _CALLERS_DEEP) -> 
         if isinstance(above, (cst.If, cst.IfExp)) and _asks_for_rank(above.test, module):
             return True
     function = tree.home(node)
-    sites = module.passes.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
+    sites = module.calls_in_loop.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
     return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in sites)
 
 

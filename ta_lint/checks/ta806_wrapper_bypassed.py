@@ -47,7 +47,7 @@ def _leads_on(call: cst.Call, trained: set[Node], module: Module) -> bool:
 
 def _bypassed(call: cst.Call, module: Module) -> tuple[cst.BaseExpression, Wrapping] | None:
     """The wrapped model whose inner one a call runs: `ddp` of `ddp.module(x)` and of `ddp.module.forward(x)`."""
-    inner = module.passes.called(call)
+    inner = module.calls_in_loop.called(call)
     if not isinstance(inner, cst.Attribute) or inner.attr.value != "module":
         return None
     wrapping = module.wrappers.around(inner.value)

@@ -13,7 +13,7 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
+from ta_runtime.facts.loop import Condition, Loop, LoopHistory, ObservedAction, Schedule, StepPattern
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, Modes, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
@@ -53,7 +53,6 @@ from ta_runtime.facts.violation import Violation
 
 __all__ = [
     "IDLE",
-    "Action",
     "Attribute",
     "Average",
     "Backward",
@@ -68,7 +67,6 @@ __all__ = [
     "Drawn",
     "Dropping",
     "Evaluated",
-    "Event",
     "Expression",
     "FailedLookup",
     "Failure",
@@ -83,6 +81,7 @@ __all__ = [
     "Loader",
     "Loading",
     "Loop",
+    "LoopHistory",
     "Loss",
     "Machine",
     "Membership",
@@ -90,6 +89,7 @@ __all__ = [
     "Model",
     "Modes",
     "Normalisation",
+    "ObservedAction",
     "Optimizer",
     "Override",
     "Padding",
@@ -100,7 +100,6 @@ __all__ = [
     "Read",
     "Refutation",
     "Replica",
-    "Rounds",
     "Run",
     "Samples",
     "Saved",
@@ -112,6 +111,7 @@ __all__ = [
     "Snapshot",
     "State",
     "Step",
+    "StepPattern",
     "Stream",
     "Suspicion",
     "Switch",
@@ -120,6 +120,5 @@ __all__ = [
     "Update",
     "Value",
     "Violation",
-    "Way",
     "Wrapper",
 ]

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
-from ta_runtime.facts import Action, Condition, Event, Loader
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, Loader, ObservedAction
 from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
@@ -41,7 +42,7 @@ class Stepping(Observer):
         self._all: list[Trace] = []
         self._loader: Loader | None = None
         self._length: int | None = None  # its batches in a pass, asked while it is there
-        self._loss: tuple[float | None, bool | None] = (None, None)  # as of `Event`
+        self._loss: tuple[float | None, bool | None] = (None, None)  # as of `ObservedAction`
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
@@ -64,8 +65,8 @@ class Stepping(Observer):
 
     def report(self, run: "Run") -> None:
         for trace in self._all:
-            trace.rounds.epoch_is_over = self._is_over
-            run.loop.rounds.append(trace.report())
+            trace.history.epoch_is_over = self._is_over
+            run.loop.histories.append(trace.report())
 
     @property
     def _is_over(self) -> bool:
@@ -100,14 +101,14 @@ class Stepping(Observer):
             same = last is not None and position is not None and last[0] == position[0]
             starts = same and last is not None and position is not None and last[1] != position[1]
             follows = last is None or (same and position is not None and last[2] + 1 == position[2])
-            event = Event(
+            event = ObservedAction(
                 Action.BACKWARD,
                 self.session.backwards.place,
                 is_scaled=is_scaled,
                 is_next_batch=position is not None and follows,
                 divisor=by,
             )
-            before = [Event(Action.PASS, current.place)] if starts and current is not None else []
+            before = [ObservedAction(Action.EPOCH, current.place)] if starts and current is not None else []
             if trace.computed([*before, event]):
                 trace.position = position
                 if current is not self._loader:
@@ -119,7 +120,7 @@ class Stepping(Observer):
         if (trace := self._trace(optimizer)) is not None:
             trace.look()
             trace.steps(
-                Event(
+                ObservedAction(
                     Action.STEP,
                     self.session.optimizers.place,
                     trace.state,
@@ -147,11 +148,11 @@ class Stepping(Observer):
         if not measurable(values):
             return
         trace.looks += 1
-        rounds = trace.rounds
+        history = trace.history
 
         def deliver(norms: list[float]) -> None:
-            rounds.kept += norms[0] > 0
-            rounds.emptied += norms[0] == 0
+            history.kept += norms[0] > 0
+            history.emptied += norms[0] == 0
 
         window.readings.norms([values], deliver)
 
@@ -173,7 +174,7 @@ class Stepping(Observer):
     def _all_cleared(self, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         place = here()
         for trace in self._traces.values():
-            if trace.state is not Condition.EMPTY or trace.rounds.first is None:
+            if trace.state is not Condition.EMPTY or trace.history.first is None:
                 trace.may_be_cleared(place)
 
     # -- clippings --------------------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ class Stepping(Observer):
         for trace in self._among(parameters):
             trace.written()
             if isinstance(limit, (int, float)) and bounds:
-                event = Event(Action.CLIP, here(), trace.state, trace.is_scaled)
+                event = ObservedAction(Action.CLIP, here(), trace.state, trace.is_scaled)
                 trace.add(event)
                 if trace.is_scaled:
                     self._note_limit(trace, event.place, float(limit))
@@ -200,7 +201,7 @@ class Stepping(Observer):
         """With the factor that the scaled gradients carry."""
         scaler = self._scaler() if self._scaler is not None else None
         scale = getattr(scaler, "_scale", None)  # not public: `get_scale` waits for the device
-        window, limits = self.session.window, trace.rounds.limits
+        window, limits = self.session.window, trace.history.limits
         if not isinstance(scale, Tensor) or place in limits or not self.session.looks_at(window):
             return
 
@@ -229,12 +230,12 @@ class Stepping(Observer):
         if scaler.is_enabled() and (trace := self._trace(optimizer)) is not None:
             trace.written()
             trace.is_scaled = False
-            trace.add(Event(Action.UNSCALE, here(), trace.state, False))
+            trace.add(ObservedAction(Action.UNSCALE, here(), trace.state, False))
 
     def before_scaler_step(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
         key = (id(scaler), id(optimizer))
         if key in self._made and (trace := self._trace(optimizer)) is not None:
-            trace.rounds.without_update = here()
+            trace.history.without_update = here()
         self._made.add(key)
 
     def _updates(self, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:

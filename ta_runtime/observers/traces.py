@@ -11,11 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Action, Condition, Event, Rounds
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, LoopHistory, ObservedAction
 from ta_runtime.places import NOWHERE, Place
 
 _MOST_EVENTS = 48  # of one round, equal ones in a row taken together
-_MOST_WAYS = 64
+_MOST_PATTERNS = 64
 
 
 class Change(IntEnum):
@@ -68,15 +69,15 @@ class Trace:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = weakref.ref(optimizer)
-        self.rounds = Rounds(self.optimizer)
+        self.history = LoopHistory(self.optimizer)
         self.looks = 0
         """How often its gradients were measured to see whether they had been zeroed after all."""
         self.is_scaled: bool | None = False
         self.position: tuple[int, int, int] | None = None
         """Of the last backward pass: the loader by id, its passes and batches."""
-        self._events: list[tuple[Event, int]] | None = []
-        self._step: Event | None = None  # that runs now
-        self._before_step: list[tuple[Event, int]] | None = []
+        self._events: list[tuple[ObservedAction, int]] | None = []
+        self._step: ObservedAction | None = None  # that runs now
+        self._before_step: list[tuple[ObservedAction, int]] | None = []
         self._samples: list[_Sample] = []
         self._choose(optimizer)
         self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
@@ -90,7 +91,7 @@ class Trace:
     def gradient(self) -> Tensor | None:
         return next((sample.gradient for sample in self._samples if sample.gradient is not None), None)
 
-    def add(self, event: Event, times: int = 1) -> None:
+    def add(self, event: ObservedAction, times: int = 1) -> None:
         """Note an event of this round."""
         events = self._events
         if events is None:
@@ -114,7 +115,7 @@ class Trace:
 
     def cleared(self, place: Place) -> None:
         """The gradients, that were just looked at, are gone, or zero."""
-        self.add(Event(Action.CLEAR, place, self.state))
+        self.add(ObservedAction(Action.CLEAR, place, self.state))
         self.state = Condition.EMPTY
         self.is_scaled = False
 
@@ -131,7 +132,7 @@ class Trace:
         for sample in self._samples:
             sample.look()
 
-    def computed(self, before: list[Event]) -> bool:
+    def computed(self, before: list[ObservedAction]) -> bool:
         """After a backward pass: whether it reached the gradients. `before` are its events, that it comes as last.
 
         With `create_graph` it replaces what it adds to.
@@ -148,7 +149,7 @@ class Trace:
             self.state = Condition.STALE
         return True
 
-    def steps(self, step: Event) -> None:
+    def steps(self, step: ObservedAction) -> None:
         """A step begins; with a closure, what it is to use is yet to be computed."""
         self._step = step
         self._before_step, self._events = self._events, []
@@ -188,24 +189,24 @@ class Trace:
         """A gradient scaler has left the step out."""
         for sample in self._samples:
             sample.look()
-        self._close(Event(Action.SKIP, place, self.state, by_scaler=True))
+        self._close(ObservedAction(Action.SKIP, place, self.state, by_scaler=True))
         self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
 
-    def _close(self, last: Event) -> None:
-        rounds = self.rounds
+    def _close(self, last: ObservedAction) -> None:
+        history = self.history
         self.add(last)
-        way = None if self._events is None else tuple(self._events)
-        if way is not None and (way in rounds.ways or len(rounds.ways) < _MOST_WAYS):
-            rounds.ways[way] += 1
-            if rounds.first is None:
-                rounds.first = way
-        elif rounds.first is None:
-            rounds.first = ()
+        pattern = None if self._events is None else tuple(self._events)
+        if pattern is not None and (pattern in history.patterns or len(history.patterns) < _MOST_PATTERNS):
+            history.patterns[pattern] += 1
+            if history.first is None:
+                history.first = pattern
+        elif history.first is None:
+            history.first = ()
         self._events = []
 
-    def report(self) -> Rounds:
-        self.rounds.pending = tuple(self._events or ())
-        return self.rounds
+    def report(self) -> LoopHistory:
+        self.history.pending = tuple(self._events or ())
+        return self.history
 
     def _is_empty(self) -> bool:
         return all(sample.gradient is None for sample in self._samples)

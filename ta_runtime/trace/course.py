@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ta_runtime.trace.event import Event, Flag
+from ta_lint.core.protocol import Action
+from ta_runtime.trace.event import KIND_OF, Event, Flag
 from ta_runtime.trace.lines import Lines
 from ta_runtime.trace.signatures import NO_RESULT, Result, Signatures
 
@@ -18,6 +19,9 @@ GRAD, TRAINING, AUTOCAST, REQUIRES_GRAD = map(
     int, (Flag.GRAD, Flag.TRAINING, Flag.AUTOCAST, Flag.REQUIRES_GRAD)
 )
 RAISED, COMPILED, WHOLE = map(int, (Flag.RAISED, Flag.COMPILED, Flag.WHOLE))
+
+_STEP = KIND_OF[Action.STEP]
+_TRAINS = (_STEP, KIND_OF[Action.BACKWARD])
 
 records = torch.is_grad_enabled
 
@@ -93,7 +97,7 @@ class Course:
 
     def phase(self, kind: str) -> str:
         """Of what begins where nothing is open: a loop that steps and clips, without gradients itself, trains."""
-        trains = records() or kind in ("loop", "backward")
+        trains = records() or kind in _TRAINS
         return "eval" if self.state == "train" and not trains else self.state
 
     def begin(
@@ -209,7 +213,7 @@ class Course:
         begins in it but its own parts, so whoever begins either ends what such a step has left open.
         """
         stack = self.open
-        while stack and self.quiet == LAYERS_QUIET and stack[-1].kind == "loop" and stack[-1].of is not None:
+        while stack and self.quiet == LAYERS_QUIET and stack[-1].kind == _STEP and stack[-1].of is not None:
             if optimizer is not None and stack[-1].of is not optimizer:
                 return
             self.end(stack[-1], flags=RAISED)

@@ -8,9 +8,10 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import distributed_c10d
 
+from ta_lint.core.protocol import Action
 from ta_runtime.observers.patching import Undo
 from ta_runtime.trace.signatures import canonical
-from ta_runtime.trace.wrapping import Args, Given, Kwargs, Wrapping
+from ta_runtime.trace.wrapping import Args, Given, Kwargs, Said, Wrapping
 
 NAMES = (
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single", "all_reduce",
@@ -74,13 +75,13 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
     return destroy_process_group
 
 
-def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], tuple[str, str, str]]:
+def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], Said]:
     parameters = list(inspect.signature(function).parameters)
     place = parameters.index("group") if "group" in parameters else len(parameters)
 
-    def begin(args: Args, kwargs: Kwargs) -> tuple[str, str, str]:
+    def begin(args: Args, kwargs: Kwargs) -> Said:
         group = args[place] if len(args) > place else kwargs.get("group")
-        return "collective", f"torch.distributed.{name}", _group(group)
+        return Action.COLLECTIVE, f"torch.distributed.{name}", _group(group)
 
     return begin
 

@@ -8,15 +8,18 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from ta_lint.core.protocol import Action
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.patching import Undo
 from ta_runtime.registers import BUILT, Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import QUIET, Course, Open
+from ta_runtime.trace.event import KIND_OF
 from ta_runtime.trace.signatures import canonical, parts
 from ta_runtime.trace.wrapping import Failed
 
 NAME = "torch.utils.data.DataLoader"
+_BATCH, _EPOCH = KIND_OF[Action.BATCH], KIND_OF[Action.EPOCH]
 
 
 class Loading:
@@ -26,7 +29,7 @@ class Loading:
 
     def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
         self._course, self._failed = course, failed
-        self._batches, self._epochs = choice.tells("batch", NAME), choice.tells("epoch", NAME)
+        self._batches, self._epochs = choice.tells(_BATCH, NAME), choice.tells(_EPOCH, NAME)
         self._digests = choice.digests
         self._subjects: Register[tuple[str, str]] = Register()  # of loaders and iterators: subject, arguments
         self._numbers: dict[object, str] = {}  # by the line that built it: one loader an epoch is the same
@@ -59,7 +62,7 @@ class Loading:
         def __iter__(loader: Any) -> Any:
             if course.quiet == QUIET or course.is_elsewhere:
                 return original(loader)
-            event = self._begin("epoch", loader, self._epochs)
+            event = self._begin(_EPOCH, loader, self._epochs)
             try:
                 iterator = original(loader)
             except BaseException:
@@ -78,7 +81,7 @@ class Loading:
         def __next__(iterator: Any) -> Any:
             if course.quiet == QUIET or course.is_elsewhere:
                 return original(iterator)
-            event = self._begin("batch", iterator, self._batches)
+            event = self._begin(_BATCH, iterator, self._batches)
             try:
                 batch = original(iterator)
             except BaseException:  # a pass that is over is one

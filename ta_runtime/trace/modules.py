@@ -10,13 +10,17 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
+from ta_lint.core.protocol import Action
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.compilers import compiled_modules, traced
 from ta_runtime.observers.forwards import removal
 from ta_runtime.observers.patching import OWN_WORK, Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
+from ta_runtime.trace.event import KIND_OF
 from ta_runtime.trace.layers import Layers
 from ta_runtime.trace.signatures import parts
+
+_FORWARD = KIND_OF[Action.FORWARD]
 
 Failed = Callable[[str, Exception], None]
 
@@ -62,14 +66,14 @@ class Modules:
             training = TRAINING if module.training else 0
             phase = ""
             stack = course.open
-            if not stack or stack[-1].kind != "module":  # the outermost
+            if not stack or stack[-1].kind != _FORWARD:  # the outermost
                 if traced():
                     return
                 phase = self._phase(module)
             elif not told:
                 return
             course.begin(
-                "module",
+                _FORWARD,
                 name,
                 subject,
                 LOUD,

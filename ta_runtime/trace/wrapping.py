@@ -6,13 +6,17 @@ from typing import Any
 
 import torch
 
+from ta_lint.core.protocol import Action
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import QUIET, RAISED, Course, Open
+from ta_runtime.trace.event import KIND_OF
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 Failed = Callable[[str, Exception], None]
+Said = tuple[Action, str, str]
+"""What a call does, its name and its subject, as in `event.Event`."""
 Given = Callable[[Args, Kwargs], tuple[str, str]]
 
 
@@ -24,7 +28,7 @@ class Wrapping:
 
     def telling(
         self,
-        begin: Callable[[Args, Kwargs], tuple[str, str, str] | None],
+        begin: Callable[[Args, Kwargs], Said | None],
         *,
         quiet: int = QUIET,
         given: Given | None = None,
@@ -33,7 +37,7 @@ class Wrapping:
         """A wrapper that tells of each call.
 
         Args:
-            begin: kind, name and subject of a call with these arguments, None: it is not told.
+            begin: what a call with these arguments does; None: it is not recorded.
             quiet: what is told of what happens inside, as `course` has it.
             given: `inputs` and `arguments` of a call, if they are told.
             after: called when it has not raised, before the event is over.
@@ -45,7 +49,8 @@ class Wrapping:
                 found = begin(args, kwargs)
                 if found is None:
                     return None
-                kind, name, subject = found
+                action, name, subject = found
+                kind = KIND_OF[action]
                 event = course.begin(kind, name, subject, quiet, sys._getframe(2), told=wanted(kind, name))
                 if given is None or not event.told:
                     return event, "", ""

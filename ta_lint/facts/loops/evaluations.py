@@ -8,8 +8,9 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
+from ta_lint.facts.loops.calls_in_loop import CallsInLoop, LoopCall, Variable
 from ta_lint.facts.loops.loops import BACKWARD, Loop, Loops
-from ta_lint.facts.loops.passes import Event, Passes, Variable, What
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kinds
@@ -73,14 +74,20 @@ class Evaluations:
     """The evaluations of a file, and the mode in which each finds its model."""
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, loops: Loops, passes: Passes
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        kinds: Kinds,
+        loops: Loops,
+        calls_in_loop: CallsInLoop,
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._kinds = kinds
         self._loops = loops
-        self._passes = passes
+        self._calls_in_loop = calls_in_loop
         self._differentiates: dict[Node, bool] = {}
 
     @cached_property
@@ -94,12 +101,12 @@ class Evaluations:
         return list(found.values())
 
     def _evaluation(self, call: cst.Call) -> Evaluation | None:
-        called = self._passes.called(call)
+        called = self._calls_in_loop.called(call)
         if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
             return None
-        if not self._passes.acts_as_model(called) or self._names.qualified(called) is not None:
+        if not self._calls_in_loop.acts_as_model(called) or self._names.qualified(called) is not None:
             return None
-        region, model = self._region(call), self._passes.variable(called)
+        region, model = self._region(call), self._calls_in_loop.variable(called)
         if region is None or model is None or not self._measures(region):
             return None
         return Evaluation(region, call, model)
@@ -137,9 +144,9 @@ class Evaluations:
     def trains(self, region: Node) -> bool:
         """Whether a region trains, or computes gradients for something else, itself or in functions it calls."""
         if region not in self._differentiates:
-            events = self._passes.events(region)
+            events = self._calls_in_loop.events(region)
             self._differentiates[region] = any(
-                event.what is What.BACKWARD
+                event.action is Action.BACKWARD
                 or _DIFFERENTIATES.fullmatch(called_name(event.call) or "") is not None
                 or self._loops.step(event.call) is not None
                 for event in events
@@ -155,18 +162,18 @@ class Evaluations:
 
     # -- modes ------------------------------------------------------------------------------------------------
 
-    def mode(self, evaluation: Evaluation) -> tuple[What, cst.Call] | None:
+    def mode(self, evaluation: Evaluation) -> tuple[Action, cst.Call] | None:
         """The mode that the model is certainly in, and the call that set it; None where no call that is seen does.
 
-        `What.MODE` stands for a mode that is not certain.
+        `Action.MODE` stands for a mode that is not certain.
         """
         found = {
             outcome for home in self._scopes(evaluation.call) for outcome in self._modes(evaluation, home)
         }
         settled = {outcome for outcome in found if outcome is not None}
-        kinds = {what for what, _ in settled}
+        kinds = {action for action, _ in settled}
         if len(kinds) > 1:
-            return What.MODE, evaluation.call
+            return Action.MODE, evaluation.call
         return min(settled, key=lambda outcome: self._tree.order(outcome[1])) if settled else None
 
     def _scopes(self, call: cst.Call) -> Iterator[Node]:
@@ -175,26 +182,29 @@ class Evaluations:
         for _ in range(_CALLERS_DEEP + 1):
             yield from homes
             sites = [
-                s for home in homes if isinstance(home, cst.FunctionDef) for s in self._passes.sites(home)
+                s
+                for home in homes
+                if isinstance(home, cst.FunctionDef)
+                for s in self._calls_in_loop.sites(home)
             ]
             homes = list(dict.fromkeys(self._tree.home(site) for site in sites))
 
-    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[What, cst.Call] | None]:
-        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[Action, cst.Call] | None]:
+        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
         for index, event in enumerate(events):
             if event.call is evaluation.call:
                 yield self._mode_at(events, index)
 
     @cached_property
-    def modes(self) -> frozenset[What]:
+    def modes(self) -> frozenset[Action]:
         """The modes that anything in the file puts any model into."""
         calls = (call for call in self._tree.all(cst.Call) if called_name(call) in ("eval", "train"))
-        found = {self._passes.mode(call) for call in calls if self._passes.is_mode(call)}
+        found = {self._calls_in_loop.mode(call) for call in calls if self._calls_in_loop.is_mode(call)}
         by_hand = any(
             isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
             for target in self._tree.all(cst.AssignTarget)
         )
-        return frozenset(found | ({What.MODE} if by_hand else set()))
+        return frozenset(found | ({Action.MODE} if by_hand else set()))
 
     @cached_property
     def goes_back(self) -> bool:
@@ -203,14 +213,14 @@ class Evaluations:
 
     def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
         """A backward pass that comes before an evaluation, in its pass or in the one before, of a model that is optimized."""
-        if self._passes.is_optimized(evaluation.model) is not True:
+        if self._calls_in_loop.is_optimized(evaluation.model) is not True:
             return None
         for home in self._scopes(evaluation.call):
-            events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+            events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
             for index, event in enumerate(events):
                 if event.call is evaluation.call:
                     for earlier in self._before(events, index):
-                        if earlier.what is What.BACKWARD:
+                        if earlier.action is Action.BACKWARD:
                             return earlier.call
         return None
 
@@ -228,10 +238,10 @@ class Evaluations:
         return list(found.values())
 
     def _prediction(self, call: cst.Call) -> Prediction | None:
-        called = self._passes.called(call)
+        called = self._calls_in_loop.called(call)
         if isinstance(self._tree.parent[call], cst.Expr) or self._names.qualified(called) is not None:
             return None
-        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._passes.acts_as_model(called):
+        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._calls_in_loop.acts_as_model(called):
             return None
         home = self._tree.home(call)
         if isinstance(home, cst.FunctionDef) and (
@@ -272,56 +282,57 @@ class Evaluations:
             if isinstance(arg.value, (cst.Name, cst.Attribute))
         )
 
-    def _before(self, events: list[Event], index: int) -> Iterator[Event]:
+    def _before(self, events: list[LoopCall], index: int) -> Iterator[LoopCall]:
         """What comes before an event, the last first, in its pass and in the one before."""
-        here = events[index]
-        around = self._tree.loops(here.here)
+        around = self._tree.loops(events[index].place)
         yield from reversed(events[:index])
         for event in reversed(events[index + 1 :]):
-            if around and self._tree.contains(around[-1], event.here):
+            if around and self._tree.contains(around[-1], event.place):
                 yield event
 
-    def _mode_at(self, events: list[Event], index: int) -> tuple[What, cst.Call] | None:
+    def _mode_at(self, events: list[LoopCall], index: int) -> tuple[Action, cst.Call] | None:
         """The last mode set before an event, in its pass or in the one before."""
-        here = events[index]
+        evaluated = events[index]
         trained = False
         for event in self._before(events, index):
-            trained = trained or event.what is What.BACKWARD
-            if event.what not in (What.TRAIN, What.EVAL, What.MODE):
+            trained = trained or event.action is Action.BACKWARD
+            if event.action not in (Action.TRAIN, Action.EVAL, Action.MODE):
                 continue
-            if self._passes.distinct(event.subject, here.subject):
+            if self._calls_in_loop.distinct(event.subject, evaluated.subject):
                 continue
-            certain = event.subject == here.subject and not self._is_chosen(event, events)
-            trains = event.what is not What.TRAIN or trained or self._goes_on_training(event, here, events)
-            return event.what if certain and trains else What.MODE, event.call
+            certain = event.subject == evaluated.subject and not self._is_chosen(event, events)
+            if event.action is Action.TRAIN:
+                certain = certain and (trained or self._goes_on_training(event, evaluated, events))
+            return event.action if certain else Action.MODE, event.call
         return None
 
-    def _goes_on_training(self, switched: Event, later: Event, events: list[Event]) -> bool:
+    def _goes_on_training(self, switched: LoopCall, later: LoopCall, events: list[LoopCall]) -> bool:
         """Whether a loop that ends before a later event trains on after `train()`."""
         loops = [
-            loop for loop in self._tree.loops(switched.here) if not self._tree.contains(loop, later.here)
+            loop for loop in self._tree.loops(switched.place) if not self._tree.contains(loop, later.place)
         ]
         return any(
-            event.what is What.BACKWARD and any(self._tree.contains(loop, event.here) for loop in loops)
+            event.action is Action.BACKWARD and any(self._tree.contains(loop, event.place) for loop in loops)
             for event in events
         )
 
     def is_alone(self, evaluation: Evaluation) -> bool:
         """Whether the function of an evaluation puts no other model into evaluation mode, as if this one were left out."""
         home = self._tree.home(evaluation.call)
-        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
-        return not any(event.what is What.EVAL and not event.through for event in events)
+        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        return not any(event.action is Action.EVAL and not event.via for event in events)
 
-    def _is_chosen(self, event: Event, events: list[Event]) -> bool:
+    def _is_chosen(self, event: LoopCall, events: list[LoopCall]) -> bool:
         """Whether a condition chooses between this mode and another."""
         return any(
-            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._tree.apart(other.call, event.call)
+            other.action in (Action.TRAIN, Action.EVAL, Action.MODE)
+            and self._tree.apart(other.call, event.call)
             for other in events
         )
 
     def depends_on_mode(self, model: Node) -> bool | None:
         """Whether a model has layers that do something else in evaluation; None where this file does not show them."""
-        made = [self._kinds.construction(value) for value in self._passes.values(model)]
+        made = [self._kinds.construction(value) for value in self._calls_in_loop.values(model)]
         if not made or None in made:
             return None
         found = [self._has_such_layers(call, ()) for call in made if call is not None]
