@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
@@ -49,7 +49,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _starts(module: Module) -> cst.Call | None:
     """The call that shows that several ranks run this file; None where they shard the model, too."""
-    if any(found.wrapper is not Wrapper.REPLICATED for found in module.wrappers.all):
+    if any(found.wrapper is not ParallelWrapper.REPLICATED for found in module.wrappers.all):
         return None
     calls = [*module.calls_to("torch.distributed.init_process_group"), *(w.call for w in module.wrappers.all)]
     return calls[0] if calls else None

@@ -13,7 +13,7 @@ from ta_lint.core.source import Source
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.clearing import Clearings
 from ta_lint.facts.loops.evaluations import Evaluations
-from ta_lint.facts.loops.gradients import Gradients
+from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
@@ -179,8 +179,8 @@ class Module:
         return Parameters(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
-    def gradients(self) -> Gradients:
-        return Gradients(
+    def gradients(self) -> GradientFlow:
+        return GradientFlow(
             self.tree,
             self.names,
             self.classes,

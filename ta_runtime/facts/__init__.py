@@ -5,7 +5,7 @@ is only asked once they are all there. A field is None where nothing was measure
 """
 
 from ta_runtime.facts.attribute import Attribute
-from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
@@ -15,7 +15,7 @@ from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Condition, Loop, LoopHistory, ObservedAction, Schedule, StepPattern
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.mode import Dropping, Evaluated, Inference, Modes, Switch
+from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.override import Override
@@ -58,7 +58,7 @@ __all__ = [
     "Backward",
     "Batch",
     "Call",
-    "Checkpoints",
+    "CheckpointHistory",
     "Collective",
     "Condition",
     "Content",
@@ -86,8 +86,8 @@ __all__ = [
     "Machine",
     "Membership",
     "Mismatch",
+    "ModeHistory",
     "Model",
-    "Modes",
     "Normalisation",
     "ObservedAction",
     "Optimizer",

@@ -17,7 +17,7 @@ from ta_runtime.observers.patching import Undo
 from ta_runtime.trace import titles
 from ta_runtime.trace.course import LAYERS_QUIET, LOUD, Open
 from ta_runtime.trace.event import KIND_OF
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.layers import LayerNames
 from ta_runtime.trace.states import States
 from ta_runtime.trace.wrapping import Args, Kwargs, Said, Wrapping
 
@@ -36,7 +36,7 @@ _OF_SCALER = {
 class Loop:
     """Watches a training loop between `attach` and `detach`. Of its optimizers' steps it is told by `steps.Steps`."""
 
-    def __init__(self, wrapping: Wrapping, layers: Layers, states: States) -> None:
+    def __init__(self, wrapping: Wrapping, layers: LayerNames, states: States) -> None:
         self._wrapping, self._layers, self._states = wrapping, layers, states
         self._course = wrapping.course
         self._undo = Undo()

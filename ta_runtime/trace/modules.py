@@ -17,7 +17,7 @@ from ta_runtime.observers.forwards import removal
 from ta_runtime.observers.patching import OWN_WORK, Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
 from ta_runtime.trace.event import KIND_OF
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.layers import LayerNames
 from ta_runtime.trace.signatures import parts
 
 _FORWARD = KIND_OF[Action.FORWARD]
@@ -29,7 +29,13 @@ class Modules:
     """Watches forward passes between `attach` and `detach`; `names` are the classes that are wanted, None: all."""
 
     def __init__(
-        self, course: Course, layers: Layers, failed: Failed, *, names: Collection[str] | None, digests: bool
+        self,
+        course: Course,
+        layers: LayerNames,
+        failed: Failed,
+        *,
+        names: Collection[str] | None,
+        digests: bool,
     ) -> None:
         self._course, self._layers, self._failed = course, layers, failed
         self._names, self._digests = names, digests

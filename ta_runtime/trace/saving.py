@@ -9,14 +9,14 @@ from torch import nn
 from ta_lint.core.protocol import Action
 from ta_runtime.observers.patching import Undo
 from ta_runtime.trace import titles
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.layers import LayerNames
 from ta_runtime.trace.wrapping import Args, Kwargs, Said, Wrapping
 
 
 class Saving:
     """Watches them between `attach` and `detach`: the outermost calls."""
 
-    def __init__(self, wrapping: Wrapping, layers: Layers) -> None:
+    def __init__(self, wrapping: Wrapping, layers: LayerNames) -> None:
         self._wrapping, self._layers = wrapping, layers
         self._undo = Undo()
 

@@ -126,7 +126,7 @@ _YES = Gradient(Flow.YES)
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
+class LossValue:
     """A value that a training loop goes back from: `call` does it, or is the `return` of a Lightning training step."""
 
     value: cst.BaseExpression
@@ -145,7 +145,7 @@ class Write:
     forces: bool = False
 
 
-class Gradients:
+class GradientFlow:
     """Queries about the way from a module's output to a backward pass."""
 
     def __init__(
@@ -171,9 +171,9 @@ class Gradients:
         self._going_back: dict[cst.For, bool] = {}
 
     @cached_property
-    def losses(self) -> list[Loss]:
+    def losses(self) -> list[LossValue]:
         """What is gone back from in this file, in source order; a backward with a gradient of its own is none."""
-        found = [Loss(value, call) for call, value in self._graphs.starts]
+        found = [LossValue(value, call) for call, value in self._graphs.starts]
         for call in self._tree.all(cst.Call):  # the scaler of timm and of what was built after it
             if (
                 len(call.args) > 1
@@ -181,14 +181,14 @@ class Gradients:
                 and self._kinds.is_scaler(call.func)
                 and self._kinds.is_optimizer(call.args[1].value)
             ):
-                found.append(Loss(call.args[0].value, call))
+                found.append(LossValue(call.args[0].value, call))
         return found
 
     def of(self, node: Node) -> Gradient:
         """The gradient of an expression's value."""
         return _Walk(self).of(node)
 
-    def terms(self, loss: Loss) -> list[Node]:
+    def terms(self, loss: LossValue) -> list[Node]:
         """The expressions that are a loss itself: variables, what is assigned to them, and what they are the sums of."""
         found: dict[Node, None] = {}
         pending: list[Node] = [loss.value]
@@ -222,7 +222,7 @@ class Gradients:
             and self._tree.home(binding.node) is home
         ]
 
-    def path(self, loss: Loss) -> list[Node]:
+    def path(self, loss: LossValue) -> list[Node]:
         """The expressions that a loss is computed from and that a gradient may come through."""
         walk = _Walk(self, traces=True)
         walk.of(loss.value)
@@ -313,7 +313,7 @@ class Gradients:
 class _Walk:
     """One question, answered by going back through expressions and definitions; what takes too long is `MAYBE`."""
 
-    def __init__(self, facts: Gradients, traces: bool = False) -> None:
+    def __init__(self, facts: GradientFlow, traces: bool = False) -> None:
         self._facts = facts
         self._tree = facts._tree
         self._names = facts._names

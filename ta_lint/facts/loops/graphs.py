@@ -26,7 +26,7 @@ _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "st
 
 
 @dataclass(frozen=True, eq=False)
-class Backward:
+class BackwardCall:
     """A `backward` that frees the graph it goes through.
 
     `region` runs once per pass: the innermost loop around the call, or else its function. `losses` are the variables
@@ -62,7 +62,7 @@ class Graphs:
         return [(call, _start(call)) for call in calls if not _has_gradient(call)]
 
     @cached_property
-    def backwards(self) -> list[Backward]:
+    def backwards(self) -> list[BackwardCall]:
         """The calls of `backward` whose loss is a variable, in source order."""
         found = []
         for call in self._tree.all(cst.Call):
@@ -73,7 +73,7 @@ class Graphs:
             ):
                 continue
             if (region := self._region(call)) is not None:
-                found.append(Backward(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
+                found.append(BackwardCall(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
         return found
 
     def _region(self, call: cst.Call) -> Region | None:

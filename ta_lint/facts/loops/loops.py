@@ -47,7 +47,7 @@ Region = cst.For | cst.While | cst.FunctionDef
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class StepCall:
     """`optimizer.step()`, or `scaler.step(optimizer)`; `optimizer` is the expression for the optimizer."""
 
     call: cst.Call
@@ -64,7 +64,7 @@ class TrainingLoop:
 
     region: Region
     callers: tuple[Loop, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StepCall, ...]
     backwards: tuple[cst.Call, ...]
 
     @property
@@ -104,7 +104,7 @@ class Loops:
 
     # -- finding the loops ------------------------------------------------------------------------------------
 
-    def step(self, call: cst.Call) -> Step | None:
+    def step(self, call: cst.Call) -> StepCall | None:
         """The optimizer step a call makes.
 
         `step(closure)` clears inside the closure, and `step(context)` belongs to distributed autograd: neither is
@@ -114,9 +114,9 @@ class Loops:
             return None
         receiver = call.func.value
         if not call.args and self._kinds.is_optimizer(receiver):
-            return Step(call, receiver)
+            return StepCall(call, receiver)
         if call.args and not call.args[0].star and self._kinds.is_scaler(receiver):
-            return Step(call, call.args[0].value)
+            return StepCall(call, call.args[0].value)
         return None
 
     def backwards(self, region: Node) -> list[cst.Call]:
@@ -132,7 +132,7 @@ class Loops:
         )
 
     def _training_loops(self) -> list[TrainingLoop]:
-        found: dict[Region, list[Step]] = {}
+        found: dict[Region, list[StepCall]] = {}
         for step in self.steps:
             region = self._region(step.call)
             if region is not None:
