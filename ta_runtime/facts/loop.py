@@ -48,7 +48,7 @@ class ObservedAction(NamedTuple):
 
 
 StepPattern = tuple[tuple[ObservedAction, int], ...]
-"""The actions from one step to the next, in order, each with how often it comes in a row. The last is the `STEP` or `SKIP`."""
+"""The actions up to a `STEP` or `SKIP`, in order, each with how often it comes in a row."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class LoopHistory:
                 yield pattern, pattern[-1][0], times
 
     def steps(self, place: "Place") -> Counter[Condition]:
-        """The gradients that the steps at a place found. The first step of the run does not count: what came before it is unknown."""
+        """The gradients that the steps at a place found, without the first step of the run: what came before it is unknown."""
         found: Counter[Condition] = Counter()
         for pattern, step, times in self.ending(place):
             found[step.gradients] += times - (pattern == self.first)

@@ -109,7 +109,7 @@ class CallsInLoop:
     # -- modes ------------------------------------------------------------------------------------------------
 
     def is_mode(self, call: cst.Call) -> bool:
-        """Whether a call sets the mode of a module: `eval()`, `train()` or `train(False)`, unless this file defines that method."""
+        """Whether a call sets the mode of a module: `eval()`, `train()`, `train(False)`, and no method of this file."""
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("train", "eval"):
             return False
         kind = self._kinds.kind(call.func.value)

@@ -156,7 +156,8 @@ class StepOrder:
         return LoopEvent(Action.BACKWARD, call, loss, self._scaled_by(loss))
 
     def _is_gradient_argument(self, call: cst.Call) -> bool:
-        """Whether the argument is a gradient, as in `y.backward(torch.ones_like(y))`, not a loss, as in `accelerator.backward(loss)`."""
+        """Whether the argument is a gradient, as in `y.backward(torch.ones_like(y))`, and not the loss, as in
+        `accelerator.backward(loss)`."""
         name = (dotted(call.func) or "").lower()
         return not any(
             word in name for word in ("accelerator", "fabric", "autograd", "engine", "manual", "self")
