@@ -1,4 +1,4 @@
-"""Tells of the collectives of `torch.distributed`, and of what is sent and received, with all that ranks must agree on."""
+"""Records the collectives of `torch.distributed`, sends and receives included, with everything that ranks must agree on."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ NAMES = (
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
     "send_object_list",
 )  # fmt: skip
-_PAIRWISE = ("isend", "irecv")  # a `P2POp` compares them with what it is given, so they stay what they are
+_PAIRWISE = ("isend", "irecv")  # `P2POp` compares them by identity, so they are not replaced
 _SAID = ("src", "dst", "group_src", "group_dst", "async_op", "tag", "output_split_sizes", "input_split_sizes")
 
 _destroyed: list[Any] = []
 
 
 class Distributed:
-    """Watches them between `attach` and `detach`; those that torch calls from C++ for a gradient are not seen."""
+    """Watches them between `attach` and `detach`, except those that torch calls from C++ for a gradient."""
 
     def __init__(self, wrapping: Wrapping) -> None:
         self._wrapping = wrapping
@@ -66,7 +66,7 @@ class Distributed:
 
 
 def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Process groups stay until the process ends: one that is freed may wait for ever for a thread that waits for Python."""
+    """Keep process groups until the process ends: freeing one may deadlock with a thread that waits for Python."""
 
     def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
         _destroyed.extend(distributed_c10d._world.pg_map)
@@ -102,7 +102,7 @@ def _arguments(given: Mapping[str, Any]) -> str:
 
 
 def _group(group: Any) -> str:
-    """The ranks of a group, which all of them call it by; `all` for that of all ranks."""
+    """The name of a group on all of its ranks: their numbers, or `all` for the default group."""
     if group is None or group is dist.GroupMember.WORLD:
         return "all"
     if group is dist.GroupMember.NON_GROUP_MEMBER:

@@ -1,4 +1,4 @@
-"""Tells of the calls of a training loop: backward passes, clearing, clipping, scalers, schedulers, modes; and its steps."""
+"""Records the calls of a training loop: backward passes, clearing, clipping, scalers, schedulers, modes and steps."""
 
 import inspect
 import sys
@@ -34,7 +34,7 @@ _OF_SCALER = {
 
 
 class Loop:
-    """Watches a training loop between `attach` and `detach`. Of its optimizers' steps it is told by `steps.Steps`."""
+    """Watches a training loop between `attach` and `detach`; `steps.Steps` calls it at the steps of optimizers."""
 
     def __init__(self, wrapping: Wrapping, layers: LayerNames, states: States) -> None:
         self._wrapping, self._layers, self._states = wrapping, layers, states
@@ -70,7 +70,10 @@ class Loop:
     # -- steps ------------------------------------------------------------------------------------------------
 
     def before_step(self, optimizer: Optimizer, has_closure: bool) -> Callable[[], None] | None:
-        """Where a closure computes the gradients, what is returned is to be called after it."""
+        """Begin the event of a step.
+
+        If a closure computes the gradients, the caller must call what is returned after the closure.
+        """
         course = self._course
         course.abandon(optimizer)
         name = f"{titles.of_class(type(optimizer))}.step"
@@ -122,7 +125,7 @@ class Loop:
         return begin
 
     def _scheduler(self, args: Args, kwargs: Kwargs) -> Said | None:
-        if getattr(args[0], "_is_initial", False):  # its constructor calls it
+        if getattr(args[0], "_is_initial", False):  # the constructor calls it
             return None
         name = f"{titles.of_class(type(args[0]))}.step"
         return Action.SCHEDULE, name, self._layers.of_optimizer(_steered(args[0]))

@@ -1,4 +1,4 @@
-"""Tells of the calls of modules, by torch's global hooks: a model has nothing of ours in it and needs no preparation."""
+"""Records the calls of modules by torch's global hooks, so that a model needs no preparation and holds nothing of ours."""
 
 import sys
 from collections.abc import Callable, Collection
@@ -26,7 +26,7 @@ Failed = Callable[[str, Exception], None]
 
 
 class Modules:
-    """Watches forward passes between `attach` and `detach`; `names` are the classes that are wanted, None: all."""
+    """Watches forward passes between `attach` and `detach`; `names` are the classes to record, None for all."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Modules:
             self._undo.append(removal(leave))
 
     def attach_compiled(self) -> None:
-        """Watch calls of compiled models alone: what is hooked further inside would be compiled into them."""
+        """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
         if not self._undo and (kind := compiled_modules()) is not None:
             self._flags = COMPILED
             self._undo.patch(kind, "__call__", self._calling)
@@ -110,7 +110,7 @@ class Modules:
         return __call__
 
     def _phase(self, module: nn.Module) -> str:
-        """Of the call of an outermost module. If it learns, its mode says the phase of what follows too."""
+        """The phase of an outermost module's call. If the module learns, its mode sets the phase of what follows too."""
         course, grows = self._course, records()
         mode = "train" if module.training else "eval"
         if course.state == "setup":

@@ -1,4 +1,4 @@
-"""Tells of what a run saves and loads: `torch.save` and `torch.load`, `state_dict` and `load_state_dict`."""
+"""Records what a run saves and loads: `torch.save` and `torch.load`, `state_dict` and `load_state_dict`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from ta_runtime.trace.wrapping import Args, Kwargs, Said, Wrapping
 
 
 class Saving:
-    """Watches them between `attach` and `detach`: the outermost calls."""
+    """Watches the outermost of these calls between `attach` and `detach`."""
 
     def __init__(self, wrapping: Wrapping, layers: LayerNames) -> None:
         self._wrapping, self._layers = wrapping, layers

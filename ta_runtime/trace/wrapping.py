@@ -1,4 +1,4 @@
-"""Functions of torch that have no hook, wrapped so that their calls are events."""
+"""Wrappers that record the calls of torch functions without a hook as events."""
 
 import sys
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Given = Callable[[Args, Kwargs], tuple[str, str]]
 
 
 class Wrapping:
-    """Makes the wrappers for `Patch` and `Recoded`, all of one course; `choice` says which events are told."""
+    """Makes the wrappers for `Patch` and `Recoded`, all for one course; `choice` says which events to record."""
 
     def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
         self.course, self.failed, self.wanted = course, failed, choice.tells
@@ -34,13 +34,13 @@ class Wrapping:
         given: Given | None = None,
         after: Callable[[Open, Args], object] | None = None,
     ) -> Wrapper:
-        """A wrapper that tells of each call.
+        """A wrapper that records each call.
 
         Args:
             begin: what a call with these arguments does; None: it is not recorded.
-            quiet: what is told of what happens inside, as `course` has it.
-            given: `inputs` and `arguments` of a call, if they are told.
-            after: called when it has not raised, before the event is over.
+            quiet: what is recorded inside the call, as in `course`.
+            given: returns `inputs` and `arguments` of a call; None: they are not recorded.
+            after: called before the event ends, unless the call raised.
         """
         course, wanted = self.course, self.wanted
 
@@ -90,6 +90,6 @@ class Wrapping:
         return wrapper
 
     def named(self, function: Callable[..., Any]) -> Given:
-        """What a call was given, by the names of the parameters of this function."""
+        """The arguments of a call, by the parameter names of this function."""
         signatures = self.course.signatures
         return lambda args, kwargs: signatures.given(signatures.names(function), args, kwargs)
