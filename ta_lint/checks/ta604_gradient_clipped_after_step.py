@@ -39,7 +39,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _step_before(path: ExecutionPath, index: int) -> LoopEvent | None:
-    """The step that has used the gradients which are clipped, if no other uses them after that."""
+    """The step that used the gradients before they are clipped, if no other step uses them after."""
     before, after = _neighbours(path, index)
     used = before is not None and before.action is Action.STEP
     over = after is None or after.action in (Action.BACKWARD, Action.CLEAR)
@@ -58,14 +58,14 @@ def _backward_after(path: ExecutionPath, index: int) -> LoopEvent | None:
 
 
 def _neighbours(path: ExecutionPath, index: int) -> tuple[LoopEvent | None, LoopEvent | None]:
-    """What used or changed gradients last before a place in a pass, and what does first after it."""
+    """The last event before a place on a path that uses or changes gradients, and the first one after it."""
     before = next((event for event in reversed(path[:index]) if event.action in _USES_GRADIENTS), None)
     after = next((event for event in path[index + 1 :] if event.action in _USES_GRADIENTS), None)
     return before, after
 
 
 def _fix(module: Module, clip: LoopEvent, beside: LoopEvent, side: Side) -> Fix | None:
-    """Move the clipping; scaled gradients would have to be unscaled too."""
+    """Move the clipping; none if gradients are scaled, because they would need unscaling too."""
     scaled = beside.scaler is not None or module.order.events(Action.UNSCALE)
     edits = () if scaled else move(module.tree, clip.call, beside.place, side)
     where = "before the step" if side is Side.START else "after the backward pass"

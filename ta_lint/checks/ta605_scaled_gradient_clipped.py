@@ -45,7 +45,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _state(path: ExecutionPath, index: int) -> tuple[_State, LoopEvent | None]:
-    """What a clipping clips in one pass, and the scaled step that follows."""
+    """The state of the gradients that are clipped on one path, and the scaled step that follows."""
     before = path[:index]
     last = max((i for i, event in enumerate(before) if event.action is Action.BACKWARD), default=None)
     step = next((event for event in path[index + 1 :] if event.action is Action.STEP), None)

@@ -16,7 +16,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 NEEDS = (r"\.scale\s*\(", r"\.step\s*\(", r"backward\s*\(", r"[Ss]caler")
 
-# What a scaler can do without being updated.
+# Methods of a scaler that do not update it.
 _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())
 
 _LOOKS = regex(r"isfinite|isinf|isnan")
@@ -46,7 +46,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _scaled_backward(module: Module, step: LoopEvent) -> LoopEvent | None:
-    """The scaled backward pass whose gradients a plain step uses, in every pass that scales them."""
+    """The scaled backward pass whose gradients a plain step uses, on every path that scales them."""
     region = module.order.region(step, Action.BACKWARD)
     if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
         return None
@@ -59,7 +59,7 @@ def _scaled_backward(module: Module, step: LoopEvent) -> LoopEvent | None:
 
 
 def _last_backward(before: ExecutionPath) -> LoopEvent | None:
-    """The backward pass that a step follows; None where a call that may do anything comes between."""
+    """The backward pass before a step; None if a call that may do anything comes between them."""
     last = next((e for e in reversed(before) if e.action in (Action.BACKWARD, Action.UNKNOWN)), None)
     return last if last is not None and last.action is Action.BACKWARD else None
 
@@ -77,7 +77,7 @@ def _steps_scaled(module: Module, path: ExecutionPath, backward: LoopEvent, step
 
 
 def _checks_by_hand(module: Module, region: Node) -> bool:
-    """Whether gradients are looked at for infinities without the scaler's `step`."""
+    """Whether the code checks gradients for infinities itself, without the scaler's `step`."""
     names = (name.value for name in module.tree.within(region, cst.Name))
     looks = (
         call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(called_name(call) or "")
@@ -98,7 +98,7 @@ def _step_fix(module: Module, step: LoopEvent, backward: LoopEvent) -> Fix | Non
 
 
 def _is_never_updated(module: Module, step: LoopEvent, scaler: cst.BaseExpression) -> bool:
-    """Whether a step through a scaler is repeated, and nothing that could update the scaler is in sight."""
+    """Whether a step through a scaler repeats, and no visible code may update the scaler."""
     name = dotted(scaler)
     function = module.tree.home(step.call)
     if name is None or not _scales(module, name):
@@ -122,7 +122,7 @@ def _scales(module: Module, scaler: str) -> bool:
 
 
 def _may_update(module: Module, place: Node, scaler: str) -> bool:
-    """Whether the scaler is updated in a place or in what it calls, or handed to what this file does not show."""
+    """Whether code at a place, or code that it calls, updates the scaler or passes it to code that this file does not show."""
     if Action.UPDATE in module.order.actions(place):
         return True
     for call in module.tree.within(place, cst.Call):

@@ -38,13 +38,13 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _is_own(module: Module, schedule: LoopEvent) -> bool:
-    """Whether the scheduler's class is of this file: a range test has no first learning rate to lose."""
+    """Whether this file defines the scheduler's class: a range test has no first learning rate to lose."""
     made = module.kinds.construction(schedule.subject)
     return made is not None and module.classes.local(made.func) is not None
 
 
 def _step_after(module: Module, schedule: LoopEvent) -> LoopEvent | None:
-    """The first step of the optimizer in each pass, if it comes after the scheduler's."""
+    """The first step of the optimizer on each path, if it comes after the scheduler's step."""
     region = module.order.region(schedule, Action.STEP)
     if region is None:
         return None
@@ -60,7 +60,7 @@ def _step_after(module: Module, schedule: LoopEvent) -> LoopEvent | None:
 
 
 def _steps(module: Module, event: LoopEvent, schedule: LoopEvent) -> bool:
-    """Whether an event steps the optimizer of a scheduler, as far as that is known."""
+    """Whether an event may step the optimizer of a scheduler."""
     if event.action is not Action.STEP:
         return False
     made = module.kinds.construction(schedule.subject)

@@ -19,7 +19,7 @@ NEEDS = (
     r"^[ \t]*for\b",
 )
 
-# The arguments that say for how many of its steps a scheduler is made.
+# The arguments with the number of steps that a scheduler is made for.
 _LENGTHS = {
     "CosineAnnealingLR": ("T_max", 1),
     "LinearLR": ("total_iters", 3),
@@ -30,7 +30,7 @@ _LENGTHS = {
 _PER_BATCH = regex(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
 _BATCH_COUNTS = ("steps_per_epoch", "total_steps", "num_training_steps")
 
-# Fewer passes over data than any loader has batches, and a decay that leaves nothing after a few hundred of them.
+# Fewer epochs than any loader has batches, and a decay that leaves nothing after a few hundred steps.
 _FEW = 10
 _FAST = 0.95
 
@@ -56,7 +56,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
-    """The argument by which a schedule is laid out over batches: it comes from the length of a loader."""
+    """The argument that makes a schedule count batches: it comes from the length of a loader."""
     if _PER_BATCH.fullmatch(module.qualified(made.func) or "") is None:
         return None
     given = [arg for arg in made.args if arg.keyword is not None and arg.keyword.value in _BATCH_COUNTS]
@@ -75,7 +75,7 @@ def _counts_batches(module: Module, count: Node) -> bool:
 
 
 def _is_per_epoch(module: Module, schedule: LoopEvent, loop: Loop) -> bool:
-    """Whether every step of the optimizer in a loop is made by a loop inside it, while the scheduler's is not."""
+    """Whether every optimizer step in a loop is in another loop inside it, and the scheduler's step is not."""
     paths = module.order.paths_with(loop, schedule)
     steps = [event for path, _ in paths for event in path if event.action is Action.STEP]
     return bool(steps) and all(_is_repeated(module, step, loop) for step in steps)
@@ -90,7 +90,7 @@ def _is_repeated(module: Module, step: LoopEvent, loop: Loop) -> bool:
 
 
 def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | None:
-    """What of a schedule's layout shows that it counts epochs; None if nothing does."""
+    """The argument or call which shows that a schedule counts epochs; None if nothing does."""
     name = (module.qualified(made.func) or "").removeprefix("torch.optim.lr_scheduler.")
     if name == "ExponentialLR":
         gamma = argument(made, "gamma", 1)
@@ -107,7 +107,7 @@ def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | N
 
 
 def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
-    """Whether a length is that of the loop over epochs, or parts of it: `T_max=args.epochs` and `range(args.epochs)`."""
+    """Whether a length is the number of epochs or a part of it: `T_max=args.epochs` and `range(args.epochs)`."""
     if (
         not isinstance(epochs, cst.For)
         or not isinstance(epochs.iter, cst.Call)
@@ -130,7 +130,7 @@ def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
 
 
 def _is_per_batch(module: Module, schedule: LoopEvent, around: list[Loop]) -> bool:
-    """Whether the scheduler steps in the inner of two loops, in every pass, where the optimizer does."""
+    """Whether the scheduler steps in the inner of two loops, on every path, as the optimizer does."""
     if len(around) < 2:
         return False
     paths = module.order.paths(around[0])

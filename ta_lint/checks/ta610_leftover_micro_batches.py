@@ -16,7 +16,7 @@ NEEDS = (r"backward\s*\(", r"\.step\s*\(", r"%\s*[A-Za-z_0-9(]", r"zero_grad", r
 
 _LOADER = regex(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
 
-# What has no end, and what is cut to fit.
+# Names of iterables that have no epoch or are cut to fit.
 _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tensor_split zip".split())
 
 
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
-    """Whether the counter starts anew with each pass over a loader: `for i, batch in enumerate(loader)`."""
+    """Whether the counter restarts in each epoch: `for i, batch in enumerate(loader)`."""
     loop, tree = accumulation.loop, module.tree
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Tuple):
         return False
@@ -51,7 +51,7 @@ def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
 
 
 def _is_flushed(module: Module, accumulation: Accumulation) -> bool:
-    """Whether the function steps again after the loop, or the loop is left where the last full sum ends."""
+    """Whether the function steps again after the loop, or leaves the loop where the last full sum ends."""
     tree, loop = module.tree, accumulation.loop
     count = module.code(accumulation.count)
     leaves = [branch for branch in tree.own(loop.body, cst.If) if tree.own(branch.body, cst.Break)]

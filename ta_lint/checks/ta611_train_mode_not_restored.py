@@ -16,10 +16,10 @@ from ta_lint.syntax.tree import LOOPS, Node
 
 NEEDS = (r"\.eval\(\)|\.train\((?:mode\s*=\s*)?False\)", r"backward\s*\(", r"\bfor\b|\bwhile\b")
 
-# Functions of other files that may well set the mode of a model that they are given.
+# Functions of other files that probably set the mode of a model that they receive.
 _MAY_TRAIN = regex(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)
 
-# Models that are called in training and are not what is trained, where no optimizer shows what is.
+# Names of models that training calls but does not train, for files where no optimizer shows which models it trains.
 _FIXED = regex(
     r"teacher|ema|target|frozen|pretrain|vgg|clip|ref|percept|lpips|vae|incep|momentum|old", re.IGNORECASE
 )
@@ -44,7 +44,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _is_the_same_in_both(module: Module, event: LoopCall) -> bool:
-    """Whether a model certainly has no layer that does another thing in evaluation mode."""
+    """Whether a model certainly has no layer that depends on the mode."""
     assert isinstance(event.call.func, cst.Attribute)
     return module.evaluations.depends_on_mode(event.call.func.value) is False
 
@@ -60,7 +60,7 @@ def _suspicion(module: Module, loop: Loop, event: LoopCall, trained: LoopCall) -
 def _trained_next(
     module: Module, loop: Loop, events: list[LoopCall], index: int, model: Variable
 ) -> LoopCall | None:
-    """The backward pass that comes after an `eval()`, in this pass or the next, with no `train()` on the way."""
+    """The backward pass after an `eval()`, in the same iteration or the next, with no `train()` in between."""
     switched = events[index]
     if (
         not _lives_on(module, loop, events, model)
@@ -98,14 +98,14 @@ def _writes_mode(module: Module) -> bool:
 
 
 def _is_trained(module: Module, model: Variable) -> bool:
-    """Whether an optimizer has the model's parameters; where that is unknown, its name must not speak against it."""
+    """Whether an optimizer has the model's parameters; if that is unknown, whether its name allows it."""
     optimized = module.calls_in_loop.is_optimized(model)
     fixed = any(isinstance(part, str) and _FIXED.search(part) for part in model)
     return not fixed if optimized is None else optimized
 
 
 def _lives_on(module: Module, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
-    """Whether a pass begins with the model of the pass before, in the mode that it had."""
+    """Whether an iteration begins with the model of the previous one, in the mode that it had."""
     tree, first = module.tree, model[0]
     helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
     if isinstance(first, cst.ClassDef):
@@ -153,7 +153,7 @@ def _uses(event: LoopCall, model: Variable) -> bool:
 def _runs_between(
     module: Module, use: LoopCall, model: Variable, switched: LoopCall, backward: LoopCall
 ) -> bool:
-    """Whether a model is run, and recorded, after an `eval()` and for a backward pass, perhaps inside its expression."""
+    """Whether a model runs with gradients between an `eval()` and a backward pass, or inside the expression of that pass."""
     if not _uses(use, model) or module.recording.records(use.call) is False:
         return False
     for_it = module.tree.before(use.place, backward.place) or module.tree.contains(backward.call, use.call)
@@ -172,7 +172,7 @@ def _may_set_mode(module: Module, event: LoopCall, model: Variable) -> bool:
 
 
 def _is_at_the_end(module: Module, node: Node, loop: Loop) -> bool:
-    """Whether `eval()` comes in the last pass alone: under `if epoch == last:`, or before a `break`."""
+    """Whether `eval()` runs only in the last iteration: under `if epoch == last:`, or before a `break`."""
     tree = module.tree
     if module.loops.is_last_pass(node, loop):
         return True
@@ -197,7 +197,7 @@ def _holds_once(module: Module, test: Node) -> bool:
 
 
 def _is_other_branch(module: Module, switched: LoopCall, event: LoopCall) -> bool:
-    """Whether a condition chooses between `eval()` and this: `if phase == "train": model.train() else: model.eval()`."""
+    """Whether a condition decides between `eval()` and another call: `if phase == "train": model.train() else: model.eval()`."""
     return (
         event.action in (Action.TRAIN, Action.MODE)
         and not module.calls_in_loop.distinct(event.subject, switched.subject)
@@ -228,7 +228,7 @@ def _is_for_evaluation(
 
 
 def _fix(module: Module, loop: Loop, switched: LoopCall, trained: LoopCall) -> Fix | None:
-    """`train()` where the pass begins, or where the evaluation ends that the pass begins with."""
+    """Insert `train()` where the iteration begins, or after the evaluation at its beginning."""
     tree, call = module.tree, switched.call
     if (
         switched.via

@@ -1,4 +1,4 @@
-"""TA600: an optimizer steps along the sum of all gradients so far, as nothing ever clears them."""
+"""TA600: an optimizer steps along the sum of all gradients so far, because nothing ever clears them."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ta_runtime.facts import Condition, LoopHistory, Refutation, Run, Suspicion
 from ta_runtime.places import Place
 
 FEW = 3
-"""Steps on gradients of earlier steps before it is said: two may be one pass of a loop that steps twice."""
+"""Steps on gradients of earlier steps needed for a finding: two may be one iteration that steps twice."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -23,12 +23,12 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def is_stale(history: LoopHistory) -> bool:
-    """Whether gradients that seemed not to have been cleared were measured, and never were zero."""
+    """Whether gradients that no call had cleared were measured, and were never zero."""
     return history.kept > 0 and history.emptied == 0
 
 
 def cleared(history: LoopHistory, place: Place) -> Refutation | None:
-    """That the gradients were cleared before each step at a place."""
+    """The refutation for a place where each step found cleared gradients."""
     found = history.steps(place)
     if found[Condition.FRESH] >= 2 and not found[Condition.STALE]:
         return Refutation(place, {"steps": found.total(), "on cleared gradients": found[Condition.FRESH]})

@@ -7,7 +7,7 @@ from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation,
 from ta_runtime.places import NOWHERE, Place
 
 FEW = 2
-"""Steps without the gradients that were computed for them before it is said."""
+"""Steps without their gradients needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -31,13 +31,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _used(history: LoopHistory, place: Place) -> int:
-    """How many steps at a place had gradients that were computed for them."""
+    """How many steps at a place found gradients."""
     has = (Condition.FRESH, Condition.STALE)
     return sum(times for _, step, times in history.ending(place) if step.gradients in has)
 
 
 def _cleared_between(pattern: StepPattern, step: ObservedAction) -> ObservedAction | None:
-    """The last clearing, if it left nothing of what was computed in a round."""
+    """The last clearing before a step, if it removed all gradients computed since the previous step."""
     actions = [event.action for event, _ in pattern]
     if step.gradients is not Condition.EMPTY or Action.BACKWARD not in actions:
         return None

@@ -1,4 +1,4 @@
-"""TA602: gradients are cleared now and then, and most steps still go along those of the steps before."""
+"""TA602: gradients are cleared now and then, and most steps still use those of earlier steps too."""
 
 from collections.abc import Iterator
 

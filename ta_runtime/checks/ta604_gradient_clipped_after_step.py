@@ -1,4 +1,4 @@
-"""TA604: gradients are clipped when the step has used them, or before they are computed."""
+"""TA604: gradients are clipped after the step that used them, or before they are computed."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ta_runtime.facts import LoopHistory, Refutation, Run, Suspicion
 from ta_runtime.places import Place
 
 FEW = 2
-"""Clippings in vain before it is said."""
+"""Useless clippings needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -26,7 +26,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _counted(history: LoopHistory, place: Place) -> tuple[int, int]:
-    """How often one optimizer's gradients were clipped at a place before all backward passes of a round, and after one."""
+    """How often one optimizer's gradients were clipped at a place before all backward passes for a step, and after one."""
     late = used = 0
     for pattern, times in history.patterns.items():
         actions = [event.action for event, _ in pattern]

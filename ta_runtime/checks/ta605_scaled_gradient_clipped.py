@@ -1,4 +1,4 @@
-"""TA605: gradients are clipped while they carry the factor of a gradient scaler."""
+"""TA605: gradients are clipped while they still hold the factor of a gradient scaler."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,9 @@ from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 FEW = 2
-"""Clippings before it is said that they are in order."""
+"""Correct clippings needed for a refutation."""
 SHARE = 0.05
-"""Of the scale: a limit above it was made with the scale in mind, as limits are about 1 and scales thousands."""
+"""A share of the scale: a limit above it was chosen with the scale in mind, as limits are about 1 and scales thousands."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

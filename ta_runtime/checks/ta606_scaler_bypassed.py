@@ -6,7 +6,7 @@ from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 FEW = 2
-"""Steps before it is said."""
+"""Steps needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

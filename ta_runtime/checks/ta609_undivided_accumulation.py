@@ -1,4 +1,4 @@
-"""TA609: gradients of several batches are summed up, and the mean loss of each is not divided by how many."""
+"""TA609: gradients of several batches are added up, and the mean loss of each is not divided by their number."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation,
 from ta_runtime.places import Place
 
 FEW = 2
-"""Steps for several batches before it is said."""
+"""Steps for several batches needed for a finding."""
 PRECISION = 1e-5
-"""Relative, for a divisor that is read from the graph in single precision."""
+"""Relative tolerance for a divisor read from the graph in single precision."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -26,7 +26,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:
-    """Where passes of one epoch are summed up: the steps with whole losses, with divided ones, and the count."""
+    """By line of the backward passes: the steps with undivided losses, the steps with divided ones, and the number of passes."""
     found: dict[Place, tuple[int, int, int]] = {}
     counts = Counter[int]()
     for pattern, times in history.patterns.items():
@@ -44,7 +44,7 @@ def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:
 
 
 def _accumulated(pattern: StepPattern) -> tuple[ObservedAction, int] | None:
-    """The backward passes of a round that are all equal, each for the next batch of one loader, and untouched after."""
+    """The backward pass and its count, if all for a step are equal, each is for the next batch, and nothing else changes gradients."""
     backwards = [(event, count) for event, count in pattern if event.action is Action.BACKWARD]
     passes = any(event.action is Action.EPOCH for event, _ in pattern)
     last = pattern[-1][0]

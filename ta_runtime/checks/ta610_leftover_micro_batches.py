@@ -1,4 +1,4 @@
-"""TA610: batches at the end of an epoch, too few for a full accumulation, are not stepped on in that epoch."""
+"""TA610: batches at the end of an epoch, too few for a full accumulation, get no step in that epoch."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _usual(history: LoopHistory) -> int:
-    """How many batches most steps add up, 0 before there are two steps."""
+    """The number of batches that most steps add up, 0 before there are two steps."""
     counts = Counter[int]()
     for pattern, times in history.patterns.items():
         if not any(event.action is Action.EPOCH for event, _ in pattern[1:]):
@@ -34,7 +34,7 @@ def _usual(history: LoopHistory) -> int:
 
 
 def _carried(pattern: StepPattern, usual: int) -> int:
-    """How many batches of an epoch went into the first step of the next, on top of its own, or were cleared away."""
+    """The number of batches of one epoch that were cleared, or went into the first step of the next epoch on top of its own."""
     for index, (event, _) in enumerate(pattern):
         before = _backwards(pattern[:index])
         if event.action is Action.EPOCH and before:
@@ -46,7 +46,7 @@ def _carried(pattern: StepPattern, usual: int) -> int:
 
 
 def _crosses(history: LoopHistory, usual: int) -> bool:
-    """Whether a count that runs on from epoch to epoch fills the last sum of one with batches of the next."""
+    """Whether a counter runs on over epochs and completes the last sum of one with batches of the next."""
     return any(
         event.action is Action.EPOCH and _backwards(pattern[:index]) and not _carried(pattern, usual)
         for pattern in history.patterns

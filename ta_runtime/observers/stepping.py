@@ -70,7 +70,7 @@ class Stepping(Observer):
 
     @property
     def _is_over(self) -> bool:
-        """Whether the loader has handed out all batches of its last pass, as far as it knows how many they are."""
+        """Whether the loader has handed out all batches of its last epoch; False if their number is unknown."""
         loader = self._loader
         return (
             loader is not None and self._length is not None and loader.batches == loader.epochs * self._length
@@ -139,7 +139,7 @@ class Stepping(Observer):
 
     @torch.no_grad()
     def _measure(self, state: GradientState) -> None:
-        """Whether the gradients that the last step has used are still there, or zero."""
+        """Measure whether the gradients that the last step used are zero now."""
         window = self.session.window
         gradient = state.gradient
         if gradient is None or state.looks >= _LOOKS or not self.session.looks_at(window):
@@ -198,7 +198,7 @@ class Stepping(Observer):
         return [state for state in self._states.values() if state.is_among(given)]
 
     def _note_limit(self, state: GradientState, place: Place, limit: float) -> None:
-        """With the factor that the scaled gradients carry."""
+        """Record the limit of a clipping with the current factor of the scaler."""
         scaler = self._scaler() if self._scaler is not None else None
         scale = getattr(scaler, "_scale", None)  # not public: `get_scale` waits for the device
         window, limits = self.session.window, state.history.limits
@@ -245,7 +245,7 @@ class Stepping(Observer):
     # -- traces -----------------------------------------------------------------------------------------------
 
     def _find(self) -> None:
-        """Take up optimizers that were built and have not stepped yet."""
+        """Follow optimizers that were built and have not stepped yet."""
         if len(self._all) < _MOST:
             for optimizer in construction.optimizers():
                 if id(optimizer) not in self._states:
@@ -288,6 +288,6 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 
 def _length(loader: Loader | None) -> int | None:
-    """The batches of a pass, where it knows how many they are."""
+    """The number of batches in an epoch; None if the loader does not know it."""
     found = loader.loader() if loader is not None else None
     return None if found is None or isinstance(found.dataset, IterableDataset) else len(found)
