@@ -273,7 +273,7 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
         return "the kind of the scheduler is unknown"
     if rule in _OVER_MODELS and not _knows_models(module, loop):
         return "the kind of the model is unknown"
-    if not module.order.passes(loop.region):
+    if not module.order.paths(loop.region):
         return "too many ways through the loop"
     if rule not in _OVER_GRADIENTS and any(module.kind(step.optimizer) is None for step in loop.steps):
         return "the kind of the optimizer is unknown"

@@ -64,7 +64,7 @@ _VARIABLES = ("PYFLAKES_BUILTINS", "PYFLAKES_DOCTEST", "PYFLAKES_ERROR_UNKNOWN")
 _Stamp = list[int]
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """What a file held when it was read, and the `stat` by which that is known without reading it again.
 
     The stamp is None where the file was written just before: a change in the same tick of the clock would not show.
@@ -74,7 +74,7 @@ class Content(NamedTuple):
     stamp: _Stamp | None
 
 
-class _Entry(NamedTuple):
+class _CacheEntry(NamedTuple):
     """What is kept of a linted file; `used` is the day when it was last looked up."""
 
     digest: str
@@ -131,7 +131,7 @@ class Cache:
             entry = book.keep(file.name, entry._replace(stamp=stamp, used=self._today))
         return _findings(entry, file) if entry.findings else []
 
-    def keep(self, file: "File", findings: "list[Finding]", content: Content | None) -> None:
+    def keep(self, file: "File", findings: "list[Finding]", content: FileContent | None) -> None:
         """Keep what was found in a file that held this; written from time to time, and in the end by `close`.
 
         A crash of a check is not kept: memory may have been short.
@@ -139,7 +139,7 @@ class Cache:
         crashed = any(found.rule == "TA000" for found in findings)
         if content is None or crashed or not self._key or not _are_of(file, findings):
             return
-        entry = _Entry(content.digest, content.stamp, self._today, [*map(asdict, findings)])
+        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)])
         self._book(file.config).keep(file.name, entry)
         if time.monotonic() - self._written > self._pause:
             self._write()
@@ -184,12 +184,12 @@ class _Book:
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
         self._key = key
-        self.fresh: dict[str, _Entry] = {}
+        self.fresh: dict[str, _CacheEntry] = {}
         self._seen: _Stamp | None = None
-        self.entries: dict[str, _Entry] = {}
+        self.entries: dict[str, _CacheEntry] = {}
         self._read()
 
-    def keep(self, name: str, entry: _Entry) -> _Entry:
+    def keep(self, name: str, entry: _CacheEntry) -> _CacheEntry:
         self.entries[name] = self.fresh[name] = entry
         return entry
 
@@ -236,7 +236,7 @@ def cache_folder(config: "Config", root: Path) -> Path:
     return config.cache_dir.absolute() if config.cache_dir is not None else root / FOLDER
 
 
-def lint(file: "File") -> "tuple[list[Finding], Content | None]":
+def lint(file: "File") -> "tuple[list[Finding], FileContent | None]":
     """The findings of a file, and what it held; None where that cannot be said."""
     from ta_lint.engine import lint_file
 
@@ -303,7 +303,7 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def _read(file: "File") -> tuple[bytes | None, Content | None]:
+def _read(file: "File") -> tuple[bytes | None, FileContent | None]:
     """The bytes of a file, and what it held on disk; None for what cannot be read, or is not on disk."""
     if file.given is not None:
         return file.given, None
@@ -317,7 +317,7 @@ def _read(file: "File") -> tuple[bytes | None, Content | None]:
     except OSError:
         return None, None
     settled = max(status.st_mtime_ns, status.st_ctime_ns) < now - _SETTLED_NS
-    return data, Content(_digest(data), _stamp(status) if settled else None)
+    return data, FileContent(_digest(data), _stamp(status) if settled else None)
 
 
 def _stamp(status: os.stat_result) -> _Stamp:
@@ -350,7 +350,7 @@ def _signing_key() -> bytes:
     return blake2b(os.fsencode(given), digest_size=32).digest()
 
 
-def _findings(entry: _Entry, file: "File") -> "list[Finding] | None":
+def _findings(entry: _CacheEntry, file: "File") -> "list[Finding] | None":
     """The findings of an entry; None if they are not findings of this file."""
     from ta_lint.core.finding import Finding
     from ta_lint.core.plain import reader
@@ -376,10 +376,10 @@ def _are_of(file: "File", findings: "list[Finding]") -> bool:
     return all(site.path == file.name for found in findings for site in _places(found))
 
 
-def _parsed(body: bytes) -> dict[str, _Entry]:
+def _parsed(body: bytes) -> dict[str, _CacheEntry]:
     """The entries of a file; none if it is not what we write."""
     try:
-        entries = {name: _Entry(*entry) for name, entry in json.loads(body).items()}
+        entries = {name: _CacheEntry(*entry) for name, entry in json.loads(body).items()}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
     return entries if all(isinstance(entry.used, int) for entry in entries.values()) else {}

@@ -45,7 +45,7 @@ _STAGES = {
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
 
 
-class Part(NamedTuple):
+class ProfiledPart(NamedTuple):
     """A stage, or what it does for one rule or fact."""
 
     stage: str
@@ -56,14 +56,14 @@ class Stopwatch:
     """Seconds and entries of each part; what runs inside another part is not counted in the outer one."""
 
     def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
-        self.seconds: defaultdict[Part, float] = defaultdict(float)
-        self.entries: Counter[Part] = Counter()
+        self.seconds: defaultdict[ProfiledPart, float] = defaultdict(float)
+        self.entries: Counter[ProfiledPart] = Counter()
         self._clock = clock
-        self._parts = [Part(REST)]
+        self._parts = [ProfiledPart(REST)]
         self._since = clock()
 
     @contextmanager
-    def timing(self, part: Part) -> Iterator[None]:
+    def timing(self, part: ProfiledPart) -> Iterator[None]:
         """Count what happens now for a part."""
         self.entries[part] += 1
         self._switch()
@@ -74,7 +74,7 @@ class Stopwatch:
             self._switch()
             self._parts.pop()
 
-    def around(self, part: Part, function: Callable[..., Any]) -> Callable[..., Any]:
+    def around(self, part: ProfiledPart, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, timed; of a generator also what it does when it is asked for more."""
 
         @wraps(function)
@@ -89,7 +89,7 @@ class Stopwatch:
         """Count what has happened since the last part."""
         self._switch()
 
-    def _asked(self, part: Part, generator: Iterator[Any]) -> Iterator[Any]:
+    def _asked(self, part: ProfiledPart, generator: Iterator[Any]) -> Iterator[Any]:
         while True:
             with self.timing(part):
                 self.entries[part] -= 1
@@ -110,7 +110,7 @@ class Profile:
 
     def __init__(self) -> None:
         self.watch = Stopwatch()
-        self.watch.seconds[Part(START)] = time.process_time()  # that of the process until now
+        self.watch.seconds[ProfiledPart(START)] = time.process_time()  # that of the process until now
         self.findings: Counter[str] = Counter()
         self.wanted: Counter[str] = Counter()
 
@@ -134,15 +134,15 @@ class Profile:
                 stage,
                 f"{stages[stage]:.3f}",
                 f"{100 * stages[stage] / whole:.1f} %",
-                str(entries[Part(stage)] or times[stage] or ""),
+                str(entries[ProfiledPart(stage)] or times[stage] or ""),
             )
 
         def of_rule(rule: str) -> tuple[str, ...]:
-            gate, check = (f"{1000 * seconds[Part(stage, rule)]:.1f}" for stage in (GATES, CHECKS))
+            gate, check = (f"{1000 * seconds[ProfiledPart(stage, rule)]:.1f}" for stage in (GATES, CHECKS))
             return rule, gate, str(self.wanted[rule]), check, str(self.findings[rule])
 
         def of_fact(fact: str) -> tuple[str, ...]:
-            part = Part(FACTS, fact)
+            part = ProfiledPart(FACTS, fact)
             return fact, f"{1000 * seconds[part]:.1f}", str(entries[part])
 
         told = {rule: spent for rule, spent in rules.items() if self.wanted[rule] or spent >= whole / 1000}
@@ -194,7 +194,7 @@ class _Seams:
                 return load(name, *arguments, **keywords)
             self._depth += 1
             try:
-                with self._watch.timing(Part(IMPORTS)):
+                with self._watch.timing(ProfiledPart(IMPORTS)):
                     module = load(name, *arguments, **keywords)
             finally:
                 self._depth -= 1
@@ -209,13 +209,13 @@ class _Seams:
             if name.startswith("ta_lint.") and name not in self._done and module is not None:
                 self._done.add(name)
                 for path, stage in _STAGES.get(name, {}).items():
-                    self._time(module, path, Part(stage))
+                    self._time(module, path, ProfiledPart(stage))
                 if name.startswith("ta_lint.facts."):
                     self._time_facts(module)
                 if name == "ta_lint.engine":
                     self._replace(module, "_finished", self._counted(vars(module)["_finished"]))
 
-    def _time(self, module: Any, path: str, part: Part) -> None:
+    def _time(self, module: Any, path: str, part: ProfiledPart) -> None:
         *above, name = path.split(".")
         holder = getattr(module, above[0]) if above else module
         now = vars(holder)[name]
@@ -232,14 +232,14 @@ class _Seams:
         for holder in [each for each in vars(module).values() if isinstance(each, type)]:
             for name, value in vars(holder).items():
                 if holder.__module__ == module.__name__ and isinstance(value, cached_property):
-                    fact = Part(FACTS, name if stem == "module" else stem)
+                    fact = ProfiledPart(FACTS, name if stem == "module" else stem)
                     self._replace(value, "func", self._watch.around(fact, value.func))
 
     def _loaded(self, load: Callable[[str], checks.Check | None], rule: str) -> checks.Check | None:
         check = load(rule)
         if check is None:
             return None
-        around = partial(self._watch.around, Part(CHECKS, rule))
+        around = partial(self._watch.around, ProfiledPart(CHECKS, rule))
         return replace(
             check,
             over_facts=around(check.over_facts) if check.over_facts is not None else None,
@@ -248,7 +248,7 @@ class _Seams:
 
     def _wants(self, wants: Callable[..., bool]) -> Callable[..., bool]:
         def counted(check: checks.Check, *arguments: Any) -> bool:
-            with self._watch.timing(Part(GATES, check.rule)):
+            with self._watch.timing(ProfiledPart(GATES, check.rule)):
                 wanted = wants(check, *arguments)
             self._profile.wanted[check.rule] += wanted
             return wanted

@@ -26,7 +26,7 @@ from ta_runtime.observers import construction, observers
 from ta_runtime.observers.backwards import Backwards
 from ta_runtime.observers.compilers import Compilers, traced
 from ta_runtime.observers.forwards import Forwards
-from ta_runtime.observers.loaders import Loaders
+from ta_runtime.observers.loaders import LoaderObserver
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.observers.patching import OWN_WORK, Undo, remove_waiting
@@ -99,7 +99,7 @@ class Session:
         self.optimizers = Optimizers(self)
         self.forwards = Forwards(self)
         self.backwards = Backwards(self)
-        self.loaders = Loaders(self)
+        self.loaders = LoaderObserver(self)
         self.observers = [observer(self) for observer in observers()] if self._looks else []
         self._listeners = {
             event: [getattr(observer, event) for observer in self.observers if event in vars(type(observer))]

@@ -480,7 +480,7 @@ def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     (found,) = lint(folder)["train.py"]
     (file,) = files(folder, "TA401", "TA600")
     known = Cache(folder / cache.FOLDER, folder)
-    known.keep(file, [replace(found, rule="TA000")], cache.Content("0" * 32, None))
+    known.keep(file, [replace(found, rule="TA000")], cache.FileContent("0" * 32, None))
     assert known.find(file) is None
 
 

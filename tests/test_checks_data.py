@@ -35,7 +35,7 @@ from ta_runtime.facts import (
 )
 from ta_runtime.history import History
 from ta_runtime.names import Names
-from ta_runtime.observers.loaders import Loaders, _draws_once, _Pass
+from ta_runtime.observers.loaders import LoaderObserver, _draws_once, _Pass
 from ta_runtime.places import NOWHERE, Place
 
 LINE = Place("train.py", 7)
@@ -226,7 +226,7 @@ def test_a_repeat_is_counted_for_another_worker_alone() -> None:
         loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
         taken = _Pass(loader, Pass())
         for number in order:
-            Loaders._hash(None, taken, [rows[number]])  # type: ignore[arg-type]
+            LoaderObserver._hash(None, taken, [rows[number]])  # type: ignore[arg-type]
         return loader.repeats
 
     # the first repeat only makes the whole batches be remembered

@@ -29,13 +29,13 @@ from ta_runtime.integrations import lightning as of_lightning
 from ta_runtime.integrations import transformers as of_transformers
 from ta_runtime.monitor import ModuleMonitor
 from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
-from ta_runtime.observers.loaders import Loaders
+from ta_runtime.observers.loaders import LoaderObserver
 from ta_runtime.observers.optimizers import Optimizers
 from ta_runtime.runs import Run
 from ta_runtime.session import Session
 from ta_runtime.settings import resolve
 from ta_runtime.snapshot import Snapshots
-from ta_runtime.snapshot.loaders import Loaders as SnapshotLoaders
+from ta_runtime.snapshot.loaders import BatchWatch
 from ta_runtime.trace.event import Event
 from ta_runtime.trace.loading import Loading
 from ta_runtime.trace.tracer import Tracer
@@ -337,8 +337,8 @@ def test_what_fails_while_it_begins_gives_back_all(
 
     training = Training()
     with monkeypatch.context() as patching:
-        patching.setattr(Loading if name in ("trace", "invariants") else Loaders, "attach", fail)
-        patching.setattr(SnapshotLoaders, "attach", fail)
+        patching.setattr(Loading if name in ("trace", "invariants") else LoaderObserver, "attach", fail)
+        patching.setattr(BatchWatch, "attach", fail)
         with suppress(RuntimeError), PARTS[name](training, tmp_path):
             training.steps(1)
 

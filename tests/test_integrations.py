@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import ta_runtime
 from ta_lint.core.errors import UsageError
 from ta_runtime import AuditFailed, api
-from ta_runtime.integrations.watch import Options, Watch
+from ta_runtime.integrations.watch import Watch, WatchOptions
 
 lightning = pytest.importorskip("lightning")
 transformers = pytest.importorskip("transformers")
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 ROOT = Path(__file__).parents[1]
 PATH = f"{ROOT / 'tests'}{os.pathsep}{ROOT}"
-EVERY_STEP = Options(every_n_steps=1)
+EVERY_STEP = WatchOptions(every_n_steps=1)
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_each_framework_is_an_extra() -> None:
 
 
 def test_the_options_and_their_defaults_are_those_of_enable() -> None:
-    assert list(Options.__annotations__) == list(inspect.signature(ta_runtime.enable).parameters)
+    assert list(WatchOptions.__annotations__) == list(inspect.signature(ta_runtime.enable).parameters)
     ta_runtime.enable()
     audit = api.running()
     ta_runtime.disable()

@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from modules import call_in, module_of
 
-from ta_lint.facts.loops.passes import What
+from ta_lint.core.protocol import Action
 from ta_lint.syntax.tree import Node
 
 
@@ -14,14 +14,14 @@ class TestPasses:
             "def off(net):\n    net.eval()\n\nfor _ in range(3):\n    off(model)\n    model(1)\n"
         )
         loop: Node = module.tree.all(cst.For)[0]
-        events = module.passes.events(loop.body)  # type: ignore[attr-defined]
-        assert [event.what for event in events] == [What.EVAL, What.CALL]
-        assert module.code(events[0].here) == "off(model)"
+        events = module.calls_in_loop.events(loop.body)  # type: ignore[attr-defined]
+        assert [event.action for event in events] == [Action.EVAL, None]
+        assert module.code(events[0].place) == "off(model)"
 
     @pytest.mark.parametrize(("call", "called"), [("model(1)", "model"), ("self.net.forward(1)", "self.net")])
     def test_forward_is_the_model_itself(self, call: str, called: str) -> None:
         module = module_of(call + "\n")
-        assert module.code(module.passes.called(call_in(module, call))) == called
+        assert module.code(module.calls_in_loop.called(call_in(module, call))) == called
 
 
 class TestRecording:

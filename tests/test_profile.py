@@ -11,7 +11,7 @@ import pytest
 from commands import Ran, python
 
 from ta_lint import checks, profiling
-from ta_lint.profiling import Part, Stopwatch
+from ta_lint.profiling import ProfiledPart, Stopwatch
 
 SOURCE = """\
 import torch
@@ -123,18 +123,22 @@ def ticking() -> Stopwatch:
 
 def test_what_runs_inside_another_part_is_not_counted_twice() -> None:
     watch = ticking()
-    with watch.timing(Part("outer")), watch.timing(Part("inner")):
+    with watch.timing(ProfiledPart("outer")), watch.timing(ProfiledPart("inner")):
         pass
     watch.stop()
-    assert watch.seconds == {Part("rest"): 2.0, Part("outer"): 2.0, Part("inner"): 1.0}
+    assert watch.seconds == {
+        ProfiledPart("rest"): 2.0,
+        ProfiledPart("outer"): 2.0,
+        ProfiledPart("inner"): 1.0,
+    }
 
 
 def test_a_part_ends_where_an_exception_leaves_it() -> None:
     watch = ticking()
-    with pytest.raises(KeyError), watch.timing(Part("broken")):
+    with pytest.raises(KeyError), watch.timing(ProfiledPart("broken")):
         raise KeyError
     watch.stop()
-    assert watch.seconds == {Part("rest"): 2.0, Part("broken"): 1.0}
+    assert watch.seconds == {ProfiledPart("rest"): 2.0, ProfiledPart("broken"): 1.0}
 
 
 def test_a_generator_is_timed_while_it_works_and_works_no_more_than_it_is_asked() -> None:
@@ -146,8 +150,8 @@ def test_a_generator_is_timed_while_it_works_and_works_no_more_than_it_is_asked(
             yield number
 
     watch = ticking()
-    assert next(iter(watch.around(Part("numbers"), numbers)())) == 0
+    assert next(iter(watch.around(ProfiledPart("numbers"), numbers)())) == 0
     watch.stop()
     assert made == [0]
-    assert watch.entries == {Part("numbers"): 1}
-    assert watch.seconds[Part("numbers")] == 2.0  # when it was made, and when it was asked
+    assert watch.entries == {ProfiledPart("numbers"): 1}
+    assert watch.seconds[ProfiledPart("numbers")] == 2.0  # when it was made, and when it was asked

@@ -18,7 +18,8 @@ from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.trace.event import LEVELS, Event, Flag
+from ta_lint.core.protocol import Action
+from ta_runtime.trace.event import KIND_OF, KINDS, LEVELS, Event, Flag
 from ta_runtime.trace.tracer import Tracer
 
 HERE = str(Path(__file__))
@@ -79,6 +80,33 @@ def loop(count: int = 3, model: nn.Module | None = None) -> nn.Module:
 
 
 # -- the loop -------------------------------------------------------------------------------------------------
+
+
+def test_traces_on_disk_keep_the_kind_of_each_action() -> None:
+    """Recorded traces and invariant files hold these words, so they must never change."""
+    assert KIND_OF == {
+        Action.EPOCH: "epoch",
+        Action.BATCH: "batch",
+        Action.FORWARD: "module",
+        Action.BACKWARD: "backward",
+        Action.SCALE: "loop",
+        Action.UNSCALE: "loop",
+        Action.CLIP: "loop",
+        Action.STEP: "loop",
+        Action.UPDATE: "loop",
+        Action.CLEAR: "loop",
+        Action.SCHEDULE: "loop",
+        Action.TRAIN: "loop",
+        Action.EVAL: "loop",
+        Action.SAVE: "checkpoint",
+        Action.LOAD: "checkpoint",
+        Action.COLLECTIVE: "collective",
+    }
+
+
+def test_a_trace_has_no_other_kinds_than_those_that_are_described() -> None:
+    states = {"parameter", "buffer", "gradient"}
+    assert set(KINDS) == {*KIND_OF.values(), *states, "op"}
 
 
 def test_the_calls_of_a_step_are_told_in_order() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.values.loaders import LoaderCall
 
 KEYWORDS = ("DataLoader",)
 
@@ -25,7 +25,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(loader.call, f"`DataLoader` {given} loads every batch in the training process")
 
 
-def _costs_nothing(loader: Loader, module: Module) -> bool:
+def _costs_nothing(loader: LoaderCall, module: Module) -> bool:
     """Whether the samples lie ready in memory, or on the device, which workers must not touch."""
     made = module.loaders.dataset(loader)
     if isinstance(made, _LITERALS):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import Fix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
@@ -18,7 +18,7 @@ _NO_CUDA = ("cpu", "mps", "meta", "xla")
 def check(module: Module) -> Iterator[Suspicion]:
     if module.loaders.replaced:
         return
-    copies: dict[tuple[Loader, ...], list[cst.Call]] = {}
+    copies: dict[tuple[LoaderCall, ...], list[cst.Call]] = {}
     for call in module.tree.all(cst.Call):
         loaders = _loaders_of(call, module) if _copies_without_blocking(call, module) else ()
         if loaders and all(_is_unpinned(loader, module) for loader in loaders):
@@ -48,7 +48,7 @@ def _is_without_cuda(device: Node, module: Module) -> bool:
     return isinstance(origin, cst.SimpleString) and str(origin.evaluated_value).startswith(_NO_CUDA)
 
 
-def _loaders_of(call: cst.Call, module: Module) -> tuple[Loader, ...]:
+def _loaders_of(call: cst.Call, module: Module) -> tuple[LoaderCall, ...]:
     """The loaders whose batch, or a part of it, is copied; empty where it is not certainly from a loader."""
     node = call.func.value if isinstance(call.func, cst.Attribute) else call
     while isinstance(node, cst.Subscript):
@@ -57,13 +57,13 @@ def _loaders_of(call: cst.Call, module: Module) -> tuple[Loader, ...]:
     return found.loaders if found is not None else ()
 
 
-def _is_unpinned(loader: Loader, module: Module) -> bool:
+def _is_unpinned(loader: LoaderCall, module: Module) -> bool:
     pinned = loader.given("pin_memory")
     unpinned = pinned is None or module.boolean(pinned) is False
     return unpinned and not loader.spreads and not module.loaders.moves_to_device(loader)
 
 
-def _fix(loaders: tuple[Loader, ...]) -> Fix | None:
+def _fix(loaders: tuple[LoaderCall, ...]) -> Fix | None:
     edits = []
     for loader in loaders:
         given = loader.given("pin_memory")

@@ -19,7 +19,7 @@ _MAPPINGS = ("builtins.dict", "collections.Counter", "collections.OrderedDict", 
 
 
 @dataclass(frozen=True)
-class Accumulation:
+class RunningSum:
     """`target += value`, `target = target + value` or `target.append(value)` in a statement that runs once per pass."""
 
     statement: cst.BaseSmallStatement
@@ -78,7 +78,7 @@ def _regions(module: Module) -> Iterator[Region]:
 # -- what accumulates -----------------------------------------------------------------------------------------
 
 
-def _accumulations(module: Module, region: Region) -> Iterator[Accumulation]:
+def _accumulations(module: Module, region: Region) -> Iterator[RunningSum]:
     tree = module.tree
     for statement in tree.own(region, cst.AugAssign, cst.Assign, cst.Expr):
         loops = tree.loops(statement)
@@ -88,7 +88,7 @@ def _accumulations(module: Module, region: Region) -> Iterator[Accumulation]:
             else loops[:1] == [region]
         )
         if once and (parts := _parts(statement)) is not None:
-            yield Accumulation(statement, *parts, region)
+            yield RunningSum(statement, *parts, region)
 
 
 def _parts(statement: cst.AugAssign | cst.Assign | cst.Expr) -> tuple[Node, Node] | None:
@@ -117,7 +117,7 @@ def _appended(call: Node) -> tuple[Node, Node] | None:
     return (call.func.value, call.args[0].value) if appends else None
 
 
-def _repeats(module: Module, found: Accumulation) -> bool:
+def _repeats(module: Module, found: RunningSum) -> bool:
     if isinstance(found.region, cst.FunctionDef):
         return True
     return not module.loops.is_last_pass(found.statement, found.region)
@@ -126,7 +126,7 @@ def _repeats(module: Module, found: Accumulation) -> bool:
 # -- whether it keeps what it takes ---------------------------------------------------------------------------
 
 
-def _is_live(module: Module, found: Accumulation) -> bool:
+def _is_live(module: Module, found: RunningSum) -> bool:
     """Whether a graph is recorded where a sum is formed; a list keeps what it gets in any case."""
     return found.is_list or not any(
         isinstance(item.item, cst.Call) and called_name(item.item) in _WITHOUT_GRADIENT
@@ -136,7 +136,7 @@ def _is_live(module: Module, found: Accumulation) -> bool:
     )
 
 
-def _lives_on(module: Module, found: Accumulation) -> bool:
+def _lives_on(module: Module, found: RunningSum) -> bool:
     """Whether the target starts outside the pass as a number, a tensor, a list or a dictionary, and is never emptied."""
     owner = found.owner
     if isinstance(owner, cst.Name):
@@ -152,7 +152,7 @@ def _lives_on(module: Module, found: Accumulation) -> bool:
     )
 
 
-def _starts_of_variable(module: Module, owner: cst.Name, found: Accumulation) -> list[Node]:
+def _starts_of_variable(module: Module, owner: cst.Name, found: RunningSum) -> list[Node]:
     """The value that a variable has before the passes, in a list; empty if a pass sets it, or nothing certain does."""
     tree = module.tree
     bindings = [
@@ -184,7 +184,7 @@ def _unpacked(statement: Node, name: str) -> list[Node]:
     ]
 
 
-def _starts_of_attribute(module: Module, name: str, found: Accumulation) -> list[Node]:
+def _starts_of_attribute(module: Module, name: str, found: RunningSum) -> list[Node]:
     """All that the class gives to an attribute; empty if a pass does so, itself or in a method it calls."""
     tree = module.tree
     klass = tree.enclosing(found.statement, cst.ClassDef)
@@ -197,7 +197,7 @@ def _starts_of_attribute(module: Module, name: str, found: Accumulation) -> list
     return [] if in_pass or any(tree.contains(found.region, start) for start in starts) else starts
 
 
-def _is_start(module: Module, start: Node, found: Accumulation) -> bool:
+def _is_start(module: Module, start: Node, found: RunningSum) -> bool:
     """Whether a value is a plain beginning of an accumulation, so that its `+=` and `append` are the usual ones."""
     call = start if isinstance(start, cst.Call) else None
     called = (module.qualified(call.func) or "") if call is not None else ""
@@ -215,7 +215,7 @@ def _is_start(module: Module, start: Node, found: Accumulation) -> bool:
     return module.number(start) is not None or called.startswith("torch.") or called == "builtins.float"
 
 
-def _is_emptied(module: Module, found: Accumulation) -> bool:
+def _is_emptied(module: Module, found: RunningSum) -> bool:
     """Whether something in the pass empties, replaces or detaches the target or a part of it."""
     tree, name = module.tree, dotted(found.owner)
     for target in tree.own(found.region, cst.AssignTarget, cst.Del):
@@ -238,7 +238,7 @@ _REDUCES = ("builtins.sum", "torch.mean", "torch.stack", "torch.sum")
 _METHODS = frozenset({"cpu", "detach", "mean", "sum"})
 
 
-def _is_number_alone(module: Module, found: Accumulation, parts: list[Node]) -> bool:
+def _is_number_alone(module: Module, found: RunningSum, parts: list[Node]) -> bool:
     """Whether tensors are certainly what a function takes in, and it asks for nothing but their numbers.
 
     Whoever prints such a total, turns it into an array or hands it on sees whether it has a graph.

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.facts.loops.passes import What
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, remove_argument
 from ta_lint.syntax.layout import plain
@@ -47,8 +47,8 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
     """Whether a pass goes back through graphs once, and steps, so that it is training and nothing else."""
-    events = module.passes.events(loop.body)
-    others = [event for event in events if event.what is What.BACKWARD and event.call is not backward]
+    events = module.calls_in_loop.events(loop.body)
+    others = [event for event in events if event.action is Action.BACKWARD and event.call is not backward]
     differentiates = any((called_name(event.call) or "") in _DIFFERENTIATES for event in events)
     steps = any(module.loops.step(call) is not None for call in module.tree.own(loop.body, cst.Call))
     creates = any(arg.keyword and arg.keyword.value == "create_graph" for arg in backward.args)
@@ -100,7 +100,7 @@ def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
 
     What a call of a model returns has one, and so may what an expression computes.
     """
-    if module.passes.acts_as_model(name) or value is None:
+    if module.calls_in_loop.acts_as_model(name) or value is None:
         return True
     if isinstance(value, _COMPUTED):  # if its parts have none
         return all(_has_no_graph(module, call, name) for call in module.tree.within(value, cst.Call))
@@ -108,7 +108,7 @@ def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
         qualified = module.qualified(value.func)
         if qualified is not None:
             return "requires_grad" not in plain(value)
-        return not module.passes.acts_as_model(value.func) and called_name(value) not in (
+        return not module.calls_in_loop.acts_as_model(value.func) and called_name(value) not in (
             "forward",
             "encode",
             "embed",

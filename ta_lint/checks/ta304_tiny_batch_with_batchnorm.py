@@ -8,7 +8,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.loaders import Loader, Pass
+from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("BatchNorm1d", "Linear", ("backward", "step"))
@@ -94,7 +94,7 @@ def _trains(call: cst.Call, module: Module) -> bool:
     return switches[-1:] != ["eval"]
 
 
-def _batch(call: cst.Call, module: Module) -> tuple[int | None, Loader | None]:
+def _batch(call: cst.Call, module: Module) -> tuple[int | None, LoaderCall | None]:
     """How many vectors a model is given, and by which loader."""
     given = call.args[0].value
     shape = module.shapes.shape(given)
@@ -113,7 +113,7 @@ def _batch(call: cst.Call, module: Module) -> tuple[int | None, Loader | None]:
     return (int(number) if number is not None else None), loader
 
 
-def _pass(given: Node, module: Module) -> Pass | None:
+def _pass(given: Node, module: Module) -> LoaderLoop | None:
     """The loop over batches that a model's input comes from, moved and cast perhaps."""
     value = module.kinds.origin(given)
     while (

@@ -8,7 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("IterableDataset", "num_workers", "__iter__", "DataLoader")
@@ -50,7 +50,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(loader.call, message, related=((source, "every worker starts here"),))
 
 
-def _has_workers(loader: Loader, module: Module) -> bool:
+def _has_workers(loader: LoaderCall, module: Module) -> bool:
     workers = loader.given("num_workers")
     number = module.number(workers) if workers is not None else None
     return number is not None and number > 1

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.loaders import Loader, Pass
+from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.tree import Node, argument, spreads
 
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 break
 
 
-def _sampler(loader: Loader, module: Module) -> cst.Call | None:
+def _sampler(loader: LoaderCall, module: Module) -> cst.Call | None:
     """The `DistributedSampler` of a loader, in one of its branches at least, unless it does not shuffle."""
     given = loader.given("sampler")
     for value in module.loaders.alternatives(given) if given is not None else []:
@@ -52,7 +52,7 @@ def _sampler(loader: Loader, module: Module) -> cst.Call | None:
     return None
 
 
-def _epochs(found: Pass, sampler: Node, module: Module) -> cst.For | None:
+def _epochs(found: LoaderLoop, sampler: Node, module: Module) -> cst.For | None:
     """The `for` that makes a pass again with the same sampler."""
     anew = module.loaders.loops_around(sampler)
     for loop in module.loaders.loops_around(found.loop):
@@ -62,7 +62,7 @@ def _epochs(found: Pass, sampler: Node, module: Module) -> cst.For | None:
     return None
 
 
-def _fix(loader: Loader, found: Pass, epochs: cst.For, module: Module) -> Fix | None:
+def _fix(loader: LoaderCall, found: LoaderLoop, epochs: cst.For, module: Module) -> Fix | None:
     """`sampler.set_epoch(epoch)` as the first statement, where the names reach and the sampler is always there."""
     given = loader.given("sampler")
     tree = module.tree

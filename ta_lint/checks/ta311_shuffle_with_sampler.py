@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import Fix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
@@ -30,7 +30,7 @@ def _may_be_sampler(given: Node, module: Module) -> bool:
     return any(module.kind(value) is Kind.SAMPLER for value in module.loaders.alternatives(given))
 
 
-def _is_expected(loader: Loader, module: Module) -> bool:
+def _is_expected(loader: LoaderCall, module: Module) -> bool:
     """Whether a test waits for the error."""
     return any(
         "aises" in plain(item.item)
@@ -40,6 +40,6 @@ def _is_expected(loader: Loader, module: Module) -> bool:
     )
 
 
-def _fix(loader: Loader, shuffle: Node) -> Fix | None:
+def _fix(loader: LoaderCall, shuffle: Node) -> Fix | None:
     arg = next((arg for arg in loader.call.args if arg.value is shuffle and arg.keyword is not None), None)
     return Fix("leave the order to the sampler", (remove_argument(loader.call, arg),)) if arg else None

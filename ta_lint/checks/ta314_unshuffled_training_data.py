@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import Fix
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
@@ -20,7 +20,7 @@ _INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test:
         return
-    seen: set[Loader] = set()
+    seen: set[LoaderCall] = set()
     for found in module.loaders.passes:
         if not module.loops.trains(found.loop) or not all(
             _keeps_order(loader, module) for loader in found.loaders
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
 
 
-def _keeps_order(loader: Loader, module: Module) -> bool:
+def _keeps_order(loader: LoaderCall, module: Module) -> bool:
     """Whether a loader certainly goes over a dataset with an index from its start to its end."""
     shuffle, size = loader.given("shuffle"), loader.given("batch_size")
     if loader.spreads or (shuffle is not None and module.boolean(shuffle) is not False):
@@ -50,7 +50,7 @@ def _is_given(value: Node | None, module: Module) -> bool:
     return value is not None and bool(module.loaders.alternatives(value))
 
 
-def _is_indexed(loader: Loader, module: Module) -> bool:
+def _is_indexed(loader: LoaderCall, module: Module) -> bool:
     made = module.loaders.dataset(loader)
     if isinstance(made, (cst.List, cst.ListComp)):
         return True
@@ -63,6 +63,6 @@ def _is_indexed(loader: Loader, module: Module) -> bool:
     return isinstance(made, cst.Call) and _INDEXED.fullmatch(module.qualified(made.func) or "") is not None
 
 
-def _fix(loader: Loader) -> Fix | None:
+def _fix(loader: LoaderCall) -> Fix | None:
     edit = loader.switched_on("shuffle")
     return Fix("shuffle the samples", (edit,)) if edit is not None else None

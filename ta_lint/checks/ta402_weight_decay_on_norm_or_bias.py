@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(optimizer.call, message, related=((test, "the names are compared here"),))
 
 
-def _strongly_decayed(optimizer: Optimizer, module: Module) -> str | None:
+def _strongly_decayed(optimizer: OptimizerCall, module: Module) -> str | None:
     """The model that certainly has norms or biases, and is decayed as a whole."""
     parameters = module.parameters
     sources = optimizer.sources or ()
@@ -65,7 +65,7 @@ def _is_foreign(model: Node, module: Module) -> bool:
 # -- groups by name -------------------------------------------------------------------------------------------
 
 
-def _missed_by_name(optimizer: Optimizer, module: Module) -> tuple[str, Node] | None:
+def _missed_by_name(optimizer: OptimizerCall, module: Module) -> tuple[str, Node] | None:
     """A norm whose weight the names of a group without decay do not fit, and where they are compared."""
     for source in optimizer.sources or ():
         if source.chosen is None or source.group is None or module.parameters.decay(optimizer, source) != 0:

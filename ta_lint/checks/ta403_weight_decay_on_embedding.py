@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.facts.values.parameters import OptimizerCall
 
 KEYWORDS = ("Embedding", "optim", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
 
@@ -18,7 +18,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(optimizer.call, "weight decay also shrinks embeddings", related)
 
 
-def _decayed_embedding(optimizer: Optimizer, module: Module) -> cst.Call | None:
+def _decayed_embedding(optimizer: OptimizerCall, module: Module) -> cst.Call | None:
     for source in optimizer.sources or ():
         if source.part or not module.parameters.decay(optimizer, source):
             continue

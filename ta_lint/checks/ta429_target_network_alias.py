@@ -58,7 +58,9 @@ def _updated(module: Module, call: cst.Call) -> Iterator[tuple[Node, Node]]:
             yield first, second
     elif name is not None and _UPDATES.fullmatch(name):
         models = [
-            value for value in given if dotted(value) is not None and module.passes.acts_as_model(value)
+            value
+            for value in given
+            if dotted(value) is not None and module.calls_in_loop.acts_as_model(value)
         ]
         if len(models) == 2:
             yield models[0], models[1]

@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.values.parameters import Optimizer
+from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
 # An optimizer of one module, and the construction of another one, which has parameters.
@@ -81,7 +81,7 @@ def _others(value: Node, module: Module) -> Iterator[str]:
         value = module.kinds.origin(inner)
 
 
-def _is_held(path: str, optimizers: list[Optimizer]) -> bool:
+def _is_held(path: str, optimizers: list[OptimizerCall]) -> bool:
     """Whether some optimizer of the file has the parameters, a part of them, or those of all that is around."""
     names = [dotted(source.model) or "" for optimizer in optimizers for source in optimizer.sources or ()]
     return any(

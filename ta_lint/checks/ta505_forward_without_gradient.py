@@ -128,7 +128,7 @@ def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node])
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
     is_method = receiver is not None and not qualified and not is_criterion
     if is_method and any(
-        module.passes.acts_as_model(node) for node in (call.func, receiver) if node is not None
+        module.calls_in_loop.acts_as_model(node) for node in (call.func, receiver) if node is not None
     ):
         return False
     if (
@@ -146,7 +146,9 @@ def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node])
 
 
 def _runs_model(module: Module, call: Node) -> bool:
-    return isinstance(call, cst.Call) and module.passes.acts_as_model(module.passes.called(call))
+    return isinstance(call, cst.Call) and module.calls_in_loop.acts_as_model(
+        module.calls_in_loop.called(call)
+    )
 
 
 def _is_constant(node: Node) -> bool:

@@ -21,7 +21,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         return
     for statement in module.tree.all(cst.Assign):
         call, loops = statement.value, module.tree.loops(statement)
-        if not isinstance(call, cst.Call) or not loops or not module.passes.acts_as_model(call.func):
+        if not isinstance(call, cst.Call) or not loops or not module.calls_in_loop.acts_as_model(call.func):
             continue
         backwards = [
             found

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from enum import Enum
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.tree import Node, dotted
 
@@ -26,8 +27,8 @@ def check(module: Module) -> Iterator[Suspicion]:
         if not module.order.clips_as_torch(clip) or module.order.minds_scale(clip.call.args):
             continue
         region = module.order.region(clip, Action.BACKWARD, Action.STEP)
-        passes = module.order.passes_with(region, clip) if region is not None else []
-        found = [_state(way, index) for way, index in passes]
+        paths = module.order.paths_with(region, clip) if region is not None else []
+        found = [_state(path, index) for path, index in paths]
         states = {state for state, _ in found}
         step = next((step for state, step in found if state is _State.SCALED), None)
         if step is None or step.scaler is None or _State.PLAIN in states or _is_disabled(module, step.scaler):
@@ -43,16 +44,16 @@ def check(module: Module) -> Iterator[Suspicion]:
         )
 
 
-def _state(way: Pass, index: int) -> tuple[_State, Event | None]:
-    """What a clipping clips in one pass, and the scaled step that follows."""
-    before = way[:index]
+def _state(path: ExecutionPath, index: int) -> tuple[_State, LoopEvent | None]:
+    """The state of the gradients that are clipped on one path, and the scaled step that follows."""
+    before = path[:index]
     last = max((i for i, event in enumerate(before) if event.action is Action.BACKWARD), default=None)
-    step = next((event for event in way[index + 1 :] if event.action is Action.STEP), None)
-    if last is None or way[last].scaler is None:
+    step = next((event for event in path[index + 1 :] if event.action is Action.STEP), None)
+    if last is None or path[last].scaler is None:
         return _State.APART, None
     if step is None or step.scaler is None:
         return _State.APART, None
-    if any(event.action in _BREAKS for event in way[last:index]):
+    if any(event.action in _BREAKS for event in path[last:index]):
         return _State.PLAIN, None
     return _State.SCALED, step
 
@@ -66,7 +67,7 @@ def _is_disabled(module: Module, scaler: Node) -> bool:
     )
 
 
-def _fix(module: Module, clip: Event, step: Event) -> Fix | None:
+def _fix(module: Module, clip: LoopEvent, step: LoopEvent) -> Fix | None:
     if step.via or step.scaler is None or dotted(step.subject) is None:
         return None
     code = f"{module.verbatim(step.scaler)}.unscale_({module.verbatim(step.subject)})"

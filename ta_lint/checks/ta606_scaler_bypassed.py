@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.loops.order import Action, Event, Pass
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, insert_line_after, replace
 from ta_lint.syntax.layout import plain
@@ -15,7 +16,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("scale", "step", "*backward", "*scaler*")
 
-# What a scaler can do without being updated.
+# Methods of a scaler that do not update it.
 _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())
 
 _LOOKS = regex(r"isfinite|isinf|isnan")
@@ -44,29 +45,29 @@ def check(module: Module) -> Iterator[Suspicion]:
 # -- a step that leaves the scaler out ------------------------------------------------------------------------
 
 
-def _scaled_backward(module: Module, step: Event) -> Event | None:
-    """The scaled backward pass whose gradients a plain step uses, in every pass that scales them."""
+def _scaled_backward(module: Module, step: LoopEvent) -> LoopEvent | None:
+    """The scaled backward pass whose gradients a plain step uses, on every path that scales them."""
     region = module.order.region(step, Action.BACKWARD)
     if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
         return None
-    found = (_last_backward(way[:index]) for way, index in module.order.passes_with(region, step))
+    found = (_last_backward(path[:index]) for path, index in module.order.paths_with(region, step))
     backward = next((event for event in found if event is not None and event.scaler is not None), None)
     if backward is None:
         return None
-    passes = module.order.passes(region)
-    return None if any(_steps_scaled(module, way, backward, step) for way in passes) else backward
+    paths = module.order.paths(region)
+    return None if any(_steps_scaled(module, path, backward, step) for path in paths) else backward
 
 
-def _last_backward(before: Pass) -> Event | None:
-    """The backward pass that a step follows; None where a call that may do anything comes between."""
+def _last_backward(before: ExecutionPath) -> LoopEvent | None:
+    """The backward pass before a step; None if a call that may do anything comes between them."""
     last = next((e for e in reversed(before) if e.action in (Action.BACKWARD, Action.UNKNOWN)), None)
     return last if last is not None and last.action is Action.BACKWARD else None
 
 
-def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bool:
+def _steps_scaled(module: Module, path: ExecutionPath, backward: LoopEvent, step: LoopEvent) -> bool:
     """Whether the same optimizer steps through a scaler after a backward pass, before the next one."""
-    start = next((index for index, event in enumerate(way) if event.call is backward.call), len(way))
-    for event in way[start + 1 :]:
+    start = next((index for index, event in enumerate(path) if event.call is backward.call), len(path))
+    for event in path[start + 1 :]:
         if event.action is Action.BACKWARD:
             return False
         is_scaled = event.action is Action.STEP and event.scaler is not None
@@ -76,7 +77,7 @@ def _steps_scaled(module: Module, way: Pass, backward: Event, step: Event) -> bo
 
 
 def _checks_by_hand(module: Module, region: Node) -> bool:
-    """Whether gradients are looked at for infinities without the scaler's `step`."""
+    """Whether the code checks gradients for infinities itself, without the scaler's `step`."""
     names = (name.value for name in module.tree.within(region, cst.Name))
     looks = (
         call for call in module.tree.within(region, cst.Call) if _LOOKS.fullmatch(called_name(call) or "")
@@ -86,7 +87,7 @@ def _checks_by_hand(module: Module, region: Node) -> bool:
     )
 
 
-def _step_fix(module: Module, step: Event, backward: Event) -> Fix | None:
+def _step_fix(module: Module, step: LoopEvent, backward: LoopEvent) -> Fix | None:
     if backward.scaler is None or backward.via or dotted(step.subject) is None:
         return None
     code = f"{module.verbatim(backward.scaler)}.step({module.verbatim(step.subject)})"
@@ -96,8 +97,8 @@ def _step_fix(module: Module, step: Event, backward: Event) -> Fix | None:
 # -- a scale that stays ---------------------------------------------------------------------------------------
 
 
-def _is_never_updated(module: Module, step: Event, scaler: cst.BaseExpression) -> bool:
-    """Whether a step through a scaler is repeated, and nothing that could update the scaler is in sight."""
+def _is_never_updated(module: Module, step: LoopEvent, scaler: cst.BaseExpression) -> bool:
+    """Whether a step through a scaler repeats, and no visible code may update the scaler."""
     name = dotted(scaler)
     function = module.tree.home(step.call)
     if name is None or not _scales(module, name):
@@ -121,7 +122,7 @@ def _scales(module: Module, scaler: str) -> bool:
 
 
 def _may_update(module: Module, place: Node, scaler: str) -> bool:
-    """Whether the scaler is updated in a place or in what it calls, or handed to what this file does not show."""
+    """Whether code at a place, or code that it calls, updates the scaler or passes it to code that this file does not show."""
     if Action.UPDATE in module.order.actions(place):
         return True
     for call in module.tree.within(place, cst.Call):
@@ -134,7 +135,7 @@ def _may_update(module: Module, place: Node, scaler: str) -> bool:
     return False
 
 
-def _update_fix(module: Module, step: Event) -> Fix | None:
+def _update_fix(module: Module, step: LoopEvent) -> Fix | None:
     if step.scaler is None:
         return None
     code = f"{module.verbatim(step.scaler)}.update()"

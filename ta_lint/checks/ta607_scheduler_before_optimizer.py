@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Region
-from ta_lint.facts.loops.order import Action, Event
+from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.syntax.edits import Fix, Side, move
 from ta_lint.syntax.tree import argument, dotted
 
@@ -34,30 +35,30 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
 
 
-def _is_own(module: Module, schedule: Event) -> bool:
-    """Whether the scheduler's class is of this file: a range test has no first learning rate to lose."""
+def _is_own(module: Module, schedule: LoopEvent) -> bool:
+    """Whether this file defines the scheduler's class: a range test has no first learning rate to lose."""
     made = module.kinds.construction(schedule.subject)
     return made is not None and module.classes.local(made.func) is not None
 
 
-def _step_after(module: Module, schedule: Event) -> Event | None:
-    """The first step of the optimizer in each pass, if it comes after the scheduler's."""
+def _step_after(module: Module, schedule: LoopEvent) -> LoopEvent | None:
+    """The first step of the optimizer on each path, if it comes after the scheduler's step."""
     region = module.order.region(schedule, Action.STEP)
     if region is None:
         return None
-    first: Event | None = None
-    for way, index in module.order.passes_with(region, schedule):
-        if any(event.action is Action.UNKNOWN or _steps(module, event, schedule) for event in way[:index]):
+    first: LoopEvent | None = None
+    for path, index in module.order.paths_with(region, schedule):
+        if any(event.action is Action.UNKNOWN or _steps(module, event, schedule) for event in path[:index]):
             return None
-        step = next((event for event in way[index:] if _steps(module, event, schedule)), None)
+        step = next((event for event in path[index:] if _steps(module, event, schedule)), None)
         first = first or step
     if first is None or _is_sometimes(module, schedule, first, region):
         return None
     return None if _has_stepped(module, schedule, region) else first
 
 
-def _steps(module: Module, event: Event, schedule: Event) -> bool:
-    """Whether an event steps the optimizer of a scheduler, as far as that is known."""
+def _steps(module: Module, event: LoopEvent, schedule: LoopEvent) -> bool:
+    """Whether an event may step the optimizer of a scheduler."""
     if event.action is not Action.STEP:
         return False
     made = module.kinds.construction(schedule.subject)
@@ -73,7 +74,7 @@ def _stepped(module: Module) -> set[str | None]:
     return {dotted(event.subject) for event in module.order.events(Action.STEP)}
 
 
-def _is_sometimes(module: Module, schedule: Event, step: Event, region: Region) -> bool:
+def _is_sometimes(module: Module, schedule: LoopEvent, step: LoopEvent, region: Region) -> bool:
     """Whether the scheduler steps under a condition of its own that changes in the region: `if epoch > 0:`."""
     tree = module.tree
     for above in tree.ancestors(schedule.call):
@@ -87,12 +88,15 @@ def _is_sometimes(module: Module, schedule: Event, step: Event, region: Region) 
     return False
 
 
-def _has_stepped(module: Module, schedule: Event, region: Region) -> bool:
+def _has_stepped(module: Module, schedule: LoopEvent, region: Region) -> bool:
     """Whether the optimizer steps before the loop, or the region is a function with loops around either step."""
     tree = module.tree
     if isinstance(region, cst.FunctionDef):
         steps = [
-            event.place for way in module.order.passes(region) for event in way if event.action is Action.STEP
+            event.place
+            for path in module.order.paths(region)
+            for event in path
+            if event.action is Action.STEP
         ]
         return any(tree.loops(place) for place in [schedule.call, *steps] if tree.home(place) is region)
     home = tree.home(region)

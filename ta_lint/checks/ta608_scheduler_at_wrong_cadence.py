@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.facts.loops.order import Action, Event
+from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted
 
@@ -25,7 +26,7 @@ KEYWORDS = (
     ),
 )
 
-# The arguments that say for how many of its steps a scheduler is made.
+# The arguments with the number of steps that a scheduler is made for.
 _LENGTHS = {
     "CosineAnnealingLR": ("T_max", 1),
     "LinearLR": ("total_iters", 3),
@@ -36,7 +37,7 @@ _LENGTHS = {
 _PER_BATCH = regex(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
 _BATCH_COUNTS = ("steps_per_epoch", "total_steps", "num_training_steps")
 
-# Fewer passes over data than any loader has batches, and a decay that leaves nothing after a few hundred of them.
+# Fewer epochs than any loader has batches, and a decay that leaves nothing after a few hundred steps.
 _FEW = 10
 _FAST = 0.95
 
@@ -62,7 +63,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
-    """The argument by which a schedule is laid out over batches: it comes from the length of a loader."""
+    """The argument that makes a schedule count batches: it comes from the length of a loader."""
     if _PER_BATCH.fullmatch(module.qualified(made.func) or "") is None:
         return None
     given = [arg for arg in made.args if arg.keyword is not None and arg.keyword.value in _BATCH_COUNTS]
@@ -80,14 +81,14 @@ def _counts_batches(module: Module, count: Node) -> bool:
     )
 
 
-def _is_per_epoch(module: Module, schedule: Event, loop: Loop) -> bool:
-    """Whether every step of the optimizer in a loop is made by a loop inside it, while the scheduler's is not."""
-    passes = module.order.passes_with(loop, schedule)
-    steps = [event for way, _ in passes for event in way if event.action is Action.STEP]
+def _is_per_epoch(module: Module, schedule: LoopEvent, loop: Loop) -> bool:
+    """Whether every optimizer step in a loop is in another loop inside it, and the scheduler's step is not."""
+    paths = module.order.paths_with(loop, schedule)
+    steps = [event for path, _ in paths for event in path if event.action is Action.STEP]
     return bool(steps) and all(_is_repeated(module, step, loop) for step in steps)
 
 
-def _is_repeated(module: Module, step: Event, loop: Loop) -> bool:
+def _is_repeated(module: Module, step: LoopEvent, loop: Loop) -> bool:
     places = [*step.via, step.call]
     return any(around is not loop for place in places for around in module.tree.loops(place)[:1])
 
@@ -96,7 +97,7 @@ def _is_repeated(module: Module, step: Event, loop: Loop) -> bool:
 
 
 def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | None:
-    """What of a schedule's layout shows that it counts epochs; None if nothing does."""
+    """The argument or call which shows that a schedule counts epochs; None if nothing does."""
     name = (module.qualified(made.func) or "").removeprefix("torch.optim.lr_scheduler.")
     if name == "ExponentialLR":
         gamma = argument(made, "gamma", 1)
@@ -113,7 +114,7 @@ def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | N
 
 
 def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
-    """Whether a length is that of the loop over epochs, or parts of it: `T_max=args.epochs` and `range(args.epochs)`."""
+    """Whether a length is the number of epochs or a part of it: `T_max=args.epochs` and `range(args.epochs)`."""
     if (
         not isinstance(epochs, cst.For)
         or not isinstance(epochs.iter, cst.Call)
@@ -135,11 +136,11 @@ def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
     return stop in used and not multiplied
 
 
-def _is_per_batch(module: Module, schedule: Event, around: list[Loop]) -> bool:
-    """Whether the scheduler steps in the inner of two loops, in every pass, where the optimizer does."""
+def _is_per_batch(module: Module, schedule: LoopEvent, around: list[Loop]) -> bool:
+    """Whether the scheduler steps in the inner of two loops, on every path, as the optimizer does."""
     if len(around) < 2:
         return False
-    passes = module.order.passes(around[0])
-    always = all(any(event.call is schedule.call for event in way) for way in passes)
-    steps = [event for way in passes for event in way if event.action is Action.STEP]
+    paths = module.order.paths(around[0])
+    always = all(any(event.call is schedule.call for event in path) for path in paths)
+    steps = [event for path in paths for event in path if event.action is Action.STEP]
     return bool(steps) and always and not any(_is_repeated(module, step, around[0]) for step in steps)

@@ -1,4 +1,4 @@
-"""TA609: gradients of several batches are summed up, and the loss is not divided by how many."""
+"""TA609: gradients of several batches are added up, and the loss is not divided by their number."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops.order import Accumulation, Event
+from ta_lint.facts.loops.order import Accumulation, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, is_atom, wrap
 from ta_lint.syntax.layout import plain
@@ -15,7 +15,7 @@ from ta_lint.syntax.tree import Node, dotted, spreads
 
 KEYWORDS = ("*backward", "step", ("%", "range"))
 
-# Names under which gradients, losses or learning rates are brought to size.
+# Names of code that rescales gradients, losses or learning rates.
 _SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")
 _SUMS = regex(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
 _RATES = regex(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _is_divided(module: Module, accumulation: Accumulation) -> bool:
-    """Whether the loss, the gradients or the learning rate are brought to size, or may be, out of sight."""
+    """Whether the loss, the gradients or the learning rate are rescaled, or may be in code that this file does not show."""
     tree, loop = module.tree, accumulation.loop
     if any(event.via or _divides_itself(module, event) for event in accumulation.backwards):
         return True
@@ -48,8 +48,8 @@ def _is_divided(module: Module, accumulation: Accumulation) -> bool:
     )
 
 
-def _divides_itself(module: Module, backward: Event) -> bool:
-    """Whether `accelerator.backward(loss)` and its like may divide: they do by what they were built with."""
+def _divides_itself(module: Module, backward: LoopEvent) -> bool:
+    """Whether `accelerator.backward(loss)` and its like may divide the loss: it depends on how they were built."""
     func = backward.call.func
     if not isinstance(func, cst.Attribute) or func.value is backward.subject:
         return False
@@ -60,7 +60,7 @@ def _divides_itself(module: Module, backward: Event) -> bool:
 
 
 def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accumulation) -> bool:
-    """`lr / k`, and other things that are divided by the count in the place of the loss."""
+    """Whether something other than the loss is divided by the count, such as `lr / k`."""
     return (
         isinstance(operation.operator, cst.Divide)
         and plain(operation.right) == plain(accumulation.count)
@@ -68,8 +68,8 @@ def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accum
     )
 
 
-def _is_loss_divided(module: Module, backward: Event, accumulation: Accumulation) -> bool:
-    """Whether a division is in sight on the way of the loss through its loop, or the way leads out of sight."""
+def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumulation) -> bool:
+    """Whether the loss is divided in its loop, or passes through code that this file does not show."""
     number = module.number(accumulation.count)
     pending: list[Node] = [backward.subject]
     seen: set[Node] = set()
@@ -105,7 +105,7 @@ def _is_loss_divided(module: Module, backward: Event, accumulation: Accumulation
 
 
 def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[Node]:
-    """What a name is bound to in the loop."""
+    """The values that a name is bound to in the loop."""
     return [
         binding.node if binding.how == "augment" else binding.value
         for binding in module.names.bindings(name)
@@ -114,7 +114,7 @@ def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[
 
 
 def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) -> bool:
-    """Whether a call may divide by the count: it is given it, or mentions it, or is a wrapper's or a base class's."""
+    """Whether a call may divide by the count: it receives or mentions the count, or belongs to a wrapper or a base class."""
     count = (dotted(accumulation.count) or module.code(accumulation.count)).rpartition(".")[2]
     name = called_name(call) or ""
     if name in ("div", "div_", "mul", "mul_", "true_divide", "sum", "detach"):
@@ -137,7 +137,7 @@ def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) 
 
 
 def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
-    """Divide what the one backward pass goes back from; a loss that is logged later stays as it is."""
+    """Divide the loss only in the backward pass, so that a loss logged later keeps its value."""
     backward = accumulation.backwards[0]
     if (
         len(accumulation.backwards) > 1

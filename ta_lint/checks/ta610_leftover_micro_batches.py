@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.loops.order import Accumulation, Action
+from ta_lint.facts.loops.order import Accumulation
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 
@@ -15,7 +16,7 @@ KEYWORDS = ("*backward", "step", "%", "enumerate")
 
 _LOADER = regex(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
 
-# What has no end, and what is cut to fit.
+# Names of iterables that have no epoch or are cut to fit.
 _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tensor_split zip".split())
 
 
@@ -36,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 
 def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
-    """Whether the counter starts anew with each pass over a loader: `for i, batch in enumerate(loader)`."""
+    """Whether the counter restarts in each epoch: `for i, batch in enumerate(loader)`."""
     loop, tree = accumulation.loop, module.tree
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Tuple):
         return False
@@ -50,7 +51,7 @@ def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
 
 
 def _is_flushed(module: Module, accumulation: Accumulation) -> bool:
-    """Whether the function steps again after the loop, or the loop is left where the last full sum ends."""
+    """Whether the function steps again after the loop, or leaves the loop where the last full sum ends."""
     tree, loop = module.tree, accumulation.loop
     count = module.code(accumulation.count)
     leaves = [branch for branch in tree.own(loop.body, cst.If) if tree.own(branch.body, cst.Break)]

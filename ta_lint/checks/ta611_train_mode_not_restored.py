@@ -6,19 +6,20 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
+from ta_lint.facts.loops.calls_in_loop import LoopCall, Variable
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.facts.loops.passes import Event, Variable, What
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node
 
 KEYWORDS = (("eval", "train"), "*backward")
 
-# Functions of other files that may well set the mode of a model that they are given.
+# Functions of other files that probably set the mode of a model that they receive.
 _MAY_TRAIN = regex(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)
 
-# Models that are called in training and are not what is trained, where no optimizer shows what is.
+# Names of models that training calls but does not train, for files where no optimizer shows which models it trains.
 _FIXED = regex(
     r"teacher|ema|target|frozen|pretrain|vgg|clip|ref|percept|lpips|vae|incep|momentum|old", re.IGNORECASE
 )
@@ -30,11 +31,11 @@ def check(module: Module) -> Iterator[Suspicion]:
     reported: set[Node] = set()
     loops = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)  # inner ones first
     for loop in loops:
-        events = module.passes.events(loop.body)
-        if not any(event.what is What.BACKWARD for event in events):
+        events = module.calls_in_loop.events(loop.body)
+        if not any(event.action is Action.BACKWARD for event in events):
             continue
         for index, event in enumerate(events):
-            if event.what is not What.EVAL or event.subject is None or event.call in reported:
+            if event.action is not Action.EVAL or event.subject is None or event.call in reported:
                 continue
             trained = _trained_next(module, loop, events, index, event.subject)
             if trained is not None and not _is_the_same_in_both(module, event):
@@ -42,13 +43,13 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield _suspicion(module, loop, event, trained)
 
 
-def _is_the_same_in_both(module: Module, event: Event) -> bool:
-    """Whether a model certainly has no layer that does another thing in evaluation mode."""
+def _is_the_same_in_both(module: Module, event: LoopCall) -> bool:
+    """Whether a model certainly has no layer that depends on the mode."""
     assert isinstance(event.call.func, cst.Attribute)
     return module.evaluations.depends_on_mode(event.call.func.value) is False
 
 
-def _suspicion(module: Module, loop: Loop, event: Event, trained: Event) -> Suspicion:
+def _suspicion(module: Module, loop: Loop, event: LoopCall, trained: LoopCall) -> Suspicion:
     message = (
         f"`{module.code(event.call)}` is not followed by `train()` before the loop trains this model again"
     )
@@ -57,27 +58,29 @@ def _suspicion(module: Module, loop: Loop, event: Event, trained: Event) -> Susp
 
 
 def _trained_next(
-    module: Module, loop: Loop, events: list[Event], index: int, model: Variable
-) -> Event | None:
-    """The backward pass that comes after an `eval()`, in this pass or the next, with no `train()` on the way."""
+    module: Module, loop: Loop, events: list[LoopCall], index: int, model: Variable
+) -> LoopCall | None:
+    """The backward pass after an `eval()`, in the same iteration or the next, with no `train()` in between."""
     switched = events[index]
     if (
         not _lives_on(module, loop, events, model)
-        or _is_at_the_end(module, switched.here, loop)
+        or _is_at_the_end(module, switched.place, loop)
         or any(_is_other_branch(module, switched, event) for event in events)
         or not _is_trained(module, model)
     ):
         return None
     for position in [*range(index + 1, len(events)), *range(index)]:
-        event: Event = events[position]
-        if event.what is What.EVAL and event.subject == model:
+        event: LoopCall = events[position]
+        if event.action is Action.EVAL and event.subject == model:
             return None
-        if event.what in (What.TRAIN, What.MODE) and not module.passes.distinct(event.subject, model):
+        if event.action in (Action.TRAIN, Action.MODE) and not module.calls_in_loop.distinct(
+            event.subject, model
+        ):
             return None
-        if event.what is What.CALL and _may_set_mode(module, event, model):
+        if event.action is None and _may_set_mode(module, event, model):
             return None
-        records = all(module.recording.records(call) is not False for call in (event.call, *event.through))
-        if event.what is What.BACKWARD and records and _goes_through(module, event, model, events):
+        records = all(module.recording.records(call) is not False for call in (event.call, *event.via))
+        if event.action is Action.BACKWARD and records and _goes_through(module, event, model, events):
             if position < index:
                 return event
             runs = any(_runs_between(module, use, model, switched, event) for use in events)
@@ -95,14 +98,14 @@ def _writes_mode(module: Module) -> bool:
 
 
 def _is_trained(module: Module, model: Variable) -> bool:
-    """Whether an optimizer has the model's parameters; where that is unknown, its name must not speak against it."""
-    optimized = module.passes.is_optimized(model)
+    """Whether an optimizer has the model's parameters; if that is unknown, whether its name allows it."""
+    optimized = module.calls_in_loop.is_optimized(model)
     fixed = any(isinstance(part, str) and _FIXED.search(part) for part in model)
     return not fixed if optimized is None else optimized
 
 
-def _lives_on(module: Module, loop: Loop, events: list[Event], model: Variable) -> bool:
-    """Whether a pass begins with the model of the pass before, in the mode that it had."""
+def _lives_on(module: Module, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
+    """Whether an iteration begins with the model of the previous one, in the mode that it had."""
     tree, first = module.tree, model[0]
     helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
     if isinstance(first, cst.ClassDef):
@@ -123,39 +126,41 @@ def _lives_on(module: Module, loop: Loop, events: list[Event], model: Variable) 
     )
 
 
-def _goes_through(module: Module, backward: Event, model: Variable, events: list[Event]) -> bool:
+def _goes_through(module: Module, backward: LoopCall, model: Variable, events: list[LoopCall]) -> bool:
     """Whether the model is called, and recorded, in the function of a backward pass or in one that it calls."""
     home = module.tree.home(backward.call)
     steps = [step for step in module.loops.steps if module.tree.home(step.call) is home]
-    optimized = [module.passes.optimized_by(step.optimizer) for step in steps]
+    optimized = [module.calls_in_loop.optimized_by(step.optimizer) for step in steps]
     if steps and not any(models is None or _has(models, model, module) for models in optimized):
         return False
     return any(
         _uses(event, model)
-        and home in {module.tree.home(call) for call in (event.call, *event.through)}
+        and home in {module.tree.home(call) for call in (event.call, *event.via)}
         and module.recording.records(event.call) is not False
         for event in events
     )
 
 
 def _has(models: list[Variable], model: Variable, module: Module) -> bool:
-    return any(found[: len(one)] == one for one in module.passes.meanings(model) for found in models)
+    return any(found[: len(one)] == one for one in module.calls_in_loop.meanings(model) for found in models)
 
 
-def _uses(event: Event, model: Variable) -> bool:
+def _uses(event: LoopCall, model: Variable) -> bool:
     called = event.subject is not None and event.subject[: len(model)] == model
-    return event.what is What.CALL and (called or model in event.given)
+    return event.action is None and (called or model in event.given)
 
 
-def _runs_between(module: Module, use: Event, model: Variable, switched: Event, backward: Event) -> bool:
-    """Whether a model is run, and recorded, after an `eval()` and for a backward pass, perhaps inside its expression."""
+def _runs_between(
+    module: Module, use: LoopCall, model: Variable, switched: LoopCall, backward: LoopCall
+) -> bool:
+    """Whether a model runs with gradients between an `eval()` and a backward pass, or inside the expression of that pass."""
     if not _uses(use, model) or module.recording.records(use.call) is False:
         return False
-    for_it = module.tree.before(use.here, backward.here) or module.tree.contains(backward.call, use.call)
-    return bool(for_it and module.tree.before(switched.here, use.here))
+    for_it = module.tree.before(use.place, backward.place) or module.tree.contains(backward.call, use.call)
+    return bool(for_it and module.tree.before(switched.place, use.place))
 
 
-def _may_set_mode(module: Module, event: Event, model: Variable) -> bool:
+def _may_set_mode(module: Module, event: LoopCall, model: Variable) -> bool:
     """Whether a call that this file does not show may put the model into training mode."""
     name = called_name(event.call) or ""
     owner = model[:1] if isinstance(model[0], cst.ClassDef) else model
@@ -167,7 +172,7 @@ def _may_set_mode(module: Module, event: Event, model: Variable) -> bool:
 
 
 def _is_at_the_end(module: Module, node: Node, loop: Loop) -> bool:
-    """Whether `eval()` comes in the last pass alone: under `if epoch == last:`, or before a `break`."""
+    """Whether `eval()` runs only in the last iteration: under `if epoch == last:`, or before a `break`."""
     tree = module.tree
     if module.loops.is_last_pass(node, loop):
         return True
@@ -191,17 +196,17 @@ def _holds_once(module: Module, test: Node) -> bool:
     return not remainders or bool(tree.within(test, cst.Call))
 
 
-def _is_other_branch(module: Module, switched: Event, event: Event) -> bool:
-    """Whether a condition chooses between `eval()` and this: `if phase == "train": model.train() else: model.eval()`."""
+def _is_other_branch(module: Module, switched: LoopCall, event: LoopCall) -> bool:
+    """Whether a condition decides between `eval()` and another call: `if phase == "train": model.train() else: model.eval()`."""
     return (
-        event.what in (What.TRAIN, What.MODE)
-        and not module.passes.distinct(event.subject, switched.subject)
+        event.action in (Action.TRAIN, Action.MODE)
+        and not module.calls_in_loop.distinct(event.subject, switched.subject)
         and module.tree.apart(event.call, switched.call)
     )
 
 
 def _is_for_evaluation(
-    module: Module, switched: Event, loop: Loop, model: Variable, events: list[Event]
+    module: Module, switched: LoopCall, loop: Loop, model: Variable, events: list[LoopCall]
 ) -> bool:
     """Whether `eval()` is for some other code than the training that follows it in the same pass.
 
@@ -209,30 +214,30 @@ def _is_for_evaluation(
     """
     tree = module.tree
     home = tree.home(switched.call)
-    if switched.through and not module.loops.backwards(home):
+    if switched.via and not module.loops.backwards(home):
         return True
     condition = next(
         (above for above in tree.ancestors(switched.call) if isinstance(above, (cst.If, cst.Else))), None
     )
     if condition is None or not tree.contains(loop.body, condition):
         return False
-    return any(_uses(event, model) and tree.contains(condition.body, event.here) for event in events)
+    return any(_uses(event, model) and tree.contains(condition.body, event.place) for event in events)
 
 
 # -- the fix --------------------------------------------------------------------------------------------------
 
 
-def _fix(module: Module, loop: Loop, switched: Event, trained: Event) -> Fix | None:
-    """`train()` where the pass begins, or where the evaluation ends that the pass begins with."""
+def _fix(module: Module, loop: Loop, switched: LoopCall, trained: LoopCall) -> Fix | None:
+    """Insert `train()` where the iteration begins, or after the evaluation at its beginning."""
     tree, call = module.tree, switched.call
     if (
-        switched.through
+        switched.via
         or not isinstance(call.func, cst.Attribute)
         or not isinstance(loop.body, cst.IndentedBlock)
     ):
         return None
     code = f"{module.verbatim(call.func.value)}.train()"
-    if tree.before(trained.here, switched.here):
+    if tree.before(trained.place, switched.place):
         return Fix("train in training mode", (insert_line_before(tree, _first(loop.body.body[0]), code),))
     block = tree.block(call)
     last = block.body[-1] if isinstance(block, cst.IndentedBlock) else None

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
-from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 from ta_lint.syntax.layout import plain
 
@@ -22,7 +22,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     modes, goes_back = module.evaluations.modes, module.evaluations.goes_back
     if not modes:
         yield from _never_set(module) if goes_back else _predictions(module)
-    elif What.TRAIN in modes and goes_back:
+    elif Action.TRAIN in modes and goes_back:
         yield from _set_to_train(module)
 
 
@@ -31,11 +31,11 @@ def _set_to_train(module: Module) -> Iterator[Suspicion]:
         if module.recording.records(evaluation.call) is not False:
             continue
         mode = module.evaluations.mode(evaluation)
-        if mode is None or mode[0] is not What.TRAIN:
+        if mode is None or mode[0] is not Action.TRAIN:
             continue
-        depends = module.evaluations.depends_on_mode(module.passes.called(evaluation.call))
+        depends = module.evaluations.depends_on_mode(module.calls_in_loop.called(evaluation.call))
         if depends or (depends is None and _must_depend(module, evaluation)):
-            model = module.code(module.passes.called(evaluation.call))
+            model = module.code(module.calls_in_loop.called(evaluation.call))
             message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode"
             related = ((mode[1], "the mode is set here"),)
             yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
@@ -45,7 +45,7 @@ def _never_set(module: Module) -> Iterator[Suspicion]:
     """Models that are trained and measured in a file that puts none into a mode, though they have layers that ask for it."""
     facts = module.evaluations
     for evaluation in facts.all:
-        called = module.passes.called(evaluation.call)
+        called = module.calls_in_loop.called(evaluation.call)
         if (
             module.recording.records(evaluation.call) is not False
             or facts.depends_on_mode(called) is not True
@@ -62,7 +62,7 @@ def _predictions(module: Module) -> Iterator[Suspicion]:
     """Models that predict with weights from elsewhere, in a file that puts none into a mode."""
     facts = module.evaluations
     for prediction in facts.predictions:
-        called = module.passes.called(prediction.call)
+        called = module.calls_in_loop.called(prediction.call)
         if (
             module.recording.records(prediction.call) is not False
             or facts.depends_on_mode(called) is not True
@@ -92,7 +92,7 @@ def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
 
 def _fix(module: Module, evaluation: Evaluation) -> Fix:
     """`eval()` before the loop; `train()` for the next pass is there, as the finding shows."""
-    code = f"{module.verbatim(module.passes.called(evaluation.call))}.eval()"
+    code = f"{module.verbatim(module.calls_in_loop.called(evaluation.call))}.eval()"
     if isinstance(evaluation.region, cst.FunctionDef):
         return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.call, code),))
     return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.region, code),))

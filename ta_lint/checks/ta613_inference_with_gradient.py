@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
-from ta_lint.facts.loops.passes import What
 from ta_lint.syntax.edits import Fix, insert_line_before
 
 KEYWORDS = (("eval", "train"), ("eval", "False"))
@@ -19,7 +19,11 @@ def check(module: Module) -> Iterator[Suspicion]:
         return
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)
-        if mode is None or mode[0] is not What.EVAL or module.recording.records(evaluation.call) is not True:
+        if (
+            mode is None
+            or mode[0] is not Action.EVAL
+            or module.recording.records(evaluation.call) is not True
+        ):
             continue
         if not module.tree.contains(module.tree.home(mode[1]), evaluation.call):
             continue

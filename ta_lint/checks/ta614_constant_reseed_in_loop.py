@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import Kind, Module, Suspicion
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.facts.loops.order import Action
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
 

@@ -35,7 +35,7 @@ _BEST = regex(r"best|better|improv|lowest|highest", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptState:
     """`target`, or an entry of it, holds the live state of `model` after `statement`."""
 
     statement: cst.Assign
@@ -66,7 +66,7 @@ def _copied(state: cst.Call, module: Module) -> Fix | None:
 # -- what is kept ---------------------------------------------------------------------------------------------
 
 
-def _kept(module: Module, call: cst.Call) -> Kept | None:
+def _kept(module: Module, call: cst.Call) -> KeptState | None:
     """The assignment of `model.state_dict()`, bare, in a shallow copy, or in a dictionary."""
     model = _model(module, call)
     if model is None:
@@ -86,7 +86,7 @@ def _kept(module: Module, call: cst.Call) -> Kept | None:
     )
     if not (isinstance(target, cst.Name) or (isinstance(target, cst.Attribute) and of_self)):
         return None
-    return Kept(assign, target, model)
+    return KeptState(assign, target, model)
 
 
 def _assigned(module: Module, value: Node) -> tuple[cst.Assign | None, Node | None]:
@@ -129,7 +129,7 @@ def _around(module: Module, value: Node) -> Node | None:
 # -- in a loop ------------------------------------------------------------------------------------------------
 
 
-def _outlives_training(module: Module, kept: Kept) -> bool:
+def _outlives_training(module: Module, kept: KeptState) -> bool:
     """Whether it is kept for the best pass of a loop that goes on training, and used after that loop."""
     region = _region(module, kept)
     return (
@@ -142,7 +142,7 @@ def _outlives_training(module: Module, kept: Kept) -> bool:
     )
 
 
-def _region(module: Module, kept: Kept) -> cst.For | cst.While | None:
+def _region(module: Module, kept: KeptState) -> cst.For | cst.While | None:
     """The outermost loop around the assignment through which model and target live on."""
     region = None
     for loop in module.tree.loops(kept.statement):
@@ -152,14 +152,14 @@ def _region(module: Module, kept: Kept) -> cst.For | cst.While | None:
     return region
 
 
-def _is_rebuilt(module: Module, kept: Kept, loop: Node) -> bool:
+def _is_rebuilt(module: Module, kept: KeptState, loop: Node) -> bool:
     """Whether each pass of a loop binds the model anew, as the folds of a cross-validation do."""
     parts = kept.model.split(".")
     owners = {".".join(parts[: length + 1]) for length in range(len(parts))}
     return any(dotted(target) in owners for target in _bound(module, loop))
 
 
-def _is_reset(module: Module, kept: Kept, loop: Node, inner: Node | None) -> bool:
+def _is_reset(module: Module, kept: KeptState, loop: Node, inner: Node | None) -> bool:
     name = dotted(kept.target)
     return any(
         dotted(target) == name and not (inner is not None and module.tree.contains(inner, target))
@@ -182,7 +182,7 @@ def _bound(module: Module, region: Node) -> list[Node]:
     return targets
 
 
-def _is_for_the_best(module: Module, kept: Kept, region: Node) -> bool:
+def _is_for_the_best(module: Module, kept: KeptState, region: Node) -> bool:
     """Whether a condition in the loop chooses the pass: `if loss < best_loss`, with a name or a record of its own."""
     tree = module.tree
     for above in tree.ancestors(kept.statement):
@@ -197,7 +197,7 @@ def _is_for_the_best(module: Module, kept: Kept, region: Node) -> bool:
     return False
 
 
-def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
+def _is_copied_later(module: Module, kept: KeptState, region: Node) -> bool:
     """Whether what was kept is replaced before the pass ends, as by `best = {k: v.clone() for k, v in best.items()}`.
 
     A model on another device than the one it trains on is a copy too.
@@ -217,7 +217,7 @@ def _is_copied_later(module: Module, kept: Kept, region: Node) -> bool:
     )
 
 
-def _trains(module: Module, kept: Kept, region: cst.For | cst.While) -> bool:
+def _trains(module: Module, kept: KeptState, region: cst.For | cst.While) -> bool:
     """Whether a loop trains in this file, or calls what by its name trains the model."""
     return module.loops.trains(region.body) or any(
         names_training(call) and _takes(call, kept.model) for call in module.tree.own(region.body, cst.Call)
@@ -235,14 +235,14 @@ def _takes(call: cst.Call, model: str) -> bool:
 # -- what becomes of it ---------------------------------------------------------------------------------------
 
 
-def _uses(module: Module, kept: Kept) -> list[Target]:
+def _uses(module: Module, kept: KeptState) -> list[Target]:
     if isinstance(kept.target, cst.Name):
         return list(module.names.mentions(kept.target))
     klass = module.tree.enclosing(kept.statement, cst.ClassDef) or module.tree.root
     return [use for use in module.tree.within(klass, cst.Attribute) if dotted(use) == dotted(kept.target)]
 
 
-def _is_restored(module: Module, kept: Kept, use: Target, region: Node) -> bool:
+def _is_restored(module: Module, kept: KeptState, use: Target, region: Node) -> bool:
     """Whether a use loads what was kept into the same model, or, after the loop, loads, saves or returns it."""
     tree = module.tree
     if tree.home(use) is not tree.home(kept.statement):
@@ -254,7 +254,7 @@ def _is_restored(module: Module, kept: Kept, use: Target, region: Node) -> bool:
     return bool(_loaders(module, use)) or _is_saved(module, use) or _is_returned(module, use)
 
 
-def _is_replaced(module: Module, kept: Kept, use: Target, region: Node) -> bool:
+def _is_replaced(module: Module, kept: KeptState, use: Target, region: Node) -> bool:
     """Whether something else is bound to the target between the loop and a use."""
     tree = module.tree
     return any(
@@ -300,7 +300,7 @@ def _is_returned(module: Module, use: Node) -> bool:
 # -- in a class that keeps the best for others ----------------------------------------------------------------
 
 
-def _is_restored_by_its_class(module: Module, kept: Kept) -> bool:
+def _is_restored_by_its_class(module: Module, kept: KeptState) -> bool:
     """Whether an early stopper keeps a state in one method, and the same model loads it: that changes nothing."""
     tree = module.tree
     home = tree.home(kept.statement)
@@ -319,7 +319,7 @@ def _is_restored_by_its_class(module: Module, kept: Kept) -> bool:
     )
 
 
-def _is_apart(module: Module, kept: Kept, use: Node) -> bool:
+def _is_apart(module: Module, kept: KeptState, use: Node) -> bool:
     """Whether a call that loads a state is another than the one that kept it."""
     tree = module.tree
     return tree.home(use) is not tree.home(kept.statement) or not tree.contains(

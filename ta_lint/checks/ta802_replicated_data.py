@@ -7,8 +7,8 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.facts.torch.wrappers import Wrapper
-from ta_lint.facts.values.loaders import Loader
+from ta_lint.facts.torch.wrappers import ParallelWrapper
+from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, is_name
 
@@ -22,7 +22,7 @@ _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    wrapped = [found for found in module.wrappers.all if found.wrapper is Wrapper.REPLICATED]
+    wrapped = [found for found in module.wrappers.all if found.wrapper is ParallelWrapper.REPLICATED]
     if not wrapped or module.is_test or module.loaders.replaced or module.loops.framework is not None:
         return
     if _SPLITS.search(module.source.text):
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _gives_all(loader: Loader, module: Module) -> bool:
+def _gives_all(loader: LoaderCall, module: Module) -> bool:
     """Whether a loader certainly goes over a whole dataset, whatever the rank."""
     if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
         return False

@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
@@ -49,7 +49,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 
 def _starts(module: Module) -> cst.Call | None:
     """The call that shows that several ranks run this file; None where they shard the model, too."""
-    if any(found.wrapper is not Wrapper.REPLICATED for found in module.wrappers.all):
+    if any(found.wrapper is not ParallelWrapper.REPLICATED for found in module.wrappers.all):
         return None
     calls = [*module.calls_to("torch.distributed.init_process_group"), *(w.call for w in module.wrappers.all)]
     return calls[0] if calls else None
@@ -90,7 +90,7 @@ def _may_be_one_rank(node: Node, module: Module, depth: int = _CALLERS_DEEP) -> 
         if isinstance(above, (cst.If, cst.IfExp)) and _asks_for_rank(above.test, module):
             return True
     function = tree.home(node)
-    sites = module.passes.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
+    sites = module.calls_in_loop.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
     return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in sites)
 
 

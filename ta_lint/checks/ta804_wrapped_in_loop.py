@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Region, names_training
 from ta_lint.facts.loops.scripts import header
-from ta_lint.facts.torch.wrappers import Wrapping
+from ta_lint.facts.torch.wrappers import WrapCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, dotted
 
@@ -33,7 +33,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(wrapping.call, f"{what} in each pass of a training loop", related=related)
 
 
-def _repeats(wrapping: Wrapping, module: Module) -> Region | None:
+def _repeats(wrapping: WrapCall, module: Module) -> Region | None:
     """The training loop, or the function that does one step, that wraps the same model each time it runs."""
     tree, call = module.tree, wrapping.call
     for loop in tree.loops(call):
@@ -52,7 +52,7 @@ def _repeats(wrapping: Wrapping, module: Module) -> Region | None:
     return None
 
 
-def _trains(region: Node, wrapping: Wrapping, module: Module) -> bool:
+def _trains(region: Node, wrapping: WrapCall, module: Module) -> bool:
     """Whether a region trains, itself or in a function of another file that says so and is given the model."""
     model = dotted(wrapping.model)
     return module.loops.trains(region) or any(
@@ -63,7 +63,7 @@ def _trains(region: Node, wrapping: Wrapping, module: Module) -> bool:
     )
 
 
-def _is_always_the_same(wrapping: Wrapping, region: Node, module: Module) -> bool:
+def _is_always_the_same(wrapping: WrapCall, region: Node, module: Module) -> bool:
     """Whether a region hands the same model to the wrapper each time: it binds nothing that the arguments name."""
     tree = module.tree
     if dotted(wrapping.model) is None:
@@ -84,7 +84,7 @@ def _is_always_the_same(wrapping: Wrapping, region: Node, module: Module) -> boo
     )
 
 
-def _is_wrapping(statement: Node, wrapping: Wrapping, module: Module) -> bool:
+def _is_wrapping(statement: Node, wrapping: WrapCall, module: Module) -> bool:
     return module.tree.contains(statement, wrapping.call) and not isinstance(
         statement, (*LOOPS, cst.FunctionDef)
     )

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import is_backward, names_training
-from ta_lint.facts.torch.wrappers import Wrapper, Wrapping
+from ta_lint.facts.torch.wrappers import ParallelWrapper, WrapCall
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import dotted
 
@@ -21,7 +21,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         if not isinstance(call.func, cst.Attribute) or called_name(call) not in _MOVES or _keeps_place(call):
             continue
         wrapping = module.wrappers.around(call.func.value)
-        if wrapping is None or wrapping.wrapper is not Wrapper.REPLICATED:
+        if wrapping is None or wrapping.wrapper is not ParallelWrapper.REPLICATED:
             continue
         if _runs_before(call, wrapping, module) or _was_moved_so(call, wrapping, module):
             continue
@@ -49,7 +49,7 @@ def _names_device(call: cst.Call, module: Module) -> bool:
     return called_name(call) == "to" and not any(module.qualified(arg.value) in _DTYPES for arg in call.args)
 
 
-def _runs_before(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
+def _runs_before(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
     """Whether a method moves what another one wraps, maybe later: only what `__init__` has wrapped is certain."""
     tree = module.tree
     wraps = tree.home(wrapping.call)
@@ -58,7 +58,7 @@ def _runs_before(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
     return not (isinstance(wraps, cst.FunctionDef) and wraps.name.value == "__init__")
 
 
-def _was_moved_so(call: cst.Call, wrapping: Wrapping, module: Module) -> bool:
+def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
     """Whether the model was moved to a device before it was wrapped, most likely to this one: nothing moves then."""
     if not _names_device(call, module):
         return False

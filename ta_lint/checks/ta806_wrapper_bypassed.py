@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.wrappers import Wrapper, Wrapping
+from ta_lint.facts.torch.wrappers import ParallelWrapper, WrapCall
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node
 
@@ -45,10 +45,10 @@ def _leads_on(call: cst.Call, trained: set[Node], module: Module) -> bool:
     return all(node in trained for node in (call, *above) if module.tree.contains(statement, node))
 
 
-def _bypassed(call: cst.Call, module: Module) -> tuple[cst.BaseExpression, Wrapping] | None:
+def _bypassed(call: cst.Call, module: Module) -> tuple[cst.BaseExpression, WrapCall] | None:
     """The wrapped model whose inner one a call runs: `ddp` of `ddp.module(x)` and of `ddp.module.forward(x)`."""
-    inner = module.passes.called(call)
+    inner = module.calls_in_loop.called(call)
     if not isinstance(inner, cst.Attribute) or inner.attr.value != "module":
         return None
     wrapping = module.wrappers.around(inner.value)
-    return (inner.value, wrapping) if wrapping and wrapping.wrapper is Wrapper.REPLICATED else None
+    return (inner.value, wrapping) if wrapping and wrapping.wrapper is ParallelWrapper.REPLICATED else None

@@ -20,7 +20,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True, order=True)
     message: str
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     version: int
     findings: list[Entry]
 
@@ -32,7 +32,7 @@ def load(path: Path) -> list[Entry]:
         UsageError: it is missing or not a baseline.
     """
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=_File)
+        file = msgspec.json.decode(path.read_bytes(), type=_BaselineFile)
     except FileNotFoundError as error:
         raise UsageError(f"baseline {path} does not exist; write it with --update-baseline") from error
     except OSError as error:
@@ -65,6 +65,6 @@ def save(path: Path, findings: Iterable[Finding], kept: Iterable[Entry] = ()) ->
         if finding.suppression is None
     }
     entries.update(kept)
-    text = msgspec.json.format(msgspec.json.encode(_File(1, sorted(entries))), indent=2).decode()
+    text = msgspec.json.format(msgspec.json.encode(_BaselineFile(1, sorted(entries))), indent=2).decode()
     write_atomically(path, text + "\n")
     return len(entries)

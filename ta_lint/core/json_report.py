@@ -1,4 +1,4 @@
-"""Findings as JSON, for programs: a list of `Item`, or with `--statistics` of `Tally`."""
+"""Findings as JSON, for programs: a list of `Item`, or with `--statistics` of `RuleCount`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from ta_lint.core.finding import Finding, Fix, Site
 from ta_lint.core.report import counts, finite_evidence
 
 
-class Place(msgspec.Struct, frozen=True):
+class RelatedPlace(msgspec.Struct, frozen=True):
     """Another place that explains a finding, in JSON."""
 
     path: str
@@ -78,7 +78,7 @@ class Item(msgspec.Struct, frozen=True):
     """What runs say of it: confirmed, refuted or unobserved; null where none was asked."""
     evidence: dict[str, float | int | str]
     """What was measured; a number that is not finite is the string nan, inf or -inf."""
-    related: list[Place]
+    related: list[RelatedPlace]
     fix: Remedy | None
     fingerprint: str
     """Names the finding across edits and runs."""
@@ -89,7 +89,7 @@ class Item(msgspec.Struct, frozen=True):
     """The page of the rule."""
 
 
-class Tally(msgspec.Struct, frozen=True):
+class RuleCount(msgspec.Struct, frozen=True):
     """The findings of one rule that count, in the JSON of `--statistics`."""
 
     rule: str
@@ -109,9 +109,9 @@ def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
 def statistics_as_json(
     findings: Iterable[Finding], rules: Mapping[str, Rule], fixes: Callable[[Finding], bool]
 ) -> str:
-    """A list of `Tally`, most frequent first."""
+    """A list of `RuleCount`, most frequent first."""
     tallies = [
-        Tally(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
+        RuleCount(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
         for rule_id, count, fixable in counts(findings, fixes)
     ]
     return json.dumps(msgspec.to_builtins(tallies), indent=2) + "\n"
@@ -152,8 +152,8 @@ def _remedy(fix: Fix) -> Remedy:
     return Remedy(encodable(fix.title), fix.applicability.value, edits)
 
 
-def _related(site: Site, message: str) -> Place:
-    return Place(
+def _related(site: Site, message: str) -> RelatedPlace:
+    return RelatedPlace(
         encodable(site.path),
         site.cell.number if site.cell is not None else None,
         site.line,

@@ -70,7 +70,7 @@ def read_log(path: Path) -> Log:
     version = log.get("version") if isinstance(log, dict) else None
     if version != "2.1.0":
         raise UsageError(f"{name}: not SARIF 2.1.0: its `version` is {json.dumps(version)}")
-    entry = _Entry(log, (name, ""))
+    entry = _LogEntry(log, (name, ""))
     runs = entry.entries("runs")
     for run in runs:
         tool = run.entry("tool").entry("driver").text("name")
@@ -88,7 +88,7 @@ def read_log(path: Path) -> Log:
     return Log(path, found, refuted, notes, compared)
 
 
-class _Entry:
+class _LogEntry:
     """An object of the log, and `where` it is: the file, and the path of its keys, by which what is wrong in it is told."""
 
     def __init__(self, value: object, where: tuple[str, str]) -> None:
@@ -120,15 +120,15 @@ class _Entry:
     def number(self, key: str, default: int | None = None) -> int:
         return self.get(key, int, default)
 
-    def entry(self, key: str) -> "_Entry":
-        return _Entry(self.get(key, dict), self._at(key))
+    def entry(self, key: str) -> "_LogEntry":
+        return _LogEntry(self.get(key, dict), self._at(key))
 
-    def entries(self, key: str, default: tuple[()] | None = None) -> list["_Entry"]:
+    def entries(self, key: str, default: tuple[()] | None = None) -> list["_LogEntry"]:
         values = self.get(key, list, None if default is None else [])
         file, inner = self._at(key)
-        return [_Entry(value, (file, f"{inner}[{index}]")) for index, value in enumerate(values)]
+        return [_LogEntry(value, (file, f"{inner}[{index}]")) for index, value in enumerate(values)]
 
-    def first(self, key: str) -> "_Entry":
+    def first(self, key: str) -> "_LogEntry":
         found = self.entries(key)
         if not found:
             raise _wrong(self._at(key), "is empty")
@@ -150,7 +150,7 @@ def _wrong(where: tuple[str, str], why: str) -> UsageError:
     return UsageError(f"{file}: `{key}` {why}" if key else f"{file}: the log {why}")
 
 
-def _finding(result: _Entry) -> Finding:
+def _finding(result: _LogEntry) -> Finding:
     rule = _rule(result)
     properties = result.entry("properties")
     site = _site(result.first("locations"))
@@ -173,7 +173,7 @@ def _finding(result: _Entry) -> Finding:
     )
 
 
-def _refuted(said: _Entry) -> Finding:
+def _refuted(said: _LogEntry) -> Finding:
     rule = _rule(said)
     return Finding(
         rule=rule,
@@ -188,21 +188,21 @@ def _refuted(said: _Entry) -> Finding:
     )
 
 
-def _rule(entry: _Entry) -> str:
+def _rule(entry: _LogEntry) -> str:
     rule = entry.text("ruleId")
     if rule not in catalogue():
         raise entry.wrong(f"has the rule {rule}, which this version does not know; update ta-lint")
     return rule
 
 
-def _message(entry: _Entry, key: str = "message") -> str:
+def _message(entry: _LogEntry, key: str = "message") -> str:
     """As findings have it: without what the log did to make a sentence of it."""
     text = entry.entry(key).text("text").removesuffix(".")
     text = re.sub(r"\\\[([^\[\]]*)\\\]\(", r"[\1](", text)
     return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
-def _related(entry: _Entry) -> tuple[Related, ...]:
+def _related(entry: _LogEntry) -> tuple[Related, ...]:
     found = []
     for location in entry.entries("relatedLocations", ()):
         bag = location.entry("properties").text("fingerprint", "") if "properties" in location else ""
@@ -211,7 +211,7 @@ def _related(entry: _Entry) -> tuple[Related, ...]:
     return tuple(found)
 
 
-def _site(location: _Entry) -> Site:
+def _site(location: _LogEntry) -> Site:
     physical = location.entry("physicalLocation")
     region = physical.entry("region")
     line = region.number("startLine")
@@ -231,17 +231,17 @@ def _path(uri: str) -> str:
     return url2pathname(urlsplit(uri).path) if uri.startswith("file:") else unquote(uri)
 
 
-def _evidence(bag: _Entry) -> Mapping[str, float | int | str]:
+def _evidence(bag: _LogEntry) -> Mapping[str, float | int | str]:
     if "evidence" not in bag:
         return {}
     return dict(bag.entry("evidence").values())
 
 
-def _suppression(mark: _Entry) -> Suppression:
+def _suppression(mark: _LogEntry) -> Suppression:
     return Suppression(mark.text("kind") == "inSource", mark.text("justification", ""))
 
 
-def _fix(fix: _Entry) -> Fix:
+def _fix(fix: _LogEntry) -> Fix:
     change = fix.first("artifactChanges")
     edits = []
     for replacement in change.entries("replacements"):

@@ -10,13 +10,13 @@ from weakref import proxy
 import libcst as cst
 
 from ta_lint.core.source import Source
+from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.clearing import Clearings
 from ta_lint.facts.loops.evaluations import Evaluations
-from ta_lint.facts.loops.gradients import Gradients
+from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
-from ta_lint.facts.loops.order import Order
-from ta_lint.facts.loops.passes import Passes
+from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.torch.api import Api
 from ta_lint.facts.torch.checkpoints import Checkpoints
@@ -148,12 +148,12 @@ class Module:
         return Recording(self.tree, self.names, self.calls)
 
     @cached_property
-    def passes(self) -> Passes:
-        return Passes(self.tree, self.names, self.classes, self.kinds, self.calls)
+    def calls_in_loop(self) -> CallsInLoop:
+        return CallsInLoop(self.tree, self.names, self.classes, self.kinds, self.calls)
 
     @cached_property
     def evaluations(self) -> Evaluations:
-        return Evaluations(self.tree, self.names, self.classes, self.kinds, self.loops, self.passes)
+        return Evaluations(self.tree, self.names, self.classes, self.kinds, self.loops, self.calls_in_loop)
 
     @cached_property
     def loops(self) -> Loops:
@@ -168,8 +168,8 @@ class Module:
         return Clearings(self.tree, self.names, self.classes, self.kinds, self.loops)
 
     @cached_property
-    def order(self) -> Order:
-        return Order(self.tree, self.names, self.kinds, self.loops)
+    def order(self) -> StepOrder:
+        return StepOrder(self.tree, self.names, self.kinds, self.loops)
 
     @cached_property
     def graphs(self) -> Graphs:
@@ -180,8 +180,8 @@ class Module:
         return Parameters(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
-    def gradients(self) -> Gradients:
-        return Gradients(
+    def gradients(self) -> GradientFlow:
+        return GradientFlow(
             self.tree,
             self.names,
             self.classes,

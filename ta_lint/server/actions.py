@@ -13,14 +13,14 @@ from ta_lint.engine import located
 from ta_lint.fixing import fix_file
 from ta_lint.server.client import Client
 from ta_lint.server.diagnostics import diagnostic
-from ta_lint.server.documents import Part, lines_with_ends
+from ta_lint.server.documents import TextPart, lines_with_ends
 from ta_lint.server.linting import Linted
 from ta_lint.server.positions import overlap, part_of, place, position
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.ta-lint"
 KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL)
 
-_Edits = list[tuple[Part, types.TextEdit]]
+_Edits = list[tuple[TextPart, types.TextEdit]]
 
 
 def actions(linted: Linted, params: types.CodeActionParams, client: Client) -> list[types.CodeAction]:
@@ -111,7 +111,7 @@ def _all_edits(linted: Linted, client: Client) -> _Edits:
     ]
 
 
-def _difference(part: Part, text: str, client: Client) -> Iterator[types.TextEdit]:
+def _difference(part: TextPart, text: str, client: Client) -> Iterator[types.TextEdit]:
     """The lines that differ, each run of them as one edit: the others keep their folds and marks."""
     before, after = lines_with_ends(part.text), lines_with_ends(text)
     for what, start, end, new_start, new_end in SequenceMatcher(None, before, after, False).get_opcodes():
@@ -120,7 +120,7 @@ def _difference(part: Part, text: str, client: Client) -> Iterator[types.TextEdi
             yield types.TextEdit(where, "".join(after[new_start:new_end]))
 
 
-def _line_start(part: Part, number: int, client: Client) -> types.Position:
+def _line_start(part: TextPart, number: int, client: Client) -> types.Position:
     """Where a line starts, of those from 0; for the one after the last, the end of the text."""
     if number < len(part.lines):
         return types.Position(number, 0)

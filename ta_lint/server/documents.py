@@ -21,7 +21,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
-class Part:
+class TextPart:
     """A text by itself: a file, or a cell of a notebook."""
 
     uri: str
@@ -42,7 +42,7 @@ class Document:
 
     uri: str
     path: Path
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
     has_cells: bool = False
 
     @cached_property
@@ -65,7 +65,7 @@ class Document:
         return [source_of(self.path.name, data).text]
 
 
-def _cell(part: Part) -> dict[str, object]:
+def _cell(part: TextPart) -> dict[str, object]:
     kind = "code" if part.is_code else "markdown"
     metadata = {"vscode": {"languageId": part.language}} if part.language else {}
     return {"cell_type": kind, "metadata": metadata, "source": part.text}
@@ -122,7 +122,7 @@ class Documents(Workspace):
         if path is None:
             return None
         texts: Mapping[str, TextDocument] = {text.uri: text for text in self.text_documents.values()}
-        cells: Iterable[Part | None] = (
+        cells: Iterable[TextPart | None] = (
             _part(texts[cell.document], is_code=cell.kind == types.NotebookCellKind.Code)
             if cell.document in texts
             else None
@@ -141,5 +141,5 @@ class Documents(Workspace):
         return Path(self.root_path or Path.cwd()) / name if scheme == "untitled" and name else None
 
 
-def _part(text: TextDocument, *, is_code: bool = True) -> Part:
-    return Part(text.uri, text.version, text.source, text.language_id, is_code)
+def _part(text: TextDocument, *, is_code: bool = True) -> TextPart:
+    return TextPart(text.uri, text.version, text.source, text.language_id, is_code)

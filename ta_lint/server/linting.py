@@ -17,7 +17,7 @@ from ta_lint.engine import examine, located
 from ta_lint.fixing import is_sound
 from ta_lint.runner import start_thread
 from ta_lint.server.documents import Document
-from ta_lint.server.settings import Settings, SettingsReader
+from ta_lint.server.settings import FileSettings, SettingsReader
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Linted:
     """A document, what holds for it, and what counts of what was found."""
 
     document: Document
-    settings: Settings
+    settings: FileSettings
     source: Source
     findings: list[Finding]
     """Where they are in the source, which of a notebook is its cells, joined."""
@@ -66,7 +66,7 @@ class Linter:
         try:
             settings = self._settings.read(document.path, document.data)
         except UsageError as error:
-            complaint, settings = str(error), Settings(None, [])
+            complaint, settings = str(error), FileSettings(None, [])
         if (
             known is not None
             and known.document is document
@@ -82,7 +82,7 @@ class Linter:
         self._known.pop(uri, None)
 
 
-def _linted(document: Document, settings: Settings, complaint: str | None) -> Linted:
+def _linted(document: Document, settings: FileSettings, complaint: str | None) -> Linted:
     file = settings.file
     if file is None:
         return Linted(document, settings, Source(document.path.name, ""), [], complaint)
@@ -92,7 +92,7 @@ def _linted(document: Document, settings: Settings, complaint: str | None) -> Li
     return Linted(document, settings, examined.source, [finding for finding in findings if finding.counts])
 
 
-def _alike(first: Settings, second: Settings) -> bool:
+def _alike(first: FileSettings, second: FileSettings) -> bool:
     if first.file is None or second.file is None:
         return first.file is second.file
     return first.file.config is second.file.config and first.accepted == second.accepted

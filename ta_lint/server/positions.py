@@ -4,21 +4,21 @@ from lsprotocol.types import Position, Range
 from pygls.workspace import PositionCodec
 
 from ta_lint.core.finding import Site
-from ta_lint.server.documents import Document, Part
+from ta_lint.server.documents import Document, TextPart
 
 
-def position(part: Part, line: int, column: int, codec: PositionCodec) -> Position:
+def position(part: TextPart, line: int, column: int, codec: PositionCodec) -> Position:
     """A line and a column of a part."""
     text = part.lines[line - 1] if line <= len(part.lines) else ""
     return Position(line - 1, codec.client_num_units(text[: column - 1]))
 
 
-def part_of(document: Document, cell: int | None) -> Part:
+def part_of(document: Document, cell: int | None) -> TextPart:
     """The part that is the cell of this number, from 1; of what has no cells, all of it."""
     return document.parts[cell - 1 if cell is not None and document.has_cells else 0]
 
 
-def place(document: Document, site: Site, codec: PositionCodec) -> tuple[Part, Range]:
+def place(document: Document, site: Site, codec: PositionCodec) -> tuple[TextPart, Range]:
     """Where in which part a finding is. In a notebook that is open as text, it is a whole line of that text."""
     part = part_of(document, site.cell.number if site.cell is not None else None)
     if site.cell is not None and not document.has_cells:

@@ -13,7 +13,7 @@ _Stamps = tuple[Stamp, ...]
 
 
 @dataclass(frozen=True)
-class Settings:
+class FileSettings:
     """What holds for a file. A `file` of None is excluded."""
 
     file: File | None
@@ -28,7 +28,7 @@ class SettingsReader:
         self._configs: dict[Path, tuple[_Stamps, Configs]] = {}
         self._baselines: dict[Path, tuple[_Stamps, list[baseline.Entry]]] = {}
 
-    def read(self, path: Path, data: bytes) -> Settings:
+    def read(self, path: Path, data: bytes) -> FileSettings:
         """The settings of the file that has, or would have, this path and holds these bytes.
 
         Raises:
@@ -37,8 +37,8 @@ class SettingsReader:
         root = project_root(path.parent)
         files = named(path, data, self._configs_at(path.parent, root), root)
         if not files:
-            return Settings(None, [])
-        return Settings(files[0], self._baseline(files[0].config))
+            return FileSettings(None, [])
+        return FileSettings(files[0], self._baseline(files[0].config))
 
     def _configs_at(self, folder: Path, root: Path) -> Configs:
         stamps = tuple(stamp(above / "pyproject.toml") for above in (folder, *folder.parents))

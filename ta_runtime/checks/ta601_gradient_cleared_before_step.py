@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Action, Condition, Event, Refutation, Rounds, Run, Suspicion, Way
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
 from ta_runtime.places import NOWHERE, Place
 
 FEW = 2
-"""Steps without the gradients that were computed for them before it is said."""
+"""Steps without their gradients needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for rounds in run.loop.rounds:
-        places = rounds.places(Action.STEP)
-        used = {place: _used(rounds, place) for place in places}
+    for history in run.loop.histories:
+        places = history.places(Action.STEP)
+        used = {place: _used(history, place) for place in places}
         for place in places:
             lost = [
                 (clear, times)
-                for way, step, times in rounds.ending(place)
-                if (clear := _cleared_between(way, step)) is not None
+                for pattern, step, times in history.ending(place)
+                if (clear := _cleared_between(pattern, step)) is not None
             ]
             count = sum(times for _, times in lost)
             if count >= FEW and count > sum(used.values()):  # else a bad batch may be dropped by it
@@ -29,16 +30,16 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 yield Refutation(place, {"steps": used[place], "without gradients": 0})
 
 
-def _used(rounds: Rounds, place: Place) -> int:
-    """How many steps at a place had gradients that were computed for them."""
+def _used(history: LoopHistory, place: Place) -> int:
+    """How many steps at a place found gradients."""
     has = (Condition.FRESH, Condition.STALE)
-    return sum(times for _, step, times in rounds.ending(place) if step.gradients in has)
+    return sum(times for _, step, times in history.ending(place) if step.gradients in has)
 
 
-def _cleared_between(way: Way, step: Event) -> Event | None:
-    """The last clearing, if it left nothing of what was computed in a round."""
-    actions = [event.action for event, _ in way]
+def _cleared_between(pattern: StepPattern, step: ObservedAction) -> ObservedAction | None:
+    """The last clearing before a step, if it removed all gradients computed since the previous step."""
+    actions = [event.action for event, _ in pattern]
     if step.gradients is not Condition.EMPTY or Action.BACKWARD not in actions:
         return None
-    after = [event for event, _ in way[actions.index(Action.BACKWARD) :] if event.action is Action.CLEAR]
+    after = [event for event, _ in pattern[actions.index(Action.BACKWARD) :] if event.action is Action.CLEAR]
     return after[-1] if after else None

@@ -1,23 +1,24 @@
-"""TA602: gradients are cleared now and then, and most steps still go along those of the steps before."""
+"""TA602: gradients are cleared now and then, and most steps still use those of earlier steps too."""
 
 from collections.abc import Iterator
 
+from ta_lint.core.protocol import Action
 from ta_runtime.checks.ta600_missing_zero_grad import FEW, cleared, is_stale
-from ta_runtime.facts import Action, Condition, Refutation, Run, Suspicion
+from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for rounds in run.loop.rounds:
-        is_cleared = any(event.action is Action.CLEAR for way in rounds.ways for event, _ in way)
-        for place in rounds.places(Action.STEP):
-            found = rounds.steps(place)
+    for history in run.loop.histories:
+        is_cleared = any(event.action is Action.CLEAR for pattern in history.patterns for event, _ in pattern)
+        for place in history.places(Action.STEP):
+            found = history.steps(place)
             stale, fresh = found[Condition.STALE], found[Condition.FRESH]
-            if is_stale(rounds) and is_cleared and stale >= FEW and stale > fresh:
+            if is_stale(history) and is_cleared and stale >= FEW and stale > fresh:
                 message = (
                     "most steps go along the gradients of the steps before as well, which are rarely cleared"
                 )
                 yield Suspicion(
                     place, message, {"steps on old gradients": stale, "on cleared gradients": fresh}
                 )
-            elif (refutation := cleared(rounds, place)) is not None:
+            elif (refutation := cleared(history, place)) is not None:
                 yield refutation

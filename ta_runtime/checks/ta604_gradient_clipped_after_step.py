@@ -1,17 +1,20 @@
-"""TA604: gradients are clipped when the step has used them, or before they are computed."""
+"""TA604: gradients are clipped after the step that used them, or before they are computed."""
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Action, Refutation, Rounds, Run, Suspicion
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import LoopHistory, Refutation, Run, Suspicion
 from ta_runtime.places import Place
 
 FEW = 2
-"""Clippings in vain before it is said."""
+"""Useless clippings needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for place in dict.fromkeys(place for rounds in run.loop.rounds for place in rounds.places(Action.CLIP)):
-        counts = [_counted(rounds, place) for rounds in run.loop.rounds]
+    for place in dict.fromkeys(
+        place for history in run.loop.histories for place in history.places(Action.CLIP)
+    ):
+        counts = [_counted(history, place) for history in run.loop.histories]
         late, used = sum(late for late, _ in counts), sum(used for _, used in counts)
         if late >= FEW and not used:
             message = "gradients are clipped outside of the time between their backward pass and the step"
@@ -22,17 +25,17 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(place, {"clippings of gradients that a step uses": used})
 
 
-def _counted(rounds: Rounds, place: Place) -> tuple[int, int]:
-    """How often one optimizer's gradients were clipped at a place before all backward passes of a round, and after one."""
+def _counted(history: LoopHistory, place: Place) -> tuple[int, int]:
+    """How often one optimizer's gradients were clipped at a place before all backward passes for a step, and after one."""
     late = used = 0
-    for way, times in rounds.ways.items():
-        actions = [event.action for event, _ in way]
-        if Action.BACKWARD not in actions or way == rounds.first:
+    for pattern, times in history.patterns.items():
+        actions = [event.action for event, _ in pattern]
+        if Action.BACKWARD not in actions or pattern == history.first:
             continue
         computed = actions.index(Action.BACKWARD)
         clips = [
             index
-            for index, (event, _) in enumerate(way)
+            for index, (event, _) in enumerate(pattern)
             if event.place == place and event.action is Action.CLIP
         ]
         late += times * any(index < computed for index in clips)

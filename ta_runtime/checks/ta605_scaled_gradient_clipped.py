@@ -1,22 +1,23 @@
-"""TA605: gradients are clipped while they carry the factor of a gradient scaler."""
+"""TA605: gradients are clipped while they still hold the factor of a gradient scaler."""
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Action, Condition, Refutation, Run, Suspicion
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 FEW = 2
-"""Clippings before it is said that they are in order."""
+"""Correct clippings needed for a refutation."""
 SHARE = 0.05
-"""Of the scale: a limit above it was made with the scale in mind, as limits are about 1 and scales thousands."""
+"""A share of the scale: a limit above it was chosen with the scale in mind, as limits are about 1 and scales thousands."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for rounds in run.loop.rounds:
-        for place in rounds.places(Action.CLIP):
+    for history in run.loop.histories:
+        for place in history.places(Action.CLIP):
             clips = [
                 (event.is_scaled, times)
-                for way, often in rounds.ways.items()
-                for event, count in way
+                for pattern, often in history.patterns.items()
+                for event, count in pattern
                 if (times := often * count)
                 and event.action is Action.CLIP
                 and event.place == place
@@ -24,7 +25,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             ]
             scaled = sum(times for is_scaled, times in clips if is_scaled)
             plain = sum(times for is_scaled, times in clips if is_scaled is False)
-            limit, scale = rounds.limits.get(place, (0.0, 0.0))
+            limit, scale = history.limits.get(place, (0.0, 0.0))
             if scaled and not plain and limit < SHARE * scale:
                 message = "gradients are clipped while they carry the factor of the gradient scaler"
                 yield Suspicion(place, message, {"limit": limit, "scale": scale})

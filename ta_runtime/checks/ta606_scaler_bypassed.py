@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Action, Condition, Refutation, Run, Suspicion
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, Refutation, Run, Suspicion
 
 FEW = 2
-"""Steps before it is said."""
+"""Steps needed for a finding."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for rounds in run.loop.rounds:
-        if rounds.without_update is not None:
+    for history in run.loop.histories:
+        if history.without_update is not None:
             message = "the gradient scaler is to step again and was not updated since the step before"
-            yield Suspicion(rounds.without_update, message, {"updates between two steps": 0})
-        for place in rounds.places(Action.STEP):
+            yield Suspicion(history.without_update, message, {"updates between two steps": 0})
+        for place in history.places(Action.STEP):
             steps = [
                 (step, times)
-                for _, step, times in rounds.ending(place)
+                for _, step, times in history.ending(place)
                 if step.gradients in (Condition.FRESH, Condition.STALE)
             ]
             scaled = sum(times for step, times in steps if step.is_scaled and not step.by_scaler)

@@ -1,20 +1,21 @@
-"""TA609: gradients of several batches are summed up, and the mean loss of each is not divided by how many."""
+"""TA609: gradients of several batches are added up, and the mean loss of each is not divided by their number."""
 
 from collections import Counter
 from collections.abc import Iterator
 
-from ta_runtime.facts import Action, Condition, Event, Refutation, Rounds, Run, Suspicion, Way
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
 from ta_runtime.places import Place
 
 FEW = 2
-"""Steps for several batches before it is said."""
+"""Steps for several batches needed for a finding."""
 PRECISION = 1e-5
-"""Relative, for a divisor that is read from the graph in single precision."""
+"""Relative tolerance for a divisor read from the graph in single precision."""
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
-    for rounds in run.loop.rounds:
-        for place, (whole, divided, count) in _accumulations(rounds).items():
+    for history in run.loop.histories:
+        for place, (whole, divided, count) in _accumulations(history).items():
             if whole >= FEW and not divided:
                 message = (
                     "gradients of several batches are summed up, and the mean loss of each is not divided"
@@ -24,12 +25,12 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
                 yield Refutation(place, {"batches to a step": count, "loss divided by": count})
 
 
-def _accumulations(rounds: Rounds) -> dict[Place, tuple[int, int, int]]:
-    """Where passes of one epoch are summed up: the steps with whole losses, with divided ones, and the count."""
+def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:
+    """By line of the backward passes: the steps with undivided losses, the steps with divided ones, and the number of passes."""
     found: dict[Place, tuple[int, int, int]] = {}
     counts = Counter[int]()
-    for way, times in rounds.ways.items():
-        if (backward := _accumulated(way)) is None:
+    for pattern, times in history.patterns.items():
+        if (backward := _accumulated(pattern)) is None:
             continue
         event, count = backward
         counts[count] += times
@@ -42,11 +43,11 @@ def _accumulations(rounds: Rounds) -> dict[Place, tuple[int, int, int]]:
     return found
 
 
-def _accumulated(way: Way) -> tuple[Event, int] | None:
-    """The backward passes of a round that are all equal, each for the next batch of one loader, and untouched after."""
-    backwards = [(event, count) for event, count in way if event.action is Action.BACKWARD]
-    passes = any(event.action is Action.PASS for event, _ in way)
-    last = way[-1][0]
+def _accumulated(pattern: StepPattern) -> tuple[ObservedAction, int] | None:
+    """The backward pass and its count, if all for a step are equal, each is for the next batch, and nothing else changes gradients."""
+    backwards = [(event, count) for event, count in pattern if event.action is Action.BACKWARD]
+    passes = any(event.action is Action.EPOCH for event, _ in pattern)
+    last = pattern[-1][0]
     if (
         len(backwards) != 1
         or passes

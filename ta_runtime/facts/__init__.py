@@ -5,7 +5,7 @@ is only asked once they are all there. A field is None where nothing was measure
 """
 
 from ta_runtime.facts.attribute import Attribute
-from ta_runtime.facts.checkpoint import Checkpoints, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
@@ -13,9 +13,9 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.loop import Action, Condition, Event, Loop, Rounds, Schedule, Way
+from ta_runtime.facts.loop import Condition, Loop, LoopHistory, ObservedAction, Schedule, StepPattern
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.mode import Dropping, Evaluated, Inference, Modes, Switch
+from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.override import Override
@@ -53,13 +53,12 @@ from ta_runtime.facts.violation import Violation
 
 __all__ = [
     "IDLE",
-    "Action",
     "Attribute",
     "Average",
     "Backward",
     "Batch",
     "Call",
-    "Checkpoints",
+    "CheckpointHistory",
     "Collective",
     "Condition",
     "Content",
@@ -68,7 +67,6 @@ __all__ = [
     "Drawn",
     "Dropping",
     "Evaluated",
-    "Event",
     "Expression",
     "FailedLookup",
     "Failure",
@@ -83,13 +81,15 @@ __all__ = [
     "Loader",
     "Loading",
     "Loop",
+    "LoopHistory",
     "Loss",
     "Machine",
     "Membership",
     "Mismatch",
+    "ModeHistory",
     "Model",
-    "Modes",
     "Normalisation",
+    "ObservedAction",
     "Optimizer",
     "Override",
     "Padding",
@@ -100,7 +100,6 @@ __all__ = [
     "Read",
     "Refutation",
     "Replica",
-    "Rounds",
     "Run",
     "Samples",
     "Saved",
@@ -112,6 +111,7 @@ __all__ = [
     "Snapshot",
     "State",
     "Step",
+    "StepPattern",
     "Stream",
     "Suspicion",
     "Switch",
@@ -120,6 +120,5 @@ __all__ = [
     "Update",
     "Value",
     "Violation",
-    "Way",
     "Wrapper",
 ]

@@ -69,7 +69,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Checkpoints:
+class CheckpointHistory:
     """All that a run saved and loaded, the first of each place."""
 
     saved: list[SavedState] = field(default_factory=list)

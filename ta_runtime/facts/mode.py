@@ -90,8 +90,8 @@ class Evaluated:
 
 
 @dataclass(slots=True)
-class Modes:
-    """All of it, in order of first sight."""
+class ModeHistory:
+    """The switches and their effects, in the order in which they were first seen."""
 
     switches: list[Switch] = field(default_factory=list)
     inferences: list[Inference] = field(default_factory=list)

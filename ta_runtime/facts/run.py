@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ta_runtime.facts.attribute import Attribute
-from ta_runtime.facts.checkpoint import Checkpoints
+from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.graph import Average, Backward, Reach
@@ -14,7 +14,7 @@ from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.mode import Modes
+from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.override import Override
@@ -47,7 +47,7 @@ class Run:
     """Whether a model was one that ranks share to see more data: then each should see its own."""
     over: bool = True
     """Whether the run has ended: what it has not done by now it never does."""
-    modes: Modes = field(default_factory=Modes)
+    modes: ModeHistory = field(default_factory=ModeHistory)
     syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)
     reads: list[Read] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Run:
     attributes: list[Attribute] = field(default_factory=list)
     initialisations: list[Initialisation] = field(default_factory=list)
     loadings: list[Loading] = field(default_factory=list)
-    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    checkpoints: CheckpointHistory = field(default_factory=CheckpointHistory)
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)

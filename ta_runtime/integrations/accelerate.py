@@ -10,7 +10,7 @@ from torch import nn
 from ta_runtime.integrations import needs
 from ta_runtime.integrations.monitoring import Monitoring, MonitorOptions
 from ta_runtime.integrations.snapshotting import SnapshotOptions
-from ta_runtime.integrations.watch import Options, Watch, quietly
+from ta_runtime.integrations.watch import Watch, WatchOptions, quietly
 from ta_runtime.monitor import ModuleMonitor
 from ta_runtime.observers.patching import Undo
 
@@ -21,7 +21,7 @@ with needs("accelerate"):
     from accelerate import Accelerator
 
 
-def watch(accelerator: Accelerator, **options: Unpack[Options]) -> None:
+def watch(accelerator: Accelerator, **options: Unpack[WatchOptions]) -> None:
     """Watch every training step from here on, until `accelerator.end_training()` or the end of the process.
 
     Call it before the model is built, on every process. Whatever `accelerator.log` hands to the trackers then has

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ta_runtime.integrations import needs
 from ta_runtime.integrations.monitoring import EVERY, Monitored, MonitorOptions
 from ta_runtime.integrations.snapshotting import Snapshotting
-from ta_runtime.integrations.watch import Options, Watching, quietly
+from ta_runtime.integrations.watch import Watching, WatchOptions, quietly
 from ta_runtime.monitor import ModuleMonitor
 from ta_runtime.observers.patching import Patch
 
@@ -36,7 +36,7 @@ class AuditCallback(Watching, Callback):
     The loggers of the Trainer get `ta/errors` and `ta/warnings`, how many findings there are, whenever that changes.
     """
 
-    def __init__(self, **options: Unpack[Options]) -> None:
+    def __init__(self, **options: Unpack[WatchOptions]) -> None:
         super().__init__(**options)
         self._logged: dict[str, int] = {}
 

@@ -16,7 +16,7 @@ _open: "Watch | None" = None
 """Whose own audit is on."""
 
 
-class Options(TypedDict, total=False):
+class WatchOptions(TypedDict, total=False):
     """The arguments of `ta_runtime.enable`, with the same defaults."""
 
     every_n_steps: int | None
@@ -44,8 +44,8 @@ class Watch:
         UsageError: an option or the project's `[tool.ta]` is wrong, or the report cannot be written there.
     """
 
-    def __init__(self, options: Options) -> None:
-        if unknown := options.keys() - Options.__annotations__.keys():
+    def __init__(self, options: WatchOptions) -> None:
+        if unknown := options.keys() - WatchOptions.__annotations__.keys():
             raise TypeError(f"`ta_runtime.enable` has no argument {', '.join(sorted(unknown))}")
         self.counts = {"ta/errors": 0, "ta/warnings": 0}
         """How many findings the run has, of those that count, as metrics to log."""
@@ -102,7 +102,7 @@ class Watch:
 class Watching:
     """A callback of a framework that follows a `Watch`; it stands before the framework's own class."""
 
-    def __init__(self, **options: Unpack[Options]) -> None:
+    def __init__(self, **options: Unpack[WatchOptions]) -> None:
         """What is watched, and what becomes of it.
 
         Args:
@@ -116,7 +116,7 @@ class Watching:
         self._watch = Watch(options)
 
 
-def _audit(options: Options) -> Audit:
+def _audit(options: WatchOptions) -> Audit:
     arguments: dict[str, Any] = {"output": api.REPORT, **options}
     return Audit(resolve(**arguments))
 

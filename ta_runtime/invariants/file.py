@@ -38,7 +38,7 @@ _TYPES = {("period", "times"): (int, "a whole number"), ("constant_argument", "v
 """Of the terms of templates that are not names or other words."""
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class InvariantEntry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """One invariant as it is written. A person who adds one needs its template and terms alone."""
 
     id: str = ""
@@ -53,13 +53,13 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     covered_by: str = ""
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class _InvariantFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     format: str
     version: int
     tool: str = ""
     torch: list[str] = []
     traces: list[str] = []
-    invariants: list[Entry]
+    invariants: list[InvariantEntry]
 
 
 class _Header(msgspec.Struct):
@@ -94,7 +94,7 @@ def load(path: Path) -> list[Invariant]:
             raise UsageError(
                 f'{path}: no file of invariants: `"format": "{FORMAT}", "version": {VERSION}` is not in it'
             )
-        entries = msgspec.json.decode(data, type=_File).invariants
+        entries = msgspec.json.decode(data, type=_InvariantFile).invariants
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {oneline(error)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -139,7 +139,7 @@ def save(
         UsageError: it cannot be written.
     """
     entries = [
-        Entry(
+        InvariantEntry(
             id=each.id,
             says=says(each),
             template=each.template,
@@ -153,7 +153,7 @@ def save(
         )
         for each in invariants
     ]
-    whole = _File(
+    whole = _InvariantFile(
         format=FORMAT,
         version=VERSION,
         tool=f"ta-lint {__version__}",
@@ -170,7 +170,7 @@ def says(invariant: Invariant) -> str:
     return sentence
 
 
-def _invariant(path: Path, number: int, entry: Entry) -> Invariant:
+def _invariant(path: Path, number: int, entry: InvariantEntry) -> Invariant:
     complain = partial(_complaint, path, number, entry)
     if entry.template not in templates.NAMES:
         raise complain(f"there is no template `{entry.template}`; there are {', '.join(templates.NAMES)}")
@@ -219,5 +219,5 @@ def _try(invariant: Invariant) -> None:
     template(invariant.template).Watcher([invariant])
 
 
-def _complaint(path: Path, number: int, entry: Entry, what: str) -> UsageError:
+def _complaint(path: Path, number: int, entry: InvariantEntry, what: str) -> UsageError:
     return UsageError(f"{path}: invariants[{number}]{f', {entry.id}' if entry.id else ''}: {what}")

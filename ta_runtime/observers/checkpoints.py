@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from ta_runtime.facts import Checkpoints as Facts
-from ta_runtime.facts import Kept, Loaded, PartialLoad, Run, Saved, SavedState
+from ta_runtime.facts import CheckpointHistory, Kept, Loaded, PartialLoad, Run, Saved, SavedState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.places import Place, caller, discards, here, is_library
 from ta_runtime.registers import Register
@@ -54,12 +53,12 @@ class _Taken:
         return reference is not None and reference() is tensor
 
 
-class Checkpoints(Observer):
+class CheckpointObserver(Observer):
     """Watches what a session's run saves and loads."""
 
     def __init__(self, session: "Session") -> None:
         super().__init__(session)
-        self._facts = Facts()
+        self._facts = CheckpointHistory()
         self._taken: list[_Taken] = []
         self._trained: Register[bool] = Register()
         self._optimizers: Register[int] = Register()

@@ -34,7 +34,7 @@ Alike = tuple[tuple[str, int | str | tuple[int, ...]], ...]
 Parts = tuple[int, ...]
 
 
-class Collectives(Observer):
+class CollectiveObserver(Observer):
     """Watches the functions of `torch.distributed`."""
 
     def __init__(self, session: "Session") -> None:

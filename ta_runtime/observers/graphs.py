@@ -59,7 +59,7 @@ class _Trail:
         return alive
 
 
-class Graphs(Observer):
+class GraphObserver(Observer):
     """Watches the backward passes of a session."""
 
     def __init__(self, session: "Session") -> None:

@@ -12,7 +12,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from ta_runtime.facts import Evaluated, Inference, Scores
-from ta_runtime.observers.losses import Evaluations
+from ta_runtime.observers.losses import UntrackedLosses
 from ta_runtime.observers.patching import Undo
 from ta_runtime.observers.scores import measure
 from ta_runtime.places import Place, here
@@ -36,7 +36,7 @@ class Inferences:
         self._on_pass = on_pass
         self._undo = Undo()
         self._root: nn.Module | None = None
-        self._evaluations = Evaluations(session.guarded(self._measured))
+        self._evaluations = UntrackedLosses(session.guarded(self._measured))
         self.alone = True
         """Whether it looks for the passes itself, while it is attached."""
         self._last: Inference | None = None  # the pass that a loss may be of

@@ -71,7 +71,7 @@ class _Pass:
         self.stepped = False
 
 
-class Loaders:
+class LoaderObserver:
     """Watches the loaders of a session."""
 
     def __init__(self, session: "Session") -> None:

@@ -189,7 +189,7 @@ class Losses:
         step.copies.append(Copy(here(), source.device, result.device, True, pinned, loader))
 
 
-class Evaluations:
+class UntrackedLosses:
     """Watches for losses that are taken without gradients, and calls `measured` for each, with the name of the function."""
 
     def __init__(self, measured: Callable[[str, tuple[Any, ...], dict[str, Any]], object]) -> None:
@@ -214,7 +214,7 @@ def _follow_copies(undo: Undo) -> None:
         undo.patch(Tensor, name, _to)
 
 
-_losing: Shared[Losses | Evaluations] = Shared(_recode)
+_losing: Shared[Losses | UntrackedLosses] = Shared(_recode)
 _copying: Shared[Losses] = Shared(_follow_copies)
 
 
@@ -224,7 +224,7 @@ def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(*args, **kwargs)
         if not torch.is_grad_enabled():
             for watcher in _losing:
-                if isinstance(watcher, Evaluations):
+                if isinstance(watcher, UntrackedLosses):
                     watcher.measured(original.__name__, args, kwargs)
             return original(*args, **kwargs)
         # before it: it may raise

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Modes as Facts
-from ta_runtime.facts import Run, Switch
+from ta_runtime.facts import ModeHistory, Run, Switch
 from ta_runtime.observers import construction
 from ta_runtime.observers.dropouts import Dropouts
 from ta_runtime.observers.inferences import Inferences, depends_on_mode
@@ -46,7 +45,7 @@ class _Off:
     trained: bool = False
 
 
-class Modes(Observer):
+class ModeObserver(Observer):
     """Watches the modes of the models of a session."""
 
     def __init__(self, session: "Session") -> None:
@@ -96,7 +95,7 @@ class Modes(Observer):
 
     def report(self, run: Run) -> None:
         self._inferences.deliver(wait=run.over)
-        run.modes = Facts(
+        run.modes = ModeHistory(
             list(self._switches.values()),
             list(self._inferences.found.values()),
             list(self._dropouts.found.values()),

@@ -21,7 +21,7 @@ from ta_runtime import ranks
 from ta_runtime.digests import Digest, Digests
 from ta_runtime.facts import Divergence, Replica, Run, Snapshot, Wrapper
 from ta_runtime.observers import construction
-from ta_runtime.observers.collectives import Collectives
+from ta_runtime.observers.collectives import CollectiveObserver
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.sharing import shared
 from ta_runtime.places import NOWHERE, Place, here
@@ -113,8 +113,10 @@ class Replicas(Observer):
         return self._collectives.count > 0
 
     @property
-    def _collectives(self) -> Collectives:
-        return next(observer for observer in self.session.observers if isinstance(observer, Collectives))
+    def _collectives(self) -> CollectiveObserver:
+        return next(
+            observer for observer in self.session.observers if isinstance(observer, CollectiveObserver)
+        )
 
     # -- around a step ----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""Sees what happens around the steps of each optimizer: backward passes, clearings, clippings, and gradient scalers.
+"""Observes what happens around the steps of each optimizer: backward passes, clearing, clipping and gradient scalers.
 
-Lines and order are noted at every step, in Python alone. Only where a backward pass is about to add to gradients that
-a step has used are those measured, a few times in a run, as whoever zeroes `.grad.data` leaves no trace.
+Lines and order are recorded at every step, in Python alone. Gradients are measured only a few times in a run, when a backward
+pass is about to add to gradients that a step has used, because zeroing `.grad.data` can be seen in no other way.
 """
 
 import weakref
@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
-from ta_runtime.facts import Action, Condition, Event, Loader
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, Loader, ObservedAction
 from ta_runtime.observers import construction
+from ta_runtime.observers.gradient_state import GradientState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
-from ta_runtime.observers.traces import Trace
 from ta_runtime.places import Place, here
 from ta_runtime.readings import local, measurable
 
@@ -37,11 +38,11 @@ class Stepping(Observer):
 
     def __init__(self, session: "Session") -> None:
         super().__init__(session)
-        self._traces: dict[int, Trace] = {}
-        self._all: list[Trace] = []
+        self._states: dict[int, GradientState] = {}
+        self._all: list[GradientState] = []
         self._loader: Loader | None = None
         self._length: int | None = None  # its batches in a pass, asked while it is there
-        self._loss: tuple[float | None, bool | None] = (None, None)  # as of `Event`
+        self._loss: tuple[float | None, bool | None] = (None, None)  # as of `ObservedAction`
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
@@ -60,16 +61,16 @@ class Stepping(Observer):
 
     def detach(self) -> None:
         super().detach()
-        self._traces.clear()
+        self._states.clear()
 
     def report(self, run: "Run") -> None:
-        for trace in self._all:
-            trace.rounds.epoch_is_over = self._is_over
-            run.loop.rounds.append(trace.report())
+        for state in self._all:
+            state.history.epoch_is_over = self._is_over
+            run.loop.histories.append(state.report())
 
     @property
     def _is_over(self) -> bool:
-        """Whether the loader has handed out all batches of its last pass, as far as it knows how many they are."""
+        """Whether the loader has handed out all batches of its last epoch; False if their number is unknown."""
         loader = self._loader
         return (
             loader is not None and self._length is not None and loader.batches == loader.epochs * self._length
@@ -86,121 +87,121 @@ class Stepping(Observer):
             self._loss = (None, None)
         else:
             self._loss = (divisor(loss, self.session.window.step is not None), False)
-        for trace in self._traces.values():
-            trace.look()
-            if trace.state in (Condition.USED, Condition.STALE):
-                self._measure(trace)
+        for state in self._states.values():
+            state.look()
+            if state.condition in (Condition.USED, Condition.STALE):
+                self._measure(state)
 
     def after_backward(self, loss: Tensor) -> None:
         by, is_scaled = self._loss
         current = self.session.loaders.current
         position = None if current is None else (id(current), current.epochs, current.batches)
-        for trace in self._traces.values():
-            last = trace.position
+        for state in self._states.values():
+            last = state.position
             same = last is not None and position is not None and last[0] == position[0]
             starts = same and last is not None and position is not None and last[1] != position[1]
             follows = last is None or (same and position is not None and last[2] + 1 == position[2])
-            event = Event(
+            event = ObservedAction(
                 Action.BACKWARD,
                 self.session.backwards.place,
                 is_scaled=is_scaled,
                 is_next_batch=position is not None and follows,
                 divisor=by,
             )
-            before = [Event(Action.PASS, current.place)] if starts and current is not None else []
-            if trace.computed([*before, event]):
-                trace.position = position
+            before = [ObservedAction(Action.EPOCH, current.place)] if starts and current is not None else []
+            if state.computed([*before, event]):
+                state.position = position
                 if current is not self._loader:
                     self._loader, self._length = current, _length(current)
-                if is_scaled is not False and trace.is_scaled is not True:
-                    trace.is_scaled = is_scaled
+                if is_scaled is not False and state.is_scaled is not True:
+                    state.is_scaled = is_scaled
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
-        if (trace := self._trace(optimizer)) is not None:
-            trace.look()
-            trace.steps(
-                Event(
+        if (state := self._state(optimizer)) is not None:
+            state.look()
+            state.steps(
+                ObservedAction(
                     Action.STEP,
                     self.session.optimizers.place,
-                    trace.state,
-                    trace.is_scaled,
+                    state.condition,
+                    state.is_scaled,
                     self.session.optimizers.by_scaler,
                 )
             )
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
-        if (trace := self._trace(optimizer)) is not None:
-            trace.stepped()
+        if (state := self._state(optimizer)) is not None:
+            state.stepped()
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
-        if (trace := self._trace(optimizer)) is not None:
-            trace.skipped(here())
+        if (state := self._state(optimizer)) is not None:
+            state.skipped(here())
 
     @torch.no_grad()
-    def _measure(self, trace: Trace) -> None:
-        """Whether the gradients that the last step has used are still there, or zero."""
+    def _measure(self, state: GradientState) -> None:
+        """Measure whether the gradients that the last step used are zero now."""
         window = self.session.window
-        gradient = trace.gradient
-        if gradient is None or trace.looks >= _LOOKS or not self.session.looks_at(window):
+        gradient = state.gradient
+        if gradient is None or state.looks >= _LOOKS or not self.session.looks_at(window):
             return
         values = local(gradient)
         if not measurable(values):
             return
-        trace.looks += 1
-        rounds = trace.rounds
+        state.looks += 1
+        history = state.history
 
         def deliver(norms: list[float]) -> None:
-            rounds.kept += norms[0] > 0
-            rounds.emptied += norms[0] == 0
+            history.kept += norms[0] > 0
+            history.emptied += norms[0] == 0
 
         window.readings.norms([values], deliver)
 
     # -- clearings --------------------------------------------------------------------------------------------
 
     def _look(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        if (trace := self._trace(optimizer)) is not None:
-            trace.look()
+        if (state := self._state(optimizer)) is not None:
+            state.look()
 
     def _cleared(self, result: Any, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        if (trace := self._trace(optimizer)) is not None:
-            trace.may_be_cleared(here())
+        if (state := self._state(optimizer)) is not None:
+            state.may_be_cleared(here())
 
     def _look_all(self, *args: Any, **kwargs: Any) -> None:
         self._find()
-        for trace in self._traces.values():
-            trace.look()
+        for state in self._states.values():
+            state.look()
 
     def _all_cleared(self, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         place = here()
-        for trace in self._traces.values():
-            if trace.state is not Condition.EMPTY or trace.rounds.first is None:
-                trace.may_be_cleared(place)
+        for state in self._states.values():
+            if state.condition is not Condition.EMPTY or state.history.first is None:
+                state.may_be_cleared(place)
 
     # -- clippings --------------------------------------------------------------------------------------------
 
     def before_clipping(self, parameters: list[Tensor]) -> None:
-        for trace in self._among(parameters):
-            trace.look()
+        for state in self._among(parameters):
+            state.look()
 
     def after_clipping(self, parameters: list[Tensor], limit: object) -> None:
         bounds = isinstance(limit, (int, float)) and limit < float("inf")  # else it is for the norm alone
-        for trace in self._among(parameters):
-            trace.written()
+        for state in self._among(parameters):
+            state.written()
             if isinstance(limit, (int, float)) and bounds:
-                event = Event(Action.CLIP, here(), trace.state, trace.is_scaled)
-                trace.add(event)
-                if trace.is_scaled:
-                    self._note_limit(trace, event.place, float(limit))
+                event = ObservedAction(Action.CLIP, here(), state.condition, state.is_scaled)
+                state.add(event)
+                if state.is_scaled:
+                    self._note_limit(state, event.place, float(limit))
 
-    def _among(self, parameters: list[Tensor]) -> list[Trace]:
+    def _among(self, parameters: list[Tensor]) -> list[GradientState]:
         given = set(map(id, parameters))
-        return [trace for trace in self._traces.values() if trace.is_among(given)]
+        return [state for state in self._states.values() if state.is_among(given)]
 
-    def _note_limit(self, trace: Trace, place: Place, limit: float) -> None:
-        """With the factor that the scaled gradients carry."""
+    def _note_limit(self, state: GradientState, place: Place, limit: float) -> None:
+        """Record the limit of a clipping with the current factor of the scaler."""
         scaler = self._scaler() if self._scaler is not None else None
         scale = getattr(scaler, "_scale", None)  # not public: `get_scale` waits for the device
-        window, limits = self.session.window, trace.rounds.limits
+        window, limits = self.session.window, state.history.limits
         if not isinstance(scale, Tensor) or place in limits or not self.session.looks_at(window):
             return
 
@@ -222,19 +223,19 @@ class Stepping(Observer):
             self._scaled.append((None, None))
 
     def _unscales(self, scaler: Any, optimizer: Any) -> None:
-        if scaler.is_enabled() and (trace := self._trace(optimizer)) is not None:
-            trace.look()
+        if scaler.is_enabled() and (state := self._state(optimizer)) is not None:
+            state.look()
 
     def _unscaled(self, result: Any, scaler: Any, optimizer: Any) -> None:
-        if scaler.is_enabled() and (trace := self._trace(optimizer)) is not None:
-            trace.written()
-            trace.is_scaled = False
-            trace.add(Event(Action.UNSCALE, here(), trace.state, False))
+        if scaler.is_enabled() and (state := self._state(optimizer)) is not None:
+            state.written()
+            state.is_scaled = False
+            state.add(ObservedAction(Action.UNSCALE, here(), state.condition, False))
 
     def before_scaler_step(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
         key = (id(scaler), id(optimizer))
-        if key in self._made and (trace := self._trace(optimizer)) is not None:
-            trace.rounds.without_update = here()
+        if key in self._made and (state := self._state(optimizer)) is not None:
+            state.history.without_update = here()
         self._made.add(key)
 
     def _updates(self, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
@@ -244,22 +245,22 @@ class Stepping(Observer):
     # -- traces -----------------------------------------------------------------------------------------------
 
     def _find(self) -> None:
-        """Take up optimizers that were built and have not stepped yet."""
+        """Follow optimizers that were built and have not stepped yet."""
         if len(self._all) < _MOST:
             for optimizer in construction.optimizers():
-                if id(optimizer) not in self._traces:
-                    self._trace(optimizer)
+                if id(optimizer) not in self._states:
+                    self._state(optimizer)
 
-    def _trace(self, optimizer: torch.optim.Optimizer) -> Trace | None:
-        trace = self._traces.get(id(optimizer))
-        if trace is not None and trace.optimizer() is optimizer:
-            return trace
+    def _state(self, optimizer: torch.optim.Optimizer) -> GradientState | None:
+        state = self._states.get(id(optimizer))
+        if state is not None and state.optimizer() is optimizer:
+            return state
         if not self.session.watches(optimizer) or len(self._all) == _MOST:
             return None
-        self._traces = {key: trace for key, trace in self._traces.items() if trace.optimizer() is not None}
-        trace = self._traces[id(optimizer)] = Trace(optimizer)
-        self._all.append(trace)
-        return trace
+        self._states = {key: state for key, state in self._states.items() if state.optimizer() is not None}
+        state = self._states[id(optimizer)] = GradientState(optimizer)
+        self._all.append(state)
+        return state
 
 
 _Before = Callable[..., None]
@@ -287,6 +288,6 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 
 def _length(loader: Loader | None) -> int | None:
-    """The batches of a pass, where it knows how many they are."""
+    """The number of batches in an epoch; None if the loader does not know it."""
     found = loader.loader() if loader is not None else None
     return None if found is None or isinstance(found.dataset, IterableDataset) else len(found)

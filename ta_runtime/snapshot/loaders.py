@@ -14,7 +14,7 @@ from ta_runtime.snapshot import environment
 Settings = tuple[tuple[str, str], ...]
 
 
-class Loaders:
+class BatchWatch:
     """Calls `ask` before a batch is drawn, `note` with its iterator, the batch and the settings of its loader.
 
     `ended` is called with an iterator that has no more.

@@ -24,7 +24,7 @@ from ta_runtime.registers import Register
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import environment, sinks
-from ta_runtime.snapshot.loaders import Loaders
+from ta_runtime.snapshot.loaders import BatchWatch
 from ta_runtime.snapshot.losses import Losses, in_backward
 from ta_runtime.snapshot.records import Records, outline
 from ta_runtime.snapshot.schedule import Schedule, resolve
@@ -97,7 +97,7 @@ class Snapshots:
         self._steps.index = self._start = start_step
         self._compilers = Compilers(self._compiles)
         self._losses = Losses(self._note_loss, self._guard)
-        self._loaders = Loaders(self._ask, self._note_batch, self._note_end, self._guard)
+        self._loaders = BatchWatch(self._ask, self._note_batch, self._note_end, self._guard)
         self._placed = (
             False  # whether it is known which rank this is, and written what is before the first step
         )

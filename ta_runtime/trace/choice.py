@@ -1,4 +1,4 @@
-"""Which events are told: those of a level, or, for a check in the run, those that it wants."""
+"""Which events are recorded: those of a level or, for a check during the run, those that it wants."""
 
 from collections.abc import Collection
 
@@ -8,11 +8,11 @@ STATES = {"parameter", "buffer", "gradient"}
 
 
 class Choice:
-    """Of kinds and names.
+    """The kinds and names of events to record.
 
     Args:
         level: of `event.LEVELS`.
-        wanted: kinds and names; an empty name stands for all of a kind. None: all of the level.
+        wanted: kinds and names; an empty name means all of a kind. None: all of the level.
     """
 
     def __init__(self, level: str, wanted: Collection[tuple[str, str]] | None) -> None:
@@ -22,7 +22,7 @@ class Choice:
             self._left_out = self._left_out | {"op"}
         self._wanted = None if wanted is None else frozenset(wanted)
         self.digests = depth > 0
-        """Whether digests of what modules return are taken."""
+        """Whether digests of the results of modules are taken."""
 
     def tells(self, kind: str, name: str) -> bool:
         if self._wanted is not None:
@@ -30,11 +30,11 @@ class Choice:
         return kind not in self._left_out
 
     def of(self, kind: str) -> bool:
-        """Whether anything of a kind is told."""
+        """Whether any event of a kind is recorded."""
         return self.names(kind) != frozenset()
 
     def names(self, kind: str) -> frozenset[str] | None:
-        """The names of a kind that are told; None: all."""
+        """The names of a kind that are recorded; None: all."""
         if self.tells(kind, ""):
             return None
         return frozenset(name for wanted, name in self._wanted or () if wanted == kind)

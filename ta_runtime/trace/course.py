@@ -1,4 +1,4 @@
-"""The course of a run: which events are open now, and the telling of those that are over."""
+"""The course of a run: a stack of open events, each recorded when it ends."""
 
 import threading
 from collections.abc import Callable
@@ -7,17 +7,21 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ta_runtime.trace.event import Event, Flag
+from ta_lint.core.protocol import Action
+from ta_runtime.trace.event import KIND_OF, Event, Flag
 from ta_runtime.trace.lines import Lines
 from ta_runtime.trace.signatures import NO_RESULT, Result, Signatures
 
 LOUD, LAYERS_QUIET, QUIET = range(3)
-"""What is told inside an event: everything; all but calls of modules and functions; nothing."""
+"""What is recorded inside an event: everything; all but calls of modules and functions; nothing."""
 
 GRAD, TRAINING, AUTOCAST, REQUIRES_GRAD = map(
     int, (Flag.GRAD, Flag.TRAINING, Flag.AUTOCAST, Flag.REQUIRES_GRAD)
 )
 RAISED, COMPILED, WHOLE = map(int, (Flag.RAISED, Flag.COMPILED, Flag.WHOLE))
+
+_STEP = KIND_OF[Action.STEP]
+_TRAINS = (_STEP, KIND_OF[Action.BACKWARD])
 
 records = torch.is_grad_enabled
 
@@ -26,7 +30,7 @@ def _autocasts() -> bool:
     return torch.is_autocast_enabled() or torch.is_autocast_enabled("cpu")
 
 
-# not public: without it, autocast is asked for the two kinds of devices that are likely
+# not public; without it, the two likely kinds of devices are asked
 autocasts: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", _autocasts)
 """Whether autocast is on, for any kind of device."""
 
@@ -35,7 +39,7 @@ _new = tuple.__new__
 
 
 class Open(NamedTuple):
-    """An event that has begun. A tuple, as an object with attributes takes three times as long to make."""
+    """An event that has begun; a tuple, because an object with attributes takes three times as long to make."""
 
     seq: int
     parent: int
@@ -49,19 +53,19 @@ class Open(NamedTuple):
     line: int
     told: bool
     quiet: int
-    """As it is outside of the event; and so is the next."""
+    """Its value outside the event, as `training` is."""
     training: int
     of: object
-    """A module that is called, or an optimizer that steps: by it the end finds its beginning."""
+    """The module that is called, or the optimizer that steps, by which the end finds its beginning."""
     error: BaseException | None
-    """What was being handled when it began."""
+    """The exception that was being handled when it began."""
 
 
 class Course:
-    """Tells a sink of the events of one thread, each when it is over.
+    """Passes the events of one thread to a sink, each when it ends.
 
-    `turn` is called when a step is over and no event is open any more: all events of that step are told by then. `hush` is
-    called where it begins that calls of functions are not told, and where it ends.
+    `turn` is called when a step has ended and no event is open, so that all events of the step are recorded. `hush` is called
+    when recording of function calls stops, and when it resumes.
     """
 
     __slots__ = (
@@ -77,23 +81,23 @@ class Course:
         self.thread = 0
         self.step = 0
         self.whole = 0
-        """`WHOLE` in a step that is traced at the level asked for, else 0."""
+        """`WHOLE` in a step that is traced at the full level, else 0."""
         self.seq = 0
         self.open: list[Open] = []
         self.quiet = LOUD
         self.training = 0
         """`TRAINING` while a module runs that is in training mode."""
         self.state = "setup"
-        """The phase of what happens outside of all events, as far as modes say it."""
-        self._waits = False  # a step is over, and events of it are open
+        """The phase outside of all events, judged by the modes of models."""
+        self._waits = False  # a step has ended, and some of its events are open
 
     @property
     def is_elsewhere(self) -> bool:
         return not self.is_on or _get_ident() != self.thread
 
     def phase(self, kind: str) -> str:
-        """Of what begins where nothing is open: a loop that steps and clips, without gradients itself, trains."""
-        trains = records() or kind in ("loop", "backward")
+        """The phase of an outermost event; steps and clipping are training although they run without gradients."""
+        trains = records() or kind in _TRAINS
         return "eval" if self.state == "train" and not trains else self.state
 
     def begin(
@@ -110,9 +114,9 @@ class Course:
         training: int | None = None,
         phase: str = "",
     ) -> Open:
-        """An event begins, and is open until its `end`.
+        """Begin an event, which stays open until its `end`.
 
-        One that is not `told` only keeps what is inside it quiet; what is inside counts as inside of what is around it.
+        An event that is not `told` is not recorded and only keeps its inside quiet: events inside it get its parent.
         """
         stack = self.open
         parent = -1
@@ -157,7 +161,7 @@ class Course:
         value: float | None = None,
         flags: int = 0,
     ) -> None:
-        """An event is over, and so is all that is open inside it, whose ends were not seen."""
+        """End an event, and all events still open inside it, whose ends were missed."""
         if self.close(event):
             self.tell(event, inputs, arguments, result, digest, value, flags)
             if self._waits and not self.open:
@@ -165,7 +169,7 @@ class Course:
                 self._turn()
 
     def close(self, event: Open) -> bool:
-        """Take it off what is open without telling of it; False if it was not open."""
+        """Close an event without recording it; False if it was not open."""
         stack = self.open
         if not stack or stack[-1] is not event:
             if not any(each is event for each in stack):
@@ -205,17 +209,19 @@ class Course:
             )  # fmt: skip
 
     def abandon(self, optimizer: object = None) -> None:
-        """Of steps that raised no end was seen. In a step without a closure no batch is drawn, and none of the same optimizer
-        begins in it but its own parts, so whoever begins either ends what such a step has left open.
+        """End steps that raised, whose ends were missed.
+
+        A step without a closure draws no batch and contains no step of the same optimizer, so either of these shows that the
+        open step is over.
         """
         stack = self.open
-        while stack and self.quiet == LAYERS_QUIET and stack[-1].kind == "loop" and stack[-1].of is not None:
+        while stack and self.quiet == LAYERS_QUIET and stack[-1].kind == _STEP and stack[-1].of is not None:
             if optimizer is not None and stack[-1].of is not optimizer:
                 return
             self.end(stack[-1], flags=RAISED)
 
     def over(self) -> None:
-        """A step is over."""
+        """A step has ended."""
         if self.open:
             self._waits = True
         else:
@@ -228,5 +234,5 @@ class Course:
 
 
 def number(value: Any) -> float | None:
-    """A result that is a Python number."""
+    """A result as a float if it is a Python number, else None."""
     return float(value) if type(value) in (int, float, bool) else None

@@ -1,4 +1,4 @@
-"""Tells of the collectives of `torch.distributed`, and of what is sent and received, with all that ranks must agree on."""
+"""Records the collectives of `torch.distributed`, sends and receives included, with everything that ranks must agree on."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,9 +8,10 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import distributed_c10d
 
+from ta_lint.core.protocol import Action
 from ta_runtime.observers.patching import Undo
 from ta_runtime.trace.signatures import canonical
-from ta_runtime.trace.wrapping import Args, Given, Kwargs, Wrapping
+from ta_runtime.trace.wrapping import Args, Given, Kwargs, Said, Wrapping
 
 NAMES = (
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single", "all_reduce",
@@ -19,14 +20,14 @@ NAMES = (
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
     "send_object_list",
 )  # fmt: skip
-_PAIRWISE = ("isend", "irecv")  # a `P2POp` compares them with what it is given, so they stay what they are
+_PAIRWISE = ("isend", "irecv")  # `P2POp` compares them by identity, so they are not replaced
 _SAID = ("src", "dst", "group_src", "group_dst", "async_op", "tag", "output_split_sizes", "input_split_sizes")
 
 _destroyed: list[Any] = []
 
 
 class Distributed:
-    """Watches them between `attach` and `detach`; those that torch calls from C++ for a gradient are not seen."""
+    """Watches them between `attach` and `detach`, except those that torch calls from C++ for a gradient."""
 
     def __init__(self, wrapping: Wrapping) -> None:
         self._wrapping = wrapping
@@ -65,7 +66,7 @@ class Distributed:
 
 
 def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Process groups stay until the process ends: one that is freed may wait for ever for a thread that waits for Python."""
+    """Keep process groups until the process ends: freeing one may deadlock with a thread that waits for Python."""
 
     def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
         _destroyed.extend(distributed_c10d._world.pg_map)
@@ -74,13 +75,13 @@ def _kept(original: Callable[..., Any]) -> Callable[..., Any]:
     return destroy_process_group
 
 
-def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], tuple[str, str, str]]:
+def _begin(name: str, function: Callable[..., Any]) -> Callable[[Args, Kwargs], Said]:
     parameters = list(inspect.signature(function).parameters)
     place = parameters.index("group") if "group" in parameters else len(parameters)
 
-    def begin(args: Args, kwargs: Kwargs) -> tuple[str, str, str]:
+    def begin(args: Args, kwargs: Kwargs) -> Said:
         group = args[place] if len(args) > place else kwargs.get("group")
-        return "collective", f"torch.distributed.{name}", _group(group)
+        return Action.COLLECTIVE, f"torch.distributed.{name}", _group(group)
 
     return begin
 
@@ -101,7 +102,7 @@ def _arguments(given: Mapping[str, Any]) -> str:
 
 
 def _group(group: Any) -> str:
-    """The ranks of a group, which all of them call it by; `all` for that of all ranks."""
+    """The name of a group on all of its ranks: their numbers, or `all` for the default group."""
     if group is None or group is dist.GroupMember.WORLD:
         return "all"
     if group is dist.GroupMember.NON_GROUP_MEMBER:

@@ -23,7 +23,7 @@ class Layer(NamedTuple):
     subject: str
 
 
-class Layers:
+class LayerNames:
     """Finds the names of modules, and remembers them by identity until a model has other parts."""
 
     def __init__(self, names: Names) -> None:

@@ -1,4 +1,4 @@
-"""Tells of what a `DataLoader` hands out: where a pass begins, and each batch."""
+"""Records each pass over a `DataLoader`, and each batch that it hands out."""
 
 import sys
 from collections.abc import Callable
@@ -8,28 +8,37 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from ta_lint.core.protocol import Action
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.patching import Undo
 from ta_runtime.registers import BUILT, Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import QUIET, Course, Open
+from ta_runtime.trace.event import KIND_OF
 from ta_runtime.trace.signatures import canonical, parts
 from ta_runtime.trace.wrapping import Failed
 
 NAME = "torch.utils.data.DataLoader"
+_BATCH, _EPOCH = KIND_OF[Action.BATCH], KIND_OF[Action.EPOCH]
 
 
 class Loading:
-    """Watches every loader between `attach` and `detach`. They are numbered in the order in which they are built: a run that
-    evaluates before it trains, as one that is resumed, gives them the same numbers. One from before comes with its first pass.
+    """Watches every loader between `attach` and `detach`.
+
+    Loaders are numbered in the order in which they are built, so that a resumed run which evaluates first gives them the same
+    numbers. A loader built before `attach` gets its number at its first pass.
     """
 
     def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
         self._course, self._failed = course, failed
-        self._batches, self._epochs = choice.tells("batch", NAME), choice.tells("epoch", NAME)
+        self._batches, self._epochs = choice.tells(_BATCH, NAME), choice.tells(_EPOCH, NAME)
         self._digests = choice.digests
-        self._subjects: Register[tuple[str, str]] = Register()  # of loaders and iterators: subject, arguments
-        self._numbers: dict[object, str] = {}  # by the line that built it: one loader an epoch is the same
+        self._subjects: Register[tuple[str, str]] = (
+            Register()
+        )  # subject and arguments, of loaders and iterators
+        self._numbers: dict[
+            object, str
+        ] = {}  # by the line that built it, so that a new loader in each epoch keeps its number
         self._undo = Undo()
 
     def attach(self) -> None:
@@ -59,7 +68,7 @@ class Loading:
         def __iter__(loader: Any) -> Any:
             if course.quiet == QUIET or course.is_elsewhere:
                 return original(loader)
-            event = self._begin("epoch", loader, self._epochs)
+            event = self._begin(_EPOCH, loader, self._epochs)
             try:
                 iterator = original(loader)
             except BaseException:
@@ -78,10 +87,10 @@ class Loading:
         def __next__(iterator: Any) -> Any:
             if course.quiet == QUIET or course.is_elsewhere:
                 return original(iterator)
-            event = self._begin("batch", iterator, self._batches)
+            event = self._begin(_BATCH, iterator, self._batches)
             try:
                 batch = original(iterator)
-            except BaseException:  # a pass that is over is one
+            except BaseException:  # `StopIteration` too
                 self._drop(event)
                 raise
             self._end(event, batch)
@@ -114,7 +123,7 @@ class Loading:
                 self._failed("a batch", error)
 
     def _drop(self, begun: tuple[Open, str] | None) -> None:
-        """There is no batch."""
+        """Drop the event, because there was no batch."""
         if begun is not None:
             self._course.close(begun[0])
 

@@ -1,4 +1,4 @@
-"""Tells of the calls of modules, by torch's global hooks: a model has nothing of ours in it and needs no preparation."""
+"""Records the calls of modules by torch's global hooks, so that a model needs no preparation and holds nothing of ours."""
 
 import sys
 from collections.abc import Callable, Collection
@@ -10,22 +10,32 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
+from ta_lint.core.protocol import Action
 from ta_runtime.digests import combined, numbers
 from ta_runtime.observers.compilers import compiled_modules, traced
 from ta_runtime.observers.forwards import removal
 from ta_runtime.observers.patching import OWN_WORK, Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.event import KIND_OF
+from ta_runtime.trace.layers import LayerNames
 from ta_runtime.trace.signatures import parts
+
+_FORWARD = KIND_OF[Action.FORWARD]
 
 Failed = Callable[[str, Exception], None]
 
 
 class Modules:
-    """Watches forward passes between `attach` and `detach`; `names` are the classes that are wanted, None: all."""
+    """Watches forward passes between `attach` and `detach`; `names` are the classes to record, None for all."""
 
     def __init__(
-        self, course: Course, layers: Layers, failed: Failed, *, names: Collection[str] | None, digests: bool
+        self,
+        course: Course,
+        layers: LayerNames,
+        failed: Failed,
+        *,
+        names: Collection[str] | None,
+        digests: bool,
     ) -> None:
         self._course, self._layers, self._failed = course, layers, failed
         self._names, self._digests = names, digests
@@ -41,7 +51,7 @@ class Modules:
             self._undo.append(removal(leave))
 
     def attach_compiled(self) -> None:
-        """Watch calls of compiled models alone: what is hooked further inside would be compiled into them."""
+        """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
         if not self._undo and (kind := compiled_modules()) is not None:
             self._flags = COMPILED
             self._undo.patch(kind, "__call__", self._calling)
@@ -62,14 +72,14 @@ class Modules:
             training = TRAINING if module.training else 0
             phase = ""
             stack = course.open
-            if not stack or stack[-1].kind != "module":  # the outermost
+            if not stack or stack[-1].kind != _FORWARD:  # the outermost
                 if traced():
                     return
                 phase = self._phase(module)
             elif not told:
                 return
             course.begin(
-                "module",
+                _FORWARD,
                 name,
                 subject,
                 LOUD,
@@ -100,7 +110,7 @@ class Modules:
         return __call__
 
     def _phase(self, module: nn.Module) -> str:
-        """Of the call of an outermost module. If it learns, its mode says the phase of what follows too."""
+        """The phase of an outermost module's call. If the module learns, its mode sets the phase of what follows too."""
         course, grows = self._course, records()
         mode = "train" if module.training else "eval"
         if course.state == "setup":

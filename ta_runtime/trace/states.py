@@ -14,7 +14,7 @@ from ta_runtime.registers import Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import REQUIRES_GRAD, TRAINING, Course, Open
 from ta_runtime.trace.event import Event, Flag
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.layers import LayerNames
 
 Optimizer = torch.optim.Optimizer
 Key = tuple[str, str]
@@ -48,7 +48,7 @@ _Found = tuple[Mapping[int, Tensor], list[Place]]
 class States:
     """Looks at the states around the steps that are WHOLE, of the kinds and classes that are wanted."""
 
-    def __init__(self, course: Course, layers: Layers, choice: Choice) -> None:
+    def __init__(self, course: Course, layers: LayerNames, choice: Choice) -> None:
         self._course, self._layers, self._wanted = course, layers, choice.tells
         self._is_on = any(map(choice.of, ("parameter", "buffer", "gradient")))
         self._last: dict[Key, int] = {}  # digests

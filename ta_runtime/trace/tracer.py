@@ -18,7 +18,7 @@ from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import WHOLE, Course
 from ta_runtime.trace.distributed import Distributed
 from ta_runtime.trace.event import LEVELS, Event
-from ta_runtime.trace.layers import Layers
+from ta_runtime.trace.layers import LayerNames
 from ta_runtime.trace.loading import Loading
 from ta_runtime.trace.loop import Loop
 from ta_runtime.trace.modules import Modules
@@ -77,7 +77,7 @@ class Tracer:
         choice = Choice(level, wanted)
         self._course = course = Course(sink, self._turn)
         failed = self._guard.failed
-        layers = Layers(names or Names())
+        layers = LayerNames(names or Names())
         wrapping = Wrapping(course, failed, choice)
         self._states = States(course, layers, choice)
         loop = Loop(wrapping, layers, self._states)

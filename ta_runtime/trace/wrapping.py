@@ -1,4 +1,4 @@
-"""Functions of torch that have no hook, wrapped so that their calls are events."""
+"""Wrappers that record the calls of torch functions without a hook as events."""
 
 import sys
 from collections.abc import Callable
@@ -6,37 +6,41 @@ from typing import Any
 
 import torch
 
+from ta_lint.core.protocol import Action
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import QUIET, RAISED, Course, Open
+from ta_runtime.trace.event import KIND_OF
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 Failed = Callable[[str, Exception], None]
+Said = tuple[Action, str, str]
+"""What a call does, its name and its subject, as in `event.Event`."""
 Given = Callable[[Args, Kwargs], tuple[str, str]]
 
 
 class Wrapping:
-    """Makes the wrappers for `Patch` and `Recoded`, all of one course; `choice` says which events are told."""
+    """Makes the wrappers for `Patch` and `Recoded`, all for one course; `choice` says which events to record."""
 
     def __init__(self, course: Course, failed: Failed, choice: Choice) -> None:
         self.course, self.failed, self.wanted = course, failed, choice.tells
 
     def telling(
         self,
-        begin: Callable[[Args, Kwargs], tuple[str, str, str] | None],
+        begin: Callable[[Args, Kwargs], Said | None],
         *,
         quiet: int = QUIET,
         given: Given | None = None,
         after: Callable[[Open, Args], object] | None = None,
     ) -> Wrapper:
-        """A wrapper that tells of each call.
+        """A wrapper that records each call.
 
         Args:
-            begin: kind, name and subject of a call with these arguments, None: it is not told.
-            quiet: what is told of what happens inside, as `course` has it.
-            given: `inputs` and `arguments` of a call, if they are told.
-            after: called when it has not raised, before the event is over.
+            begin: what a call with these arguments does; None: it is not recorded.
+            quiet: what is recorded inside the call, as in `course`.
+            given: returns `inputs` and `arguments` of a call; None: they are not recorded.
+            after: called before the event ends, unless the call raised.
         """
         course, wanted = self.course, self.wanted
 
@@ -45,7 +49,8 @@ class Wrapping:
                 found = begin(args, kwargs)
                 if found is None:
                     return None
-                kind, name, subject = found
+                action, name, subject = found
+                kind = KIND_OF[action]
                 event = course.begin(kind, name, subject, quiet, sys._getframe(2), told=wanted(kind, name))
                 if given is None or not event.told:
                     return event, "", ""
@@ -85,6 +90,6 @@ class Wrapping:
         return wrapper
 
     def named(self, function: Callable[..., Any]) -> Given:
-        """What a call was given, by the names of the parameters of this function."""
+        """The arguments of a call, by the parameter names of this function."""
         signatures = self.course.signatures
         return lambda args, kwargs: signatures.given(signatures.names(function), args, kwargs)

@@ -1,6 +1,6 @@
 """Clearing of gradients: where it happens, and when a training loop does it.
 
-The procedure and the reason of each of its guards are in `docs/training-loops.md`.
+`docs/training-loops.md` describes the procedure and gives the reason for each guard.
 """
 
 import re
@@ -17,7 +17,7 @@ from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
 
-# Whatever its receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
+# Names that clear gradients on any receiver: `zero_grad`, `zero_grad_buffer`, `first_step(zero_grad=True)`, `_foreach_zero_`.
 _CLEARS = regex(
     r"zero_?(\w+_)?grad|(^|_)(clear|clean|reset|delete|del|erase|flush|wipe)_?(\w+_)?grad|_foreach_zero",
     re.IGNORECASE,
@@ -33,20 +33,20 @@ _HARMLESS = frozenset(
     "zip".split()
 )
 
-# What an optimizer can do without clearing: its own methods, and those that wrappers of it are known for.
+# Methods of optimizers and of well-known wrappers that do not clear gradients.
 _OPTIMIZER_METHODS = frozenset(
     "add_param_group backward clip_grad_norm clip_grad_norm_ clip_master_grads eval get_lr load_state_dict "
     "skip_synchronize state_dict step synchronize train".split()
 )
 
-# Methods that a base class in another file may well define, and that compute or report and no more.
+# Methods that a base class in another file often defines and that only compute or report.
 _QUIET = regex(
     r"_?(\w+_)?(loss(es)?(_fn|_func|_function)?|criterion|forward|log(ger|s)?|accuracy|metrics?|device)|"
     r"_?(model|net|network|backbone|encoder|decoder|actor|critic|policy|generator|discriminator)(_?\w{1,6})?|"
     r"_?(log|track|report)_\w+"
 )
 
-# What runs somebody else's code at each step.
+# Names of what runs code of somebody else at each step.
 _CALLBACK = regex(r"callback|hook", re.IGNORECASE)
 
 _ORDERINGS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual}
@@ -62,7 +62,7 @@ class Clearing(StrEnum):
 
 
 class Clearings:
-    """What clears gradients in a file, and when each of its training loops does."""
+    """The code that clears gradients in a file, and when each training loop runs it."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, loops: Loops) -> None:
         self._tree = tree
@@ -74,7 +74,7 @@ class Clearings:
         self._when: dict[TrainingLoop, Clearing] = {}
 
     def when(self, loop: TrainingLoop) -> Clearing:
-        """When gradients are cleared in a training loop; what cannot be told from this file is unknown."""
+        """When a training loop clears gradients; `UNKNOWN` if this file does not show it."""
         if loop not in self._when:
             self._when[loop] = self._judge(loop)
         return self._when[loop]
@@ -91,12 +91,12 @@ class Clearings:
         return Clearing.OUTSIDE if self._clears_outside(loop) else Clearing.NEVER
 
     def places(self, region: Node) -> Iterator[Node]:
-        """The nodes at or below `region` that clear gradients, or hand on something that does."""
+        """The nodes at or below `region` that clear gradients, or pass on something that does."""
         yield from (name for name in self._tree.within(region, cst.Name) if _CLEARS.search(name.value))
         yield from self.writes(region)
 
     def writes(self, region: Node) -> Iterator[Node]:
-        """The statements and calls at or below `region` that put something in the place of a `.grad`."""
+        """The statements and calls at or below `region` that replace or overwrite a `.grad`."""
         for statement in self._tree.within(region, cst.Assign, cst.AnnAssign, cst.Del):
             targets = [target for target in targets_of(statement) if self._has_grad(target)]
             if any(not self._rescales(target, statement) for target in targets):
@@ -121,7 +121,7 @@ class Clearings:
         return any(found.attr.value in _GRADS for found in self._tree.within(node, cst.Attribute))
 
     def _rescales(self, target: Node, statement: cst.Assign | cst.AnnAssign | cst.Del) -> bool:
-        """`p.grad = p.grad / count` keeps what was there."""
+        """Whether a statement computes a `.grad` from its old value: `p.grad = p.grad / count`."""
         value = None if isinstance(statement, cst.Del) else statement.value
         parts = self._tree.within(value, cst.Attribute) if value is not None else []
         return dotted(target) in {dotted(part) for part in parts}
@@ -129,7 +129,7 @@ class Clearings:
     # -- steps that may happen once ---------------------------------------------------------------------------
 
     def _may_step_once(self, loop: TrainingLoop) -> bool:
-        """Whether each step may be the only one: nothing accumulates then."""
+        """Whether every step may happen only once, so that no gradient can accumulate."""
         steps = [step.call for step in loop.steps]
         if all(self._is_occasional(step, loop.region, steps) for step in steps):
             return True
@@ -143,10 +143,10 @@ class Clearings:
         )
 
     def _is_occasional(self, node: Node, region: Region, steps: list[cst.Call]) -> bool:
-        """Whether `node` stands under a condition that may hold once, such as `if index == last:`.
+        """Whether `node` is under a condition that may hold only once, such as `if index == last:`.
 
-        A modulus or a threshold holds again and again, a check for NaN fails again and again, and what the region
-        does not change holds always or never; and where both branches step, the condition does not matter.
+        A modulus or a threshold holds again and again, a check for NaN fails again and again, and a condition that the region
+        does not change holds always or never. If both branches step, the condition does not matter.
         """
         tree = self._tree
         for above in tree.ancestors(node):
@@ -162,7 +162,7 @@ class Clearings:
         return False
 
     def _recurs(self, test: Node) -> bool:
-        """Whether a condition, or one that it names, holds again and again."""
+        """Whether a condition, or the one behind its name, holds again and again."""
         if isinstance(test, cst.BooleanOperation):
             return self._recurs(test.left) or self._recurs(test.right)
         if isinstance(test, cst.UnaryOperation):
@@ -186,7 +186,7 @@ class Clearings:
     # -- clearing that this file does not show ----------------------------------------------------------------
 
     def _is_hidden(self, loop: TrainingLoop, reached: list[Node]) -> bool:
-        """Whether gradients may be cleared, or be new, without evidence in what runs in the loop."""
+        """Whether gradients may be cleared, or be new, in a way that the loop does not show."""
         return (
             self._escapes(loop, reached)
             or any(self._calls_back(node) or self._builds_optimizer(node, loop) for node in reached)
@@ -195,7 +195,7 @@ class Clearings:
         )
 
     def _escapes(self, loop: TrainingLoop, reached: list[Node]) -> bool:
-        """Whether the optimizer, or what holds it, goes where this file does not show what happens to it."""
+        """Whether the optimizer, or an object that holds it, is passed to code that this file does not show."""
         optimizers = {name for step in loop.steps if (name := dotted(_indexed(step.optimizer))) is not None}
         carriers = {
             ".".join(parts[:length])
@@ -220,7 +220,7 @@ class Clearings:
         return False
 
     def _hands_over(self, call: cst.Call, carriers: set[str]) -> bool:
-        """Whether one of these objects itself, not a part of it, is in the arguments of a call."""
+        """Whether one of these objects itself, not a part of it, is among the arguments of a call."""
         return any(
             dotted(node) in carriers
             and not isinstance(self._tree.parent[node], (cst.Attribute, cst.Comparison))
@@ -230,7 +230,7 @@ class Clearings:
         )
 
     def _is_inherited(self, call: cst.Call) -> bool:
-        """`self.something()` or `super().something()` that a base class in another file defines."""
+        """Whether a base class in another file defines the method of `self.something()` or `super().something()`."""
         klass = self._tree.enclosing(call, cst.ClassDef)
         if klass is None or not isinstance(call.func, cst.Attribute):
             return False
@@ -250,7 +250,7 @@ class Clearings:
         return any(_CALLBACK.search(name.value) for name in self._tree.within(region, cst.Name))
 
     def _builds_optimizer(self, region: Node, loop: TrainingLoop) -> bool:
-        """A fresh optimizer in every pass has fresh gradients: sweeps and tests."""
+        """Whether a region builds a new optimizer in each iteration, as sweeps and tests do: its gradients are new too."""
         calls = self._tree.within(region, cst.Call)
         if any(
             self._kinds.kind(call) is Kind.OPTIMIZER or called_name(call) == "configure_optimizers"
@@ -275,9 +275,9 @@ class Clearings:
         )
 
     def _is_cleared_by_base(self, region: Node) -> bool:
-        """Whether a method of the same class clears and nobody in this file calls it: a base class does.
+        """Whether a method of the same class clears gradients and this file never calls it: a base class probably does.
 
-        A method that trains by itself clears for itself.
+        A method that also trains does not count, because it clears gradients for itself.
         """
         klass = self._tree.enclosing(region, cst.ClassDef)
         if klass is None:
@@ -300,7 +300,7 @@ class Clearings:
         return any(self._clears_around(place) for place in places)
 
     def _clears_around(self, place: Node) -> bool:
-        """Whether the function that holds `place` clears gradients, other than in a training loop beside it."""
+        """Whether the function around `place` clears gradients outside of the training loops next to it."""
         tree = self._tree
         home = tree.home(place)
         helpers = (

@@ -1,4 +1,4 @@
-"""Evaluations: code that runs a model and measures what comes out, and trains nothing."""
+"""Evaluations: code that runs a model, measures its output and trains nothing."""
 
 import re
 from collections.abc import Iterator
@@ -8,8 +8,9 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
+from ta_lint.facts.loops.calls_in_loop import CallsInLoop, LoopCall, Variable
 from ta_lint.facts.loops.loops import BACKWARD, Loop, Loops
-from ta_lint.facts.loops.passes import Event, Passes, Variable, What
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kinds
@@ -18,33 +19,33 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
 _CALLERS_DEEP = 2
 
-# What only code that trains, attacks or differentiates calls.
+# Functions that only code calls which trains, attacks a model or differentiates.
 _DIFFERENTIATES = regex(
     r"backward|manual_backward|grad|jacobian|hessian|vjp|jvp|requires_grad_|\w*train_?(step|batch|epoch|one_epoch)|"
     r"optimize_parameters|fit"
 )
 _ATTACKS = regex(r"(^|_)(adv|adversar\w*|attack\w*|fgsm|perturb\w*|pgd)(_|$)", re.IGNORECASE)
 
-# How a result is measured.
+# Names of functions and variables that measure a result.
 _MEASURES = regex(
     r"argmax|max|topk|eq|item|\w*(loss|criterion|criteria|metrics?|accuracy|score|correct|psnr|ssim|iou|auc|f1|nll|mse|"
     r"bce|cross_entropy)\w*|acc|add_batch",
     re.IGNORECASE,
 )
 
-# Random on purpose, or running statistics being collected.
+# Names of functions that are random on purpose or collect running statistics.
 _ON_PURPOSE = regex(
     r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
 )
 
-# Layers that do one thing in training and another in evaluation.
+# Layers and models that behave differently in training and evaluation.
 _DEPENDS_ON_MODE = regex(
     r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
     r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
 )
 _MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 
-# What is given a model and leaves its mode as it is.
+# Functions under these names take a model and do not change its mode.
 _LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")
 
 
@@ -53,7 +54,7 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """`call` runs `model` in `region`, the outermost loop or else the function around it in which nothing trains."""
+    """`call` runs `model` in `region`: the outermost loop around it, or else the function, in which nothing trains."""
 
     region: Loop | cst.FunctionDef
     call: cst.Call
@@ -62,7 +63,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """`call` runs the model that `made` makes, whose weights come from elsewhere by `loaded`."""
+    """`call` runs the model that `made` builds and whose weights `loaded` brings in."""
 
     call: cst.Call
     made: cst.Call
@@ -70,17 +71,23 @@ class Prediction:
 
 
 class Evaluations:
-    """The evaluations of a file, and the mode in which each finds its model."""
+    """The evaluations of a file, and the mode of the model in each."""
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, loops: Loops, passes: Passes
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        kinds: Kinds,
+        loops: Loops,
+        calls_in_loop: CallsInLoop,
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._kinds = kinds
         self._loops = loops
-        self._passes = passes
+        self._calls_in_loop = calls_in_loop
         self._differentiates: dict[Node, bool] = {}
 
     @cached_property
@@ -94,12 +101,12 @@ class Evaluations:
         return list(found.values())
 
     def _evaluation(self, call: cst.Call) -> Evaluation | None:
-        called = self._passes.called(call)
+        called = self._calls_in_loop.called(call)
         if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
             return None
-        if not self._passes.acts_as_model(called) or self._names.qualified(called) is not None:
+        if not self._calls_in_loop.acts_as_model(called) or self._names.qualified(called) is not None:
             return None
-        region, model = self._region(call), self._passes.variable(called)
+        region, model = self._region(call), self._calls_in_loop.variable(called)
         if region is None or model is None or not self._measures(region):
             return None
         return Evaluation(region, call, model)
@@ -116,7 +123,7 @@ class Evaluations:
         return None if self.trains(home.body) or self._is_returned(call, home) else home
 
     def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
-        """Whether a function returns what a model put out: its caller may go back through it."""
+        """Whether a function returns the output of a call: its caller may call `backward` on it."""
         statement = self._tree.statement(call)
         targets = (
             {name.value for item in statement.targets for name in self._tree.within(item.target, cst.Name)}
@@ -129,17 +136,17 @@ class Evaluations:
         )
 
     def _goes_over_data(self, loop: Loop) -> bool:
-        """Whether a loop is over data, or counts and computes a loss; rollouts and samplers do neither."""
+        """Whether a loop iterates over data, or counts and computes a loss; rollouts and samplers do neither."""
         if isinstance(loop, cst.For) and not _counts(loop.iter):
             return True
         return any("loss" in name.value.lower() for name in self._tree.within(loop, cst.Name))
 
     def trains(self, region: Node) -> bool:
-        """Whether a region trains, or computes gradients for something else, itself or in functions it calls."""
+        """Whether a region trains or computes gradients for another purpose, itself or in functions that it calls."""
         if region not in self._differentiates:
-            events = self._passes.events(region)
+            events = self._calls_in_loop.events(region)
             self._differentiates[region] = any(
-                event.what is What.BACKWARD
+                event.action is Action.BACKWARD
                 or _DIFFERENTIATES.fullmatch(called_name(event.call) or "") is not None
                 or self._loops.step(event.call) is not None
                 for event in events
@@ -155,46 +162,49 @@ class Evaluations:
 
     # -- modes ------------------------------------------------------------------------------------------------
 
-    def mode(self, evaluation: Evaluation) -> tuple[What, cst.Call] | None:
-        """The mode that the model is certainly in, and the call that set it; None where no call that is seen does.
+    def mode(self, evaluation: Evaluation) -> tuple[Action, cst.Call] | None:
+        """The mode of the model, and the call that set it; None if no visible call does.
 
-        `What.MODE` stands for a mode that is not certain.
+        `Action.MODE` means that the mode is not certain.
         """
         found = {
             outcome for home in self._scopes(evaluation.call) for outcome in self._modes(evaluation, home)
         }
         settled = {outcome for outcome in found if outcome is not None}
-        kinds = {what for what, _ in settled}
+        kinds = {action for action, _ in settled}
         if len(kinds) > 1:
-            return What.MODE, evaluation.call
+            return Action.MODE, evaluation.call
         return min(settled, key=lambda outcome: self._tree.order(outcome[1])) if settled else None
 
     def _scopes(self, call: cst.Call) -> Iterator[Node]:
-        """The function of a call and those that call it, or the module."""
+        """The function around a call and the functions that call it, or the module."""
         homes = [self._tree.home(call)]
         for _ in range(_CALLERS_DEEP + 1):
             yield from homes
             sites = [
-                s for home in homes if isinstance(home, cst.FunctionDef) for s in self._passes.sites(home)
+                s
+                for home in homes
+                if isinstance(home, cst.FunctionDef)
+                for s in self._calls_in_loop.sites(home)
             ]
             homes = list(dict.fromkeys(self._tree.home(site) for site in sites))
 
-    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[What, cst.Call] | None]:
-        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+    def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[Action, cst.Call] | None]:
+        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
         for index, event in enumerate(events):
             if event.call is evaluation.call:
                 yield self._mode_at(events, index)
 
     @cached_property
-    def modes(self) -> frozenset[What]:
-        """The modes that anything in the file puts any model into."""
+    def modes(self) -> frozenset[Action]:
+        """The modes into which the file puts any model."""
         calls = (call for call in self._tree.all(cst.Call) if called_name(call) in ("eval", "train"))
-        found = {self._passes.mode(call) for call in calls if self._passes.is_mode(call)}
+        found = {self._calls_in_loop.mode(call) for call in calls if self._calls_in_loop.is_mode(call)}
         by_hand = any(
             isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
             for target in self._tree.all(cst.AssignTarget)
         )
-        return frozenset(found | ({What.MODE} if by_hand else set()))
+        return frozenset(found | ({Action.MODE} if by_hand else set()))
 
     @cached_property
     def goes_back(self) -> bool:
@@ -202,21 +212,21 @@ class Evaluations:
         return any(called_name(call) in BACKWARD for call in self._tree.all(cst.Call))
 
     def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
-        """A backward pass that comes before an evaluation, in its pass or in the one before, of a model that is optimized."""
-        if self._passes.is_optimized(evaluation.model) is not True:
+        """A backward pass before an evaluation, in the same iteration or the previous one, if an optimizer has the model."""
+        if self._calls_in_loop.is_optimized(evaluation.model) is not True:
             return None
         for home in self._scopes(evaluation.call):
-            events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
+            events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
             for index, event in enumerate(events):
                 if event.call is evaluation.call:
                     for earlier in self._before(events, index):
-                        if earlier.what is What.BACKWARD:
+                        if earlier.action is Action.BACKWARD:
                             return earlier.call
         return None
 
     @cached_property
     def predictions(self) -> list[Prediction]:
-        """The first call of each model with weights from elsewhere, in a file that trains nothing."""
+        """The first call of each model with loaded weights, in a file that trains nothing."""
         calls = self._tree.all(cst.Call)
         if any(_DIFFERENTIATES.fullmatch(called_name(call) or "") for call in calls):
             return []
@@ -228,10 +238,10 @@ class Evaluations:
         return list(found.values())
 
     def _prediction(self, call: cst.Call) -> Prediction | None:
-        called = self._passes.called(call)
+        called = self._calls_in_loop.called(call)
         if isinstance(self._tree.parent[call], cst.Expr) or self._names.qualified(called) is not None:
             return None
-        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._passes.acts_as_model(called):
+        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._calls_in_loop.acts_as_model(called):
             return None
         home = self._tree.home(call)
         if isinstance(home, cst.FunctionDef) and (
@@ -242,13 +252,13 @@ class Evaluations:
             above for above in self._tree.ancestors(call) if isinstance(above, (cst.For, *_COMPREHENSIONS))
         ]
         if any(_counts(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter) for loop in around):
-            return None  # samples of one input
+            return None  # it draws samples for one input
         made = self._kinds.construction(called)
         loaded = self._loading(made) if made is not None else None
         return Prediction(call, made, loaded) if made is not None and loaded is not None else None
 
     def _loading(self, made: cst.Call) -> cst.Call | None:
-        """The call that gives a model weights from elsewhere: of `load_state_dict`, or the one that makes it."""
+        """The call that loads the weights of a model: `load_state_dict`, or the one that builds it."""
         for call in self._tree.all(cst.Call):
             if (
                 isinstance(call.func, cst.Attribute)
@@ -261,7 +271,7 @@ class Evaluations:
         return made if told and self._names.qualified(made.func) is not None else None
 
     def is_handed_away(self, model: Node) -> bool:
-        """Whether code of other files gets a model, and may set its mode."""
+        """Whether a model is passed to code of another file, which may set its mode."""
         made = self._kinds.construction(model)
         return any(
             self._kinds.construction(arg.value) is made
@@ -272,56 +282,58 @@ class Evaluations:
             if isinstance(arg.value, (cst.Name, cst.Attribute))
         )
 
-    def _before(self, events: list[Event], index: int) -> Iterator[Event]:
-        """What comes before an event, the last first, in its pass and in the one before."""
-        here = events[index]
-        around = self._tree.loops(here.here)
+    def _before(self, events: list[LoopCall], index: int) -> Iterator[LoopCall]:
+        """The events before one, the last first: those of the same iteration, then those of the previous one."""
+        around = self._tree.loops(events[index].place)
         yield from reversed(events[:index])
         for event in reversed(events[index + 1 :]):
-            if around and self._tree.contains(around[-1], event.here):
+            if around and self._tree.contains(around[-1], event.place):
                 yield event
 
-    def _mode_at(self, events: list[Event], index: int) -> tuple[What, cst.Call] | None:
-        """The last mode set before an event, in its pass or in the one before."""
-        here = events[index]
+    def _mode_at(self, events: list[LoopCall], index: int) -> tuple[Action, cst.Call] | None:
+        """The last mode set before an event, in the same iteration or the previous one."""
+        evaluated = events[index]
         trained = False
         for event in self._before(events, index):
-            trained = trained or event.what is What.BACKWARD
-            if event.what not in (What.TRAIN, What.EVAL, What.MODE):
+            trained = trained or event.action is Action.BACKWARD
+            if event.action not in (Action.TRAIN, Action.EVAL, Action.MODE):
                 continue
-            if self._passes.distinct(event.subject, here.subject):
+            if self._calls_in_loop.distinct(event.subject, evaluated.subject):
                 continue
-            certain = event.subject == here.subject and not self._is_chosen(event, events)
-            trains = event.what is not What.TRAIN or trained or self._goes_on_training(event, here, events)
-            return event.what if certain and trains else What.MODE, event.call
+            certain = event.subject == evaluated.subject and not self._is_chosen(event, events)
+            if event.action is Action.TRAIN:
+                certain = certain and (trained or self._goes_on_training(event, evaluated, events))
+            return event.action if certain else Action.MODE, event.call
         return None
 
-    def _goes_on_training(self, switched: Event, later: Event, events: list[Event]) -> bool:
-        """Whether a loop that ends before a later event trains on after `train()`."""
+    def _goes_on_training(self, switched: LoopCall, later: LoopCall, events: list[LoopCall]) -> bool:
+        """Whether a loop that ends before a later event trains after `train()`."""
         loops = [
-            loop for loop in self._tree.loops(switched.here) if not self._tree.contains(loop, later.here)
+            loop for loop in self._tree.loops(switched.place) if not self._tree.contains(loop, later.place)
         ]
         return any(
-            event.what is What.BACKWARD and any(self._tree.contains(loop, event.here) for loop in loops)
+            event.action is Action.BACKWARD and any(self._tree.contains(loop, event.place) for loop in loops)
             for event in events
         )
 
     def is_alone(self, evaluation: Evaluation) -> bool:
-        """Whether the function of an evaluation puts no other model into evaluation mode, as if this one were left out."""
+        """Whether the function around an evaluation puts no model into evaluation mode: if it does, it may leave this one out
+        on purpose."""
         home = self._tree.home(evaluation.call)
-        events = self._passes.events(home.body if isinstance(home, cst.FunctionDef) else home)
-        return not any(event.what is What.EVAL and not event.through for event in events)
+        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        return not any(event.action is Action.EVAL and not event.via for event in events)
 
-    def _is_chosen(self, event: Event, events: list[Event]) -> bool:
-        """Whether a condition chooses between this mode and another."""
+    def _is_chosen(self, event: LoopCall, events: list[LoopCall]) -> bool:
+        """Whether a condition decides between this change of mode and another."""
         return any(
-            other.what in (What.TRAIN, What.EVAL, What.MODE) and self._tree.apart(other.call, event.call)
+            other.action in (Action.TRAIN, Action.EVAL, Action.MODE)
+            and self._tree.apart(other.call, event.call)
             for other in events
         )
 
     def depends_on_mode(self, model: Node) -> bool | None:
-        """Whether a model has layers that do something else in evaluation; None where this file does not show them."""
-        made = [self._kinds.construction(value) for value in self._passes.values(model)]
+        """Whether a model has layers that depend on the mode; None if this file does not show them."""
+        made = [self._kinds.construction(value) for value in self._calls_in_loop.values(model)]
         if not made or None in made:
             return None
         found = [self._has_such_layers(call, ()) for call in made if call is not None]
@@ -350,7 +362,7 @@ class Evaluations:
 
 
 def _counts(iterable: Node) -> bool:
-    """Whether a loop counts, and goes over no data: `range(steps)`, `tqdm(range(steps))`, `count()`."""
+    """Whether a loop counts and does not iterate over data: `range(steps)`, `tqdm(range(steps))`, `count()`."""
     if not isinstance(iterable, cst.Call):
         return False
     name = called_name(iterable)

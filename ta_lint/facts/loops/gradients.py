@@ -1,4 +1,4 @@
-"""Whether gradients flow through a value: from the loss of a backward pass to what made it, and where that is cut."""
+"""Gradient flow: whether gradients reach a value from the loss of a backward pass, and where the way is cut."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,29 +19,29 @@ from ta_lint.facts.values.names import Binding, Names
 from ta_lint.facts.values.recording import Recording
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
 
-_DEPTH = 40  # expressions and definitions behind one another
-_BUDGET = 400  # expressions looked at for one answer: a loss is a few dozen
+_DEPTH = 40  # nested expressions and definitions
+_BUDGET = 400  # expressions visited for one answer: a loss needs a few dozen
 
-# What hands on values and no gradient.
+# These pass values on without gradients.
 _DETACHES = frozenset("detach detach_ item numpy tolist".split())
 _DETACHING_CALLS = regex(
     r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
     r"builtins\.(float|int)|numpy\..*"
 )
 
-# What is constant but for jumps, so that its gradient is zero or does not exist.
+# Functions that are constant except for jumps: their gradient is zero or does not exist.
 _STEPS = frozenset(
     "argmax argmin argsort bincount bool byte ceil eq floor ge gt int isclose isfinite isinf isnan le long lt ne nonzero "
     "one_hot round searchsorted sign trunc".split()
 )
 
-# Of these the second result is the index.
+# The second result of these is an index.
 _INDEXED = frozenset("cummax cummin kthvalue max median min mode sort topk".split())
 _COMPARISONS = {
     cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual
 }  # fmt: skip
 
-# Methods of a tensor that compute from it and nothing else, and those that compute from it and their arguments.
+# Tensor methods that compute from the tensor alone, and those that compute from it and their arguments.
 _UNARY = frozenset(
     "abs amax amin bfloat16 chunk clamp_max clamp_min clip clone contiguous cos cpu cuda cumsum double exp expand "
     "expand_as flatten float half log log10 log1p log2 log_softmax logsumexp mean median narrow neg norm permute prod "
@@ -53,12 +53,12 @@ _BINARY = frozenset(
     "maximum min minimum mm mul mul_ pow sub sub_".split()
 )
 
-# Arguments that are no part of what is computed from.
+# Arguments that no gradient flows through.
 _ASIDE = frozenset(
     "axis device dim dtype ignore_index keepdim label_smoothing non_blocking pos_weight reduction size_average weight".split()
 )
 
-# Functions of torch that are no function of their arguments alone, or take a function.
+# Functions of torch that do not depend on their arguments alone, or that take a function.
 _OPAQUE = regex(
     r"torch\.(autograd|utils|func|vmap|jit|compile|load|cond|while_loop|ops|distributed|_|nn\.(parallel|utils|init)\b).*"
 )
@@ -71,15 +71,15 @@ _COLLECTIONS = frozenset("copy get items keys pop values".split())
 _IN_PLACE = regex(r"(?!_)\w*[a-z0-9]_")
 _ADDS = frozenset("append extend insert update".split())
 
-# Builtins that hand on the gradient of their arguments, and those whose result has none.
+# Builtins that pass on the gradient of their arguments, and builtins whose result has none.
 _HANDS_ON = frozenset("abs dict enumerate list max min next reversed sorted sum tuple zip".split())
 _NUMBERS = frozenset("bool hash id isinstance len ord range round str type".split())
 
-# The words of training code for a loss function of unknown make, and for one that holds a network of its own.
+# Names of loss functions of unknown origin, and names of those that contain a network.
 _CRITERION = regex(r"criteri|loss|(^|_)(bce|mse|ce|nll|l1|l2)(_|$)", re.IGNORECASE)
 _ADVERSARIAL = regex(r"adv|critic|disc|gan|(^|_)d(_|$)", re.IGNORECASE)
 
-# The words for settings and for a batch: a parameter of such a name holds no graph.
+# Names of settings and of batches: a parameter with such a name holds no graph.
 _SETTINGS = regex(r"_?(args|cfg|config|conf|hparams|hps|hyp|opt|options|opts|settings|flags)", re.IGNORECASE)
 _LOADER = regex(r"load|dataset|(^|[._])(data|batch(es)?)$", re.IGNORECASE)
 _BATCH = regex(
@@ -87,17 +87,17 @@ _BATCH = regex(
     re.IGNORECASE,
 )
 
-# Words that say that not every parameter has a gradient, or not every output.
+# Words that show that some parameters, or some outputs, have no gradient.
 _FREEZING_WORDS = frozenset({"requires_grad", "requires_grad_", "set_grad_enabled"})
 _CUTTING_WORDS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", *_STEPS})
 _PRETRAINED = ("torchvision.models.", "timm.", "transformers.")
 
-# Whatever these export is no tensor with a graph.
+# Nothing that these export is a tensor with a graph.
 _LIBRARIES = frozenset({"math", "numpy", "torch"})
 
 
 class Flow(IntEnum):
-    """Whether a gradient comes through a value."""
+    """Whether a gradient flows through a value."""
 
     NO = 0
     MAYBE = 1
@@ -106,7 +106,7 @@ class Flow(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where a value loses its gradient: by being detached, or, in `steps`, by a function that jumps."""
+    """Where a value loses its gradient: it is detached or, if `steps`, goes through a function with jumps."""
 
     node: Node
     steps: bool = False
@@ -114,7 +114,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """What is known of the gradient of a value. A value without one that has no `cut` never had one: data, numbers."""
+    """What is known about the gradient of a value. Without a gradient and without a `cut`, the value never had one, as data."""
 
     flow: Flow
     cut: Cut | None = None
@@ -126,8 +126,8 @@ _YES = Gradient(Flow.YES)
 
 
 @dataclass(frozen=True, eq=False)
-class Loss:
-    """A value that a training loop goes back from: `call` does it, or is the `return` of a Lightning training step."""
+class LossValue:
+    """A loss: `call` runs the backward pass from it, or is the `return` of a Lightning training step."""
 
     value: cst.BaseExpression
     call: Node
@@ -135,9 +135,9 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """Something that is put into a variable's value: into a list, a dictionary, a part of a tensor.
+    """A write into the value of a variable: into a list, a dictionary or a part of a tensor.
 
-    `forces` is a tensor that is made to require a gradient.
+    `forces` means that a tensor is made to require a gradient.
     """
 
     variable: Node
@@ -145,8 +145,8 @@ class Write:
     forces: bool = False
 
 
-class Gradients:
-    """Queries about the way from a module's output to a backward pass."""
+class GradientFlow:
+    """Queries about the flow of gradients from a backward pass to the output of a module."""
 
     def __init__(
         self,
@@ -171,25 +171,25 @@ class Gradients:
         self._going_back: dict[cst.For, bool] = {}
 
     @cached_property
-    def losses(self) -> list[Loss]:
-        """What is gone back from in this file, in source order; a backward with a gradient of its own is none."""
-        found = [Loss(value, call) for call, value in self._graphs.starts]
-        for call in self._tree.all(cst.Call):  # the scaler of timm and of what was built after it
+    def losses(self) -> list[LossValue]:
+        """The losses of this file, in source order; what a `backward` with a gradient of its own starts from is none."""
+        found = [LossValue(value, call) for call, value in self._graphs.starts]
+        for call in self._tree.all(cst.Call):  # the scaler of timm, which others have copied
             if (
                 len(call.args) > 1
                 and not call.args[0].star
                 and self._kinds.is_scaler(call.func)
                 and self._kinds.is_optimizer(call.args[1].value)
             ):
-                found.append(Loss(call.args[0].value, call))
+                found.append(LossValue(call.args[0].value, call))
         return found
 
     def of(self, node: Node) -> Gradient:
         """The gradient of an expression's value."""
         return _Walk(self).of(node)
 
-    def terms(self, loss: Loss) -> list[Node]:
-        """The expressions that are a loss itself: variables, what is assigned to them, and what they are the sums of."""
+    def terms(self, loss: LossValue) -> list[Node]:
+        """The expressions that make up a loss: its variables, their assigned values, and the terms of sums."""
         found: dict[Node, None] = {}
         pending: list[Node] = [loss.value]
         home = self._tree.home(loss.call)
@@ -202,7 +202,7 @@ class Gradients:
         return list(found)
 
     def _assigned(self, variable: Node, home: Node) -> list[Node]:
-        """What a function assigns to a variable, as far as it may reach this use."""
+        """The values that a function assigns to a variable and that may reach this use."""
         if isinstance(variable, cst.Attribute) and (path := dotted(variable)) is not None:
             statements = [
                 self._tree.parent[target]
@@ -222,15 +222,15 @@ class Gradients:
             and self._tree.home(binding.node) is home
         ]
 
-    def path(self, loss: Loss) -> list[Node]:
-        """The expressions that a loss is computed from and that a gradient may come through."""
+    def path(self, loss: LossValue) -> list[Node]:
+        """The expressions that a loss is computed from and that a gradient may flow through."""
         walk = _Walk(self, traces=True)
         walk.of(loss.value)
         return sorted(walk.passed, key=self._tree.order)
 
     @cached_property
     def writes(self) -> dict[str, list[Write]]:
-        """What this file puts into the values of variables, by the variables' names: `losses`, `self.losses`."""
+        """The writes of this file into values of variables, by variable: `losses`, `self.losses`."""
         found: dict[str, list[Write]] = {}
         for variable, write in self._all_writes():
             if (path := dotted(variable)) is not None:
@@ -252,12 +252,12 @@ class Gradients:
                 yield attribute.value, Write(attribute.value, tuple(arg.value for arg in call.args))
 
     def is_off(self, node: Node) -> bool:
-        """Whether a node runs without gradients: under `no_grad`, or in a function so decorated."""
+        """Whether a node runs without gradients: under `no_grad`, or in a function decorated with it."""
         decision = self._recording.around(node)
         return decision is not None and decision.records is False
 
     def goes_back(self, loop: cst.For) -> bool:
-        """Whether a pass of a loop goes back from a loss, itself or in functions of this file."""
+        """Whether an iteration of a loop runs a backward pass or a step, itself or in functions of this file."""
         if loop not in self._going_back:
             self._going_back[loop] = self._loops.trains(loop.body)
         return self._going_back[loop]
@@ -271,7 +271,7 @@ class Gradients:
         )
 
     def trains(self, made: cst.Call) -> bool:
-        """Whether what a call makes is a module whose output certainly has a gradient."""
+        """Whether a call makes a module whose output certainly has a gradient."""
         if self._freezes:
             return False
         called = self._names.qualified(made.func)
@@ -292,7 +292,7 @@ class Gradients:
     def is_on(self, node: Node) -> bool:
         """Whether a node certainly runs with gradients.
 
-        At the top of a script; in a function that goes back itself, or that is called from such places alone.
+        It does at the top level of a script, in a function that runs a backward pass, and in one called only from such places.
         """
         return self._is_on(node, set())
 
@@ -311,9 +311,9 @@ class Gradients:
 
 
 class _Walk:
-    """One question, answered by going back through expressions and definitions; what takes too long is `MAYBE`."""
+    """Answers one question by following expressions and definitions backward; `MAYBE` if that takes too long."""
 
-    def __init__(self, facts: Gradients, traces: bool = False) -> None:
+    def __init__(self, facts: GradientFlow, traces: bool = False) -> None:
         self._facts = facts
         self._tree = facts._tree
         self._names = facts._names
@@ -327,7 +327,7 @@ class _Walk:
     def of(self, node: Node) -> Gradient:
         if node in self._open:
             self._cyclic = True
-            return _NONE  # what it was before is one of the other alternatives
+            return _NONE  # its old value is one of the other alternatives
         self._budget -= 1
         if self._budget < 0 or len(self._open) > _DEPTH:
             return _MAYBE
@@ -338,7 +338,7 @@ class _Walk:
         found = self._judge(node)
         self._open.pop()
         if not self._cyclic and self._budget >= 0:
-            self._facts.settled[node] = found  # whatever question it is a part of
+            self._facts.settled[node] = found  # the answer holds for every question
         self._cyclic |= cyclic
         if found.flow is not Flow.NO and isinstance(
             node, (cst.Call, cst.BinaryOperation, cst.Attribute, cst.Name)
@@ -399,7 +399,7 @@ class _Walk:
         return self._and_written(bound, written)
 
     def _and_written(self, bound: Gradient, written: list[Write]) -> Gradient:
-        """The gradient of a variable that something is put into after it was bound."""
+        """The gradient of a variable into which something is written after it was bound."""
         values = [_forced(bound) if write.forces else self._together(write.values) for write in written]
         return _with(bound, values)
 
@@ -426,7 +426,7 @@ class _Walk:
         return _NONE if _BATCH.fullmatch(name.value) or _SETTINGS.fullmatch(name.value) else _MAYBE
 
     def _item(self, binding: Binding) -> Gradient:
-        """What a loop takes out of an iterable: data, if that comes from elsewhere and each pass goes back."""
+        """The gradient of an element of an iterable: it is data if it comes from another file and each iteration goes backward."""
         if binding.value is None:
             return _MAYBE
         iterable: Node = binding.value
@@ -534,7 +534,7 @@ class _Walk:
             return self._cut(node, self.of(node.left), steps=True)
         left, right = node.left, node.right
         if isinstance(node.operator, cst.Divide) and dotted(right) is not None:
-            return self.of(left)  # a number of steps or of samples
+            return self.of(left)  # the divisor is a number of steps or samples
         if isinstance(node.operator, cst.Multiply):
             for weight, value in ((left, right), (right, left)):
                 if self._is_weight(weight):
@@ -542,7 +542,7 @@ class _Walk:
         return self._together([left, right])
 
     def _is_weight(self, node: Node) -> bool:
-        """`self.weight` that the constructor was given."""
+        """The gradient of a `self.weight` that the constructor received."""
         return isinstance(node, cst.Attribute) and isinstance(self._kinds.origin(node), cst.Param)
 
     def _subscript(self, node: cst.Subscript) -> Gradient:
@@ -638,13 +638,13 @@ class _Walk:
         return made is not None or self._kinds.calls.callee(call) is None
 
     def _cut(self, node: Node, before: Gradient, steps: bool = False) -> Gradient:
-        """What is left of a gradient after a node that lets none through."""
+        """The gradient that remains after a node that lets none through."""
         if before.flow is Flow.NO:
             return before
         return Gradient(Flow.NO, Cut(node, steps))
 
     def _together(self, nodes: Iterable[Node]) -> Gradient:
-        """The gradient of what is computed from several values."""
+        """The gradient of a value computed from several others."""
         return _with(_NONE, [self.of(node) for node in nodes])
 
 
@@ -668,10 +668,10 @@ def _doubted(value: Gradient) -> Gradient:
 
 
 def _forced(value: Gradient) -> Gradient:
-    """The gradient of a value that is made to require one: what jumps is cut off all the same."""
+    """The gradient of a value that is made to require one: a function with jumps still cuts it."""
     return value if value.cut is not None and value.cut.steps else _MAYBE
 
 
 def _operands(call: cst.Call) -> list[cst.BaseExpression]:
-    """The arguments that a call computes from, as far as their names tell."""
+    """The arguments that a call computes from, judged by their names."""
     return [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value not in _ASIDE]

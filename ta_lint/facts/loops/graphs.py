@@ -1,4 +1,4 @@
-"""Autograd graphs: which values still hold a graph that a backward of the same pass has been through."""
+"""Autograd graphs: values that still hold a graph after `backward` went through it in the same iteration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _DIFFERENTIABLE = frozenset(
     "squeeze sub sum to type type_as unsqueeze view".split()
 )
 
-# Where `backward` is a method of something that is given the loss: accelerate, Fabric, DeepSpeed, Apex.
+# Objects whose `backward` takes the loss as an argument: of accelerate, Fabric, DeepSpeed, Apex.
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
 
 
 @dataclass(frozen=True, eq=False)
-class Backward:
-    """A `backward` that frees the graph it goes through.
+class BackwardCall:
+    """A call of `backward` that frees the graph it goes through.
 
-    `region` runs once per pass: the innermost loop around the call, or else its function. `losses` are the variables
-    that it starts from and those that their values are the sums of, each where it is known to hold a graph.
+    `region` is the innermost loop around the call, or else its function. `losses` are the variables that the call starts
+    from and the variables that these are sums of: all of them certainly hold a graph.
     """
 
     call: cst.Call
@@ -39,7 +39,7 @@ class Backward:
 
 
 class Graphs:
-    """Queries about values that hold a graph."""
+    """The calls of `backward` in a file, and queries about the values that hold a graph."""
 
     def __init__(self, tree: Tree, names: Names, calls: Calls, loops: Loops) -> None:
         self._tree = tree
@@ -50,9 +50,9 @@ class Graphs:
 
     @cached_property
     def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
-        """The calls of `backward` in source order, each with the loss that it goes back from.
+        """The calls of `backward` in source order, each with the loss that it starts from.
 
-        One that is given the gradient to start with goes back from something else.
+        Calls with a gradient of their own are left out, because they do not start from a loss.
         """
         calls = [
             call
@@ -62,7 +62,7 @@ class Graphs:
         return [(call, _start(call)) for call in calls if not _has_gradient(call)]
 
     @cached_property
-    def backwards(self) -> list[Backward]:
+    def backwards(self) -> list[BackwardCall]:
         """The calls of `backward` whose loss is a variable, in source order."""
         found = []
         for call in self._tree.all(cst.Call):
@@ -73,7 +73,7 @@ class Graphs:
             ):
                 continue
             if (region := self._region(call)) is not None:
-                found.append(Backward(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
+                found.append(BackwardCall(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
         return found
 
     def _region(self, call: cst.Call) -> Region | None:
@@ -82,7 +82,7 @@ class Graphs:
         return loops[0] if loops else home if isinstance(home, cst.FunctionDef) else None
 
     def _sources(self, expression: Node, region: Region, depth: int) -> Iterator[Variable]:
-        """The variables that an expression and the definitions behind it are the sums of."""
+        """The variables that an expression is a sum of, itself or through definitions of its variables."""
         for variable in _variables(expression):
             yield variable
             binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
@@ -94,10 +94,10 @@ class Graphs:
                 yield from self._sources(scaled, region, depth - 1)
 
     def held(self, value: Node, region: Region) -> Node | None:
-        """The part of a value, in the statements that run once per pass, that still holds the graph of that pass.
+        """The part of a value that still holds the graph of an iteration after `backward` went through it.
 
-        A variable that a backward of the same pass went through, or a call of a function in this file that returns
-        one; None where a value is detached, a number, or unknown.
+        It is a variable, or a call of a function in this file that returns one; None if the value is detached, a number, or
+        unknown.
         """
         for operand in operands(value):
             if isinstance(operand, cst.Call):
@@ -108,7 +108,7 @@ class Graphs:
         return None
 
     def passes(self, held: Node, region: Region) -> list[cst.Call]:
-        """The backward passes that go through the graph of what `held` says is held."""
+        """The backward passes that go through the graph of what `held` returns."""
         binding = self._names.definition(held) if isinstance(held, cst.Name) else None
         made = held if isinstance(held, cst.Call) else binding.value if binding is not None else None
         function = self._calls.callee(made) if isinstance(made, cst.Call) else None
@@ -123,7 +123,7 @@ class Graphs:
         ) or (isinstance(variable, cst.Name) and self._is_returned_graph(variable, region))
 
     def _same(self, loss: Variable, use: Variable, region: Region) -> bool:
-        """Whether a variable means the same graph in two places of one pass."""
+        """Whether a variable holds the same graph in two places of one iteration."""
         name = dotted(use)
         if name is None or dotted(loss) != name:
             return False
@@ -150,7 +150,7 @@ class Graphs:
         return after and tree.before(binding.node, second) and statement is not tree.statement(second)
 
     def _derives(self, binding: Binding, name: str) -> bool:
-        """Whether a binding keeps the graph that the name held before: `loss = loss / steps`, `loss *= scale`."""
+        """Whether a binding keeps the graph of the name's old value: `loss = loss / steps`, `loss *= scale`."""
         if binding.how == "augment":
             return True
         return (
@@ -162,7 +162,7 @@ class Graphs:
     # -- functions that return a loss after going back through it ---------------------------------------------
 
     def _is_returned_graph(self, variable: cst.Name, region: Region) -> bool:
-        """Whether a variable was bound in the region to what such a function returns."""
+        """Whether the region binds a variable to the result of such a function."""
         binding = self._names.definition(variable)
         if binding is None or binding.how != "assign" or not self._tree.contains(region, binding.node):
             return False
@@ -203,9 +203,9 @@ def operands(value: Node) -> Iterator[Variable | cst.Call]:
 
 
 def summands(value: Node) -> Iterator[Node]:
-    """The expressions that certainly hold a graph if the value does: `a` and `b` of `(a + b.mean()) / 4`.
+    """The expressions that certainly hold a graph if the value does: `a` and `b` in `(a + b.mean()) / 4`.
 
-    Of a product it may be either factor.
+    A product of two variables has none, because either factor may hold the graph.
     """
     if isinstance(value, cst.UnaryOperation):
         yield from summands(value.expression)
@@ -242,14 +242,14 @@ def _variables(value: Node) -> Iterator[Variable]:
 
 
 def _start(call: cst.Call) -> cst.BaseExpression:
-    """What a backward starts from: `loss.backward()`, `accelerator.backward(loss)`."""
+    """The loss that a `backward` starts from: `loss.backward()`, `accelerator.backward(loss)`."""
     assert isinstance(call.func, cst.Attribute)
     given = _positional(call)
     return given[0] if given and _is_of_engine(call) else call.func.value
 
 
 def _has_gradient(call: cst.Call) -> bool:
-    """Whether a backward is given more than a loss: `outputs.backward(gradient)`, a hand-written `backward(x, y)`."""
+    """Whether a `backward` takes more than a loss: `outputs.backward(gradient)`, a hand-written `backward(x, y)`."""
     keywords = {arg.keyword.value for arg in call.args if arg.keyword is not None}
     return bool(keywords & {"gradient", "grad_tensors"}) or len(_positional(call)) > _is_of_engine(call)
 
@@ -259,7 +259,7 @@ def _positional(call: cst.Call) -> list[cst.BaseExpression]:
 
 
 def _is_of_engine(call: cst.Call) -> bool:
-    """Whether a `backward` belongs to something that is given the loss."""
+    """Whether a `backward` takes the loss as an argument."""
     assert isinstance(call.func, cst.Attribute)
     name = (dotted(call.func.value) or "").rpartition(".")[2]
     return call.func.attr.value == "manual_backward" or name.endswith(_ENGINES)
@@ -273,7 +273,7 @@ def _scaled_by_apex(binding: Binding) -> Node | None:
 
 
 def _retains(call: cst.Call) -> bool:
-    """Whether a call asks to keep the graph, so that a sum may be gone back through later."""
+    """Whether a call keeps the graph, so that a later `backward` may go through it again."""
     kept = [
         arg
         for arg in call.args

@@ -1,6 +1,6 @@
 """Training loops: the code that runs once per optimizer step.
 
-The procedure and the reason of each of its guards are in `docs/training-loops.md`.
+`docs/training-loops.md` describes the procedure and gives the reason for each guard.
 """
 
 import re
@@ -19,24 +19,24 @@ from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
 
 BACKWARD = frozenset({"backward", "manual_backward"})
 
-_CALLS_DEEP = 2  # helpers of helpers are followed; further down nobody clears gradients
+_CALLS_DEEP = 2  # helpers and their helpers; deeper down nobody clears gradients
 
-# A condition on one of these chooses a kind of run, not some of its steps.
+# A condition on one of these chooses the kind of run, not single steps.
 _MODE = regex(
     r"(^|_)(train|training|phase|mode|amp|fp16|bf16|half|mixed|cuda|distributed|scaler)(_|$)", re.IGNORECASE
 )
 
 _TRAINING_NAME = regex(r"_?(train|fit|finetune|run_epoch|optimi[sz]e)(_|$)", re.IGNORECASE)
 
-# Gradients are cleared where no loop shows it.
+# In these files gradients are cleared where no loop shows it.
 _GATED_IMPORTS = ("composer", "deepspeed", "fastai", "hivemind", "ignite", "megatron", "mmengine")
 _GATED_TEXT = regex(
     r"dist_autograd|torch\.distributed\.autograd|register_post_accumulate_grad_hook|register_step_(pre|post)_hook|"
     r"_apply_optimizer_in_backward"
 )
 
-# Frameworks that run loops, or parts of them, themselves: in their files a loop does not show what happens in it. Of
-# Lightning, Fabric leaves the loop to its user.
+# Frameworks that run all or part of the training loop themselves, so that the file does not show what happens in it. Lightning
+# is one, but Fabric leaves the loop to its user.
 _FRAMEWORKS = regex(
     r"(lightning(?!\.fabric(\.|$))|pytorch_lightning|fastai|ignite|deepspeed|mmengine|mmcv|composer|megatron)(\.|$)"
 )
@@ -47,8 +47,8 @@ Region = cst.For | cst.While | cst.FunctionDef
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """`optimizer.step()`, or `scaler.step(optimizer)`; `optimizer` is the expression for the optimizer."""
+class StepCall:
+    """A call of `optimizer.step()` or `scaler.step(optimizer)`; `optimizer` is the expression for the optimizer."""
 
     call: cst.Call
     optimizer: cst.BaseExpression
@@ -58,13 +58,13 @@ class Step:
 class TrainingLoop:
     """Code that runs once per optimizer step.
 
-    `region` is a loop, or a function that does one step and is called from the loops in `callers`. `steps` and
-    `backwards` stand in the region itself, not in functions it calls.
+    `region` is a loop, or a function that makes one step and is called from the loops in `callers`. `steps` and
+    `backwards` are in the region's own code, not in functions that it calls.
     """
 
     region: Region
     callers: tuple[Loop, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StepCall, ...]
     backwards: tuple[cst.Call, ...]
 
     @property
@@ -74,7 +74,7 @@ class TrainingLoop:
 
 
 class Loops:
-    """Training loops, and the questions that loop rules ask about them."""
+    """The training loops of a file, and queries about them."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, text: str) -> None:
         self._tree = tree
@@ -90,9 +90,9 @@ class Loops:
 
     @cached_property
     def framework(self) -> str | None:
-        """The framework that may run what a loop of this file does not show: an import, or a base class by name.
+        """The framework that may run code which the loops of this file do not show: imported, or the name of a base class.
 
-        Rules about the order of things in a loop are silent where there is one.
+        Rules about the order of events in a loop stay silent if there is one.
         """
         imported = next((name for name in sorted(self._names.imported) if _FRAMEWORKS.match(name)), None)
         if imported is not None:
@@ -104,27 +104,26 @@ class Loops:
 
     # -- finding the loops ------------------------------------------------------------------------------------
 
-    def step(self, call: cst.Call) -> Step | None:
-        """The optimizer step a call makes.
+    def step(self, call: cst.Call) -> StepCall | None:
+        """The optimizer step that a call makes, if it makes one.
 
-        `step(closure)` clears inside the closure, and `step(context)` belongs to distributed autograd: neither is
-        one.
+        `step(closure)` does not count because the closure clears gradients, nor does `step(context)` of distributed autograd.
         """
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
             return None
         receiver = call.func.value
         if not call.args and self._kinds.is_optimizer(receiver):
-            return Step(call, receiver)
+            return StepCall(call, receiver)
         if call.args and not call.args[0].star and self._kinds.is_scaler(receiver):
-            return Step(call, call.args[0].value)
+            return StepCall(call, call.args[0].value)
         return None
 
     def backwards(self, region: Node) -> list[cst.Call]:
-        """The calls of `backward` in a region's own body."""
+        """The calls of `backward` in a region's own code."""
         return [call for call in self._tree.own(region, cst.Call) if is_backward(call)]
 
     def trains(self, region: Node) -> bool:
-        """Whether a region runs `backward` or a step, itself or in functions of this file that it mentions."""
+        """Whether a region calls `backward` or makes a step, itself or in functions of this file that it mentions."""
         return any(
             is_backward(call) or self.step(call) is not None
             for node in self.reach(region)
@@ -132,7 +131,7 @@ class Loops:
         )
 
     def _training_loops(self) -> list[TrainingLoop]:
-        found: dict[Region, list[Step]] = {}
+        found: dict[Region, list[StepCall]] = {}
         for step in self.steps:
             region = self._region(step.call)
             if region is not None:
@@ -159,9 +158,9 @@ class Loops:
         return tuple(dict.fromkeys(innermost))
 
     def reach(self, region: Node) -> list[Node]:
-        """A region, and the functions of this file that it mentions, two calls deep: what may run in it.
+        """The code that may run in a region: the region and the functions of this file that it mentions, two calls deep.
 
-        Not those that call its function: they run around it.
+        Functions that call the region's function are left out, because they run around it.
         """
         home = region if isinstance(region, cst.FunctionDef) else self._tree.home(region)
         around = [region, *(self._calls.sites(home) if isinstance(home, cst.FunctionDef) else [])]
@@ -177,7 +176,7 @@ class Loops:
         return list(reached)
 
     def mentions(self, region: Node) -> Iterator[tuple[cst.Name, cst.FunctionDef]]:
-        """The names in a region that may stand for a function of this file, called or handed on as a value."""
+        """The names in a region that may mean a function of this file, called or passed as a value."""
         for name in self._tree.within(region, cst.Name):
             above = self._tree.parent[name]
             if isinstance(above, cst.Attribute) and above.attr is name:
@@ -188,7 +187,7 @@ class Loops:
                     yield name, function
 
     def is_last_pass(self, node: Node, loop: Loop) -> bool:
-        """Whether a pass that comes to `node` is the last one: a block around it ends by leaving the loop."""
+        """Whether an iteration that reaches `node` is the last one: a block around it ends by leaving the loop."""
         if isinstance(loop, cst.For) and _is_range_of_one(loop.iter):
             return True
         for above in self._tree.ancestors(node):
@@ -203,7 +202,7 @@ class Loops:
         return False
 
     def changes(self, test: Node, region: Region) -> bool:
-        """Whether a region binds a name, or sets an attribute, that a condition depends on."""
+        """Whether a region binds a name or sets an attribute that a condition reads."""
         tree = self._tree
         assigned = {
             dotted(target)
@@ -223,7 +222,7 @@ def is_backward(call: cst.Call) -> bool:
 
 
 def names_training(call: cst.Call) -> bool:
-    """Whether what is called trains by its name: `train_one_epoch(model)`, `trainer.fit(model)`."""
+    """Whether the name of what is called says that it trains: `train_one_epoch(model)`, `trainer.fit(model)`."""
     return _TRAINING_NAME.match(called_name(call) or "") is not None
 
 

@@ -1,19 +1,18 @@
-"""The order of things in a training step: what certainly runs before what, in one pass through a loop or function.
+"""The order of events in a training step: what certainly runs before what in one iteration of a loop, or one call of a function.
 
-A pass is one way through the code, as the list of the events on it. Conditions written alike are decided alike in one
-pass, functions of this file are entered two calls deep, and the body of an inner loop runs once. What holds for every
-pass in question is certain.
+An execution path is one way through the code, as the list of its events. On one path, equal conditions have equal outcomes,
+functions of this file are entered two calls deep, and the body of an inner loop runs once. What holds on every path is certain.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts.loops.loops import BACKWARD, Loop, Loops, Region
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.kinds import Kind, Kinds
@@ -22,9 +21,9 @@ from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
 
 _CALLS_DEEP = 2
-_MOST_PASSES = 500  # code with more ways through it is not judged
+_MOST_PATHS = 500  # a region with more of them is not judged
 
-# The name of a learning rate scheduler, where nothing shows what built it and `step()` has no argument.
+# The name of a learning rate scheduler, for one of unknown kind whose `step()` has no argument.
 _SCHEDULER_NAME = regex(
     r"_?(lr|learning_?rate|warm_?up|optim(izer)?|opt|cosine|train)?_?sched(ule|uler)?s?"
     r"(_?(lr|gen|disc|dis|generator|discriminator|actor|critic|model|[a-z]|\d+))?",
@@ -33,14 +32,14 @@ _SCHEDULER_NAME = regex(
 _CLIPS = regex(
     r"_?(dispatch_)?clip_?(master_)?(grad|gradient)s?(_?(norm|value|total_norm))?s?(_with_norm_?)?_?"
 )
-# The number of passes of an inner loop, where that loop accumulates.
+# The number of iterations of an inner loop that accumulates gradients.
 _ACCUMULATES = regex(r"accum", re.IGNORECASE)
 _CLEARS = regex(r"zero_?(\w+_)?grads?(_buffer)?|(clear|reset)_(\w+_)?grads?(ients)?|_foreach_zero_?")
 _TORCH_CLIPS = regex(
     r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_?|clip_grad_value_|clip_grads_with_norm_)"
 )
 
-# These take an optimizer and leave its gradients and parameters alone.
+# These take an optimizer and change neither its gradients nor its parameters.
 _HARMLESS = regex(
     r"adjust_\w+|append|dict|enumerate|float|(get|set|update)_(last_)?(lr|learning_rate)\w*|getattr|hasattr|id|info|int|"
     r"isinstance|item|len|list|log\w*|print|repr|(torch_)?save\w*|add_\w+|scale_loss|state_dict|str|synchronize|type|"
@@ -51,26 +50,12 @@ _STEPS_ELSEWHERE = regex(
 )
 
 
-class Action(StrEnum):
-    """What a call does to gradients, weights or learning rates."""
-
-    BACKWARD = "backward"
-    CLEAR = "clear"
-    UNSCALE = "unscale"
-    CLIP = "clip"
-    STEP = "step"
-    UPDATE = "update"
-    SCHEDULE = "schedule"
-    UNKNOWN = "unknown"
-    """A call that is given the optimizer and that this file does not show: it may do any of these."""
-
-
 @dataclass(frozen=True, eq=False)
-class Event:
-    """One of these actions.
+class LoopEvent:
+    """A call that takes one of the actions of a training loop.
 
-    `subject` is the loss, the optimizer, the scheduler, or what is cleared; `scaler` the gradient scaler that takes
-    part in a backward pass, a step or an unscaling. `via` are the calls that lead to it from the region.
+    `subject` is the loss, the optimizer, the scheduler, or what is cleared; `scaler` is the gradient scaler of a backward
+    pass, a step or an unscaling; `via` are the calls that lead from the region to this one.
     """
 
     action: Action
@@ -81,19 +66,19 @@ class Event:
 
     @property
     def place(self) -> cst.Call:
-        """The call in the region itself: the event's own, or that of the function it happens in."""
+        """The call in the region's own code that leads to the event, or is it."""
         return self.via[0] if self.via else self.call
 
 
-Pass = tuple[Event, ...]
+ExecutionPath = tuple[LoopEvent, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Accumulation:
-    """A loop that sums the gradients of `count` passes up, and a step for all of them.
+    """A loop that adds up the gradients of `count` backward passes for one step.
 
-    `guard` is the `if` in the loop that says when to step, `counter` what it counts by; `flushes` says that other
-    conditions step too, as in `or last`. Or `guard` is the loop itself, of `count` passes, and the step follows it.
+    `guard` is the `if` in the loop that decides when to step, and `counter` is what it tests; `flushes` says that another
+    condition steps too, as in `or last`. Or `guard` is the loop itself, of `count` iterations, and the step comes after it.
     """
 
     loop: Loop
@@ -101,25 +86,25 @@ class Accumulation:
     counter: cst.BaseExpression | cst.BaseAssignTargetExpression
     count: cst.BaseExpression
     flushes: bool
-    step: Event
-    backwards: tuple[Event, ...]
+    step: LoopEvent
+    backwards: tuple[LoopEvent, ...]
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A way through some statements so far: what happened, the conditions that were decided, and whether it left."""
+class _PartialPath:
+    """The beginning of an execution path: its events, the outcomes of its conditions, and the statement that ended it."""
 
-    events: Pass = ()
+    events: ExecutionPath = ()
     decided: frozenset[tuple[str, bool]] = frozenset()
     left: str | None = None
 
 
-class _TooMany(Exception):
-    """There are more ways through a region than are worth following."""
+class _TooManyPaths(Exception):
+    """A region has more execution paths than are worth following."""
 
 
-class Order:
-    """The events of a file, and their order in each pass through a region."""
+class StepOrder:
+    """The events of a file, and their order on each execution path of a region."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds, loops: Loops) -> None:
         self._tree = tree
@@ -127,21 +112,21 @@ class Order:
         self._kinds = kinds
         self._calls = kinds.calls
         self._loops = loops
-        self._passes: dict[Node, list[Pass]] = {}
+        self._paths: dict[Node, list[ExecutionPath]] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
 
     # -- events -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _events(self) -> dict[cst.Call, Event]:
+    def _events(self) -> dict[cst.Call, LoopEvent]:
         calls = self._tree.all(cst.Call)
         return {call: event for call in calls if (event := self._event(call)) is not None}
 
-    def events(self, action: Action) -> list[Event]:
-        """The events of one kind in this file, in source order."""
+    def events(self, action: Action) -> list[LoopEvent]:
+        """The events with one action in this file, in source order."""
         return [event for event in self._events.values() if event.action is action]
 
-    def _event(self, call: cst.Call) -> Event | None:
+    def _event(self, call: cst.Call) -> LoopEvent | None:
         name = called_name(call)
         if name is None:
             return None
@@ -151,27 +136,28 @@ class Order:
         if name == "step":
             return self._step(call, receiver)
         if name == "update":
-            return Event(Action.UPDATE, call, receiver) if self._kinds.is_scaler(receiver) else None
+            return LoopEvent(Action.UPDATE, call, receiver) if self._kinds.is_scaler(receiver) else None
         if "unscale" in name:
-            return Event(Action.UNSCALE, call, call.args[0].value if call.args else receiver, receiver)
+            return LoopEvent(Action.UNSCALE, call, call.args[0].value if call.args else receiver, receiver)
         if _CLIPS.fullmatch(name):
-            return Event(Action.CLIP, call, call.args[0].value if call.args else receiver)
+            return LoopEvent(Action.CLIP, call, call.args[0].value if call.args else receiver)
         if _CLEARS.fullmatch(name):
-            return Event(Action.CLEAR, call, receiver)
+            return LoopEvent(Action.CLEAR, call, receiver)
         if self._may_step(call, name):
-            return Event(Action.UNKNOWN, call, receiver)
+            return LoopEvent(Action.UNKNOWN, call, receiver)
         return None
 
-    def _backward(self, call: cst.Call, receiver: cst.BaseExpression) -> Event | None:
+    def _backward(self, call: cst.Call, receiver: cst.BaseExpression) -> LoopEvent | None:
         if not isinstance(call.func, cst.Attribute):
             return None
         given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         is_loss = not given or self._is_gradient_argument(call)
         loss = receiver if is_loss else given[0]
-        return Event(Action.BACKWARD, call, loss, self._scaled_by(loss))
+        return LoopEvent(Action.BACKWARD, call, loss, self._scaled_by(loss))
 
     def _is_gradient_argument(self, call: cst.Call) -> bool:
-        """`y.backward(torch.ones_like(y))` differentiates its receiver, `accelerator.backward(loss)` its argument."""
+        """Whether the argument is a gradient, as in `y.backward(torch.ones_like(y))`, and not the loss, as in
+        `accelerator.backward(loss)`."""
         name = (dotted(call.func) or "").lower()
         return not any(
             word in name for word in ("accelerator", "fabric", "autograd", "engine", "manual", "self")
@@ -187,16 +173,16 @@ class Order:
             return made.func.value if self._kinds.is_scaler(made.func.value) else None
         return None
 
-    def _step(self, call: cst.Call, receiver: cst.BaseExpression) -> Event | None:
+    def _step(self, call: cst.Call, receiver: cst.BaseExpression) -> LoopEvent | None:
         step = self._loops.step(call)
         if step is not None:
-            return Event(Action.STEP, call, step.optimizer, receiver if call.args else None)
+            return LoopEvent(Action.STEP, call, step.optimizer, receiver if call.args else None)
         if self.is_scheduler(receiver) and (not call.args or self._kinds.kind(receiver) is Kind.SCHEDULER):
-            return Event(Action.SCHEDULE, call, receiver)
-        return Event(Action.UNKNOWN, call, receiver) if self._kinds.is_optimizer(receiver) else None
+            return LoopEvent(Action.SCHEDULE, call, receiver)
+        return LoopEvent(Action.UNKNOWN, call, receiver) if self._kinds.is_optimizer(receiver) else None
 
     def is_scheduler(self, node: cst.BaseExpression) -> bool:
-        """A learning rate scheduler by its kind, or, where the kind is unknown, by its name."""
+        """Whether this is a learning rate scheduler: by its kind, or, if that is unknown, by its name."""
         kind = self._kinds.kind(node)
         if isinstance(node, cst.Subscript):
             node = node.value
@@ -207,9 +193,9 @@ class Order:
 
     @cached_property
     def _foreign_schedulers(self) -> set[str | None]:
-        """Variables that hold what a class of one's own has built: it may want its step before the optimizer's.
+        """Variables that hold an instance of a class of unknown kind: it may need its step before the optimizer's.
 
-        What a function has built is torch's more often than not.
+        What a function builds is a scheduler of torch more often than not.
         """
         return {
             dotted(target.target)
@@ -221,7 +207,7 @@ class Order:
         }
 
     def _may_step(self, call: cst.Call, name: str) -> bool:
-        """Whether a call may run any part of a training step, out of sight."""
+        """Whether a call may take any action of a training step in code that this file does not show."""
         if _HARMLESS.fullmatch(name) or self._calls.callee(call) is not None:
             return False
         if _STEPS_ELSEWHERE.fullmatch(name):
@@ -229,21 +215,21 @@ class Order:
         return any(
             self._kinds.is_optimizer(arg.value)
             for arg in call.args
-            if dotted(arg.value) not in (None, "opt")  # that are options more often than not
+            if dotted(arg.value) not in (None, "opt")  # `opt` holds options more often than not
         ) and not self._constructs(call)
 
     def _constructs(self, call: cst.Call) -> bool:
         return self._kinds.kind(call) is not None or (called_name(call) or "")[:1].isupper()
 
-    def clips_as_torch(self, clip: Event) -> bool:
-        """Whether a clipping is torch's own, which takes gradients as they are."""
+    def clips_as_torch(self, clip: LoopEvent) -> bool:
+        """Whether an event clips with a function of torch, which does not unscale gradients first."""
         called = self._names.qualified(clip.call.func)
         if called is not None:
             return _TORCH_CLIPS.fullmatch(called) is not None
         return (dotted(clip.call.func) or "").rpartition(".")[0].endswith("nn.utils")
 
     def minds_scale(self, nodes: Iterable[Node]) -> bool:
-        """Whether something in expressions is about the scale of a loss: `scaler.get_scale()`."""
+        """Whether expressions mention the scale of a loss: `scaler.get_scale()`."""
         return any(
             "scale" in name.value.lower() for node in nodes for name in self._tree.within(node, cst.Name)
         )
@@ -259,8 +245,8 @@ class Order:
 
     # -- regions ----------------------------------------------------------------------------------------------
 
-    def region(self, event: Event, *others: Action) -> Region | None:
-        """The innermost loop or function around an event in which the others happen too."""
+    def region(self, event: LoopEvent, *others: Action) -> Region | None:
+        """The innermost loop or function around an event in which these other actions happen too."""
         for loop in self._tree.loops(event.call):
             if self._holds(loop, others):
                 return loop
@@ -268,21 +254,23 @@ class Order:
         return function if isinstance(function, cst.FunctionDef) and self._holds(function, others) else None
 
     def _holds(self, region: Node, actions: Iterable[Action]) -> bool:
-        happening = {event.action for way in self.passes(region) for event in way}
+        happening = {event.action for path in self.paths(region) for event in path}
         return happening.issuperset(actions)
 
-    def passes(self, region: Node) -> list[Pass]:
-        """The ways through a loop's body or a function's, without those that end in an exception; empty if unknown."""
-        if region not in self._passes:
+    def paths(self, region: Node) -> list[ExecutionPath]:
+        """The execution paths of a loop's body or a function, without those that raise; empty if there are too many."""
+        if region not in self._paths:
             try:
-                ways = self._block(region.body, _Way(), 0, ())  # type: ignore[attr-defined]
-                self._passes[region] = list(dict.fromkeys(way.events for way in ways if way.left != "raise"))
-            except _TooMany:
-                self._passes[region] = []
-        return self._passes[region]
+                paths = self._block(region.body, _PartialPath(), 0, ())  # type: ignore[attr-defined]
+                self._paths[region] = list(
+                    dict.fromkeys(path.events for path in paths if path.left != "raise")
+                )
+            except _TooManyPaths:
+                self._paths[region] = []
+        return self._paths[region]
 
     def actions(self, place: Node) -> set[Action]:
-        """What may happen at or below a node, whichever way is taken."""
+        """The actions that may happen at or below a node, on any path."""
         found: set[Action] = set()
         reached = {place: 0}
         while reached:
@@ -294,19 +282,21 @@ class Order:
                     reached[function] = depth + 1
         return found
 
-    def passes_with(self, region: Node, event: Event) -> list[tuple[Pass, int]]:
-        """The passes on which an event of the region's own body happens, each with the event's place in it."""
+    def paths_with(self, region: Node, event: LoopEvent) -> list[tuple[ExecutionPath, int]]:
+        """The paths with an event of the region's own code, each with the event's index on it."""
         return [
-            (way, index)
-            for way in self.passes(region)
-            for index, found in enumerate(way)
+            (path, index)
+            for path in self.paths(region)
+            for index, found in enumerate(path)
             if found.call is event.call and not found.via
         ]
 
-    # -- ways through code ------------------------------------------------------------------------------------
+    # -- following paths --------------------------------------------------------------------------------------
 
-    def _block(self, block: Node, start: _Way, depth: int, via: tuple[cst.Call, ...]) -> list[_Way]:
-        """The ways through a statement list, a statement or an expression, each going on from where `start` is."""
+    def _block(
+        self, block: Node, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
+        """The paths through a list of statements, a statement or an expression, each a continuation of `start`."""
         if not self._matters(block, depth):
             return [start]
         if isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite, cst.SimpleStatementLine)):
@@ -320,38 +310,43 @@ class Order:
         if isinstance(block, (cst.Try, cst.TryStar)):
             return self._try(block, start, depth, via)
         if isinstance(block, cst.Match):
-            ways = self._sequence([block.subject], [start], depth, via)
+            paths = self._sequence([block.subject], [start], depth, via)
             return [
-                end for way in ways for case in block.cases for end in self._block(case.body, way, depth, via)
-            ] + ways
+                end
+                for path in paths
+                for case in block.cases
+                for end in self._block(case.body, path, depth, via)
+            ] + paths
         if isinstance(block, (cst.FunctionDef, cst.ClassDef)):
             return [start]
-        ways = self._expression(block, start, depth, via)
+        paths = self._expression(block, start, depth, via)
         if isinstance(block, (cst.Return, cst.Raise, cst.Break, cst.Continue)):
-            ways = [replace(way, left=type(block).__name__.lower()) for way in ways]
-        return ways
+            paths = [replace(path, left=type(block).__name__.lower()) for path in paths]
+        return paths
 
     def _sequence(
-        self, parts: Iterable[Node], ways: list[_Way], depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_Way]:
+        self, parts: Iterable[Node], paths: list[_PartialPath], depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
         for part in parts:
             if self._matters(part, depth):
-                going = [way for way in ways if way.left is None]
-                gone = [way for way in ways if way.left is not None]
-                ends = [end for way in going for end in self._block(part, way, depth, via)]
-                ways = list(dict.fromkeys([*gone, *ends]))
-            if len(ways) > _MOST_PASSES:
-                raise _TooMany
-        return ways
+                going = [path for path in paths if path.left is None]
+                gone = [path for path in paths if path.left is not None]
+                ends = [end for path in going for end in self._block(part, path, depth, via)]
+                paths = list(dict.fromkeys([*gone, *ends]))
+            if len(paths) > _MOST_PATHS:
+                raise _TooManyPaths
+        return paths
 
-    def _if(self, branch: cst.If, start: _Way, depth: int, via: tuple[cst.Call, ...]) -> list[_Way]:
+    def _if(
+        self, branch: cst.If, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
         key, positive = self._condition(branch.test)
-        ends: list[_Way] = []
-        for way in self._block(branch.test, start, depth, via):
+        ends: list[_PartialPath] = []
+        for path in self._block(branch.test, start, depth, via):
             for holds in (True, False):
-                if (key, holds is not positive) in way.decided:
+                if (key, holds is not positive) in path.decided:
                     continue
-                decided = replace(way, decided=way.decided | {(key, holds is positive)})
+                decided = replace(path, decided=path.decided | {(key, holds is positive)})
                 if holds:
                     ends += self._block(branch.body, decided, depth, via)
                 elif isinstance(branch.orelse, cst.If):
@@ -363,7 +358,10 @@ class Order:
         return ends
 
     def _condition(self, test: cst.BaseExpression) -> tuple[str, bool]:
-        """A condition without its negation, so that two of one kind are known; changed names make another one."""
+        """A key for a condition without its negations, and whether it is positive.
+
+        Equal conditions have equal keys, unless a name in them is bound again in between.
+        """
         positive = True
         while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, positive = test.expression, not positive
@@ -378,44 +376,48 @@ class Order:
         ]
         return f"{code} {bound}", positive
 
-    def _loop(self, loop: Loop, start: _Way, depth: int, via: tuple[cst.Call, ...]) -> list[_Way]:
+    def _loop(
+        self, loop: Loop, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
         header = loop.iter if isinstance(loop, cst.For) else loop.test
-        ways = self._sequence([header, loop.body], [start], depth, via)
-        ways = [replace(way, left=None) if way.left in ("break", "continue") else way for way in ways]
-        return self._sequence([loop.orelse.body] if loop.orelse is not None else [], ways, depth, via)
+        paths = self._sequence([header, loop.body], [start], depth, via)
+        paths = [replace(path, left=None) if path.left in ("break", "continue") else path for path in paths]
+        return self._sequence([loop.orelse.body] if loop.orelse is not None else [], paths, depth, via)
 
     def _try(
-        self, block: cst.Try | cst.TryStar, start: _Way, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_Way]:
+        self, block: cst.Try | cst.TryStar, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
         orelse = [block.orelse.body] if block.orelse is not None else []
-        ways = self._sequence([block.body, *orelse], [start], depth, via)
-        ways += [end for handler in block.handlers for end in self._block(handler.body, start, depth, via)]
+        paths = self._sequence([block.body, *orelse], [start], depth, via)
+        paths += [end for handler in block.handlers for end in self._block(handler.body, start, depth, via)]
         if block.finalbody is None:
-            return ways
+            return paths
         return [
-            replace(end, left=end.left or way.left)
-            for way in ways
-            for end in self._block(block.finalbody.body, replace(way, left=None), depth, via)
+            replace(end, left=end.left or path.left)
+            for path in paths
+            for end in self._block(block.finalbody.body, replace(path, left=None), depth, via)
         ]
 
-    def _expression(self, node: Node, start: _Way, depth: int, via: tuple[cst.Call, ...]) -> list[_Way]:
-        ways = [start]
+    def _expression(
+        self, node: Node, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
+    ) -> list[_PartialPath]:
+        paths = [start]
         for call in self._own_calls(node):
             event = self._events.get(call)
             if event is not None:
                 happened = replace(event, via=via) if via else event
-                ways = [replace(way, events=(*way.events, happened)) for way in ways]
+                paths = [replace(path, events=(*path.events, happened)) for path in paths]
             elif (function := self._entered(call, depth)) is not None:
-                inside = self._block(function.body, _Way(), depth + 1, (*via, call))
-                runs = dict.fromkeys(way.events for way in inside if way.left != "raise")
-                ways = [replace(way, events=way.events + events) for way in ways for events in runs]
-        return ways
+                inside = self._block(function.body, _PartialPath(), depth + 1, (*via, call))
+                runs = dict.fromkeys(path.events for path in inside if path.left != "raise")
+                paths = [replace(path, events=path.events + events) for path in paths for events in runs]
+        return paths
 
     def _own_calls(self, node: Node) -> list[cst.Call]:
         return self._tree.own(node, cst.Call)
 
     def _entered(self, call: cst.Call, depth: int) -> cst.FunctionDef | None:
-        """The function of this file that a call runs, if anything happens in it."""
+        """The function of this file that a call runs, if it has events."""
         if depth >= _CALLS_DEEP:
             return None
         function = self._calls.callee(call)
@@ -424,7 +426,7 @@ class Order:
         return function if self._happens(function, depth + 1) else None
 
     def _matters(self, node: Node, depth: int) -> bool:
-        """Whether anything happens at or below a node, or a way through it may end there."""
+        """Whether a node has events, or may end a path."""
         return bool(self._tree.own(node, cst.Return, cst.Raise, cst.Break, cst.Continue)) or self._happens(
             node, depth
         )
@@ -442,20 +444,20 @@ class Order:
 
     @cached_property
     def accumulations(self) -> list[Accumulation]:
-        """The loops of this file that accumulate gradients under a guard: `if (i + 1) % k == 0:`."""
+        """The loops of this file that accumulate gradients and step under a guard: `if (i + 1) % k == 0:`."""
         guarded = (self._accumulation(guard) for guard in self._tree.all(cst.If))
         inner = (self._inner_accumulation(loop) for loop in self._tree.all(cst.For))
         return [accumulation for accumulation in (*guarded, *inner) if accumulation is not None]
 
     def _inner_accumulation(self, loop: cst.For) -> Accumulation | None:
-        """`for _ in range(accumulation_steps):` around the backward pass, with the step after it."""
+        """The accumulation of `for _ in range(accumulation_steps):` around a backward pass, with the step after the loop."""
         call = loop.iter
         if not isinstance(call, cst.Call) or called_name(call) != "range" or len(call.args) != 1:
             return None
         count = call.args[0].value
         if _ACCUMULATES.search(plain(count)) is None:
             return None
-        events = list(dict.fromkeys(event for way in self.passes(loop) for event in way))
+        events = list(dict.fromkeys(event for path in self.paths(loop) for event in path))
         backwards = tuple(event for event in events if event.action is Action.BACKWARD)
         if not backwards or {event.action for event in events} & {Action.STEP, Action.CLEAR, Action.UNKNOWN}:
             return None
@@ -472,7 +474,7 @@ class Order:
         if not around or modulus is None:
             return None
         loop = around[0]
-        events = list(dict.fromkeys(event for way in self.passes(loop) for event in way))
+        events = list(dict.fromkeys(event for path in self.paths(loop) for event in path))
         guarded = [event for event in events if self._is_guarded(event.place, guard)]
         steps = [event for event in guarded if event.action is Action.STEP]
         backwards = tuple(event for event in events if event.action is Action.BACKWARD)
@@ -485,7 +487,7 @@ class Order:
         return Accumulation(loop, guard, operation.left, operation.right, flushes, steps[0], backwards)
 
     def _is_guarded(self, node: Node, guard: cst.If) -> bool:
-        """Whether a node runs only where the guard lets it: in its body, or after `if ...: continue`."""
+        """Whether a node runs only if the guard allows it: in its body, or after `if ...: continue`."""
         last = guard.body.body[-1] if guard.body.body else None
         leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Continue)
         if leaves or isinstance(last, cst.Continue):
@@ -493,7 +495,7 @@ class Order:
         return self._tree.contains(guard.body, node)
 
     def _modulus(self, test: cst.BaseExpression) -> tuple[cst.BinaryOperation, bool] | None:
-        """The `i % k` that a condition compares with a number, and whether it may hold for another reason too."""
+        """The `i % k` that a condition tests, and whether the condition may hold for another reason too."""
         made = self._kinds.origin(test)
         if not isinstance(made, cst.BaseExpression):
             return None

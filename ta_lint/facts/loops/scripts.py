@@ -1,4 +1,4 @@
-"""Scripts: files that train when they are run, and the training that they do."""
+"""Scripts: files that train when they run, and their training loops."""
 
 from functools import cached_property
 
@@ -10,12 +10,12 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.syntax.tree import Node, Tree
 
-# To come to a definition is not to run it.
+# Executing a definition does not run its body.
 _DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
 
 
 class Scripts:
-    """Whether a file is a training entry point: one whose own training loop runs when the file does."""
+    """The training that a file does when it runs, if it is a training script."""
 
     def __init__(self, tree: Tree, classes: Classes, loops: Loops, loaders: Loaders) -> None:
         self._tree = tree
@@ -25,9 +25,9 @@ class Scripts:
 
     @cached_property
     def training(self) -> list[TrainingLoop]:
-        """The training loops that run when the file is run, in source order; empty for a library's file.
+        """The training loops that run when the file runs, in source order; empty for a file of a library.
 
-        A function counts as run where code that runs mentions it: it may be called, or handed to what calls it.
+        A function counts as run if code that runs mentions it, because it may be called there or passed to a caller.
         """
         found = [loop for loop in self._loops.training if self._runs(loop.region)]
         return sorted(found, key=lambda loop: self._tree.order(loop.region))
@@ -46,11 +46,10 @@ class Scripts:
 
     @cached_property
     def own_entry(self) -> Loop | None:
-        """The `entry` of a script that does all by itself.
+        """The `entry` of a script that does all of its training itself.
 
-        None too where a framework may do some of it unseen, where no model is asked for its parameters (an image is
-        optimized), and where the loop is a method of a model that comes with its own training, as libraries have them:
-        what runs here is a demonstration.
+        None if a framework may do some of it unseen, if no model is asked for its parameters (the script optimizes an image),
+        or if the loop is a method of a model: libraries have such models, and the script is a demonstration.
         """
         if not any((called_name(call) or "").endswith("parameters") for call in self._tree.all(cst.Call)):
             return None
@@ -61,7 +60,7 @@ class Scripts:
 
     @cached_property
     def run(self) -> list[Node]:
-        """The code of this file that may run when it is run: statements of the top level, and functions."""
+        """The code that may run when the file runs: top-level statements, and functions."""
         reached: dict[Node, None] = {
             statement: None for statement in self._tree.root.body if not isinstance(statement, _DEFINITIONS)
         }
@@ -81,5 +80,5 @@ class Scripts:
 
 
 def header(loop: Loop) -> Node:
-    """Where to point at a loop: what it goes over, or asks."""
+    """The part of a loop to point at: its iterable or its condition."""
     return loop.iter if isinstance(loop, cst.For) else loop.test

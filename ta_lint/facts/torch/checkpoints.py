@@ -18,7 +18,7 @@ _READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedDict:
     """A dictionary that is a checkpoint: the value of each key; `whole` if the keys are all in sight."""
 
     node: cst.Dict
@@ -27,7 +27,7 @@ class Saved:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadCall:
     """A variable that holds what `call`, and maybe others, read from a file, and where each key is read."""
 
     call: cst.Call
@@ -45,7 +45,7 @@ class Checkpoints:
     # -- what is saved ----------------------------------------------------------------------------------------
 
     @cached_property
-    def saved(self) -> list[Saved]:
+    def saved(self) -> list[SavedDict]:
         """The dictionaries that hold the state of something under a key."""
         return [saved for node in self._tree.all(cst.Dict) if (saved := _saved(node)) is not None]
 
@@ -66,11 +66,11 @@ class Checkpoints:
     # -- what is loaded ---------------------------------------------------------------------------------------
 
     @cached_property
-    def loaded(self) -> list[Loaded]:
+    def loaded(self) -> list[LoadCall]:
         """The variables that hold a file's content, and are asked for nothing but single keys."""
         return list(self._loaded())
 
-    def _loaded(self) -> Iterator[Loaded]:
+    def _loaded(self) -> Iterator[LoadCall]:
         seen: list[list[Binding]] = []
         for call in self._tree.all(cst.Call):
             assign = self._tree.parent[call]
@@ -82,7 +82,7 @@ class Checkpoints:
                 seen.append(bindings)
                 reads = self._reads(target)
                 if reads is not None:
-                    yield Loaded(call, reads)
+                    yield LoadCall(call, reads)
 
     def _reads_file(self, call: cst.Call) -> bool:
         return self._names.qualified(call.func) in _READS_FILE
@@ -135,7 +135,7 @@ class Checkpoints:
         return None
 
 
-def _saved(node: cst.Dict) -> Saved | None:
+def _saved(node: cst.Dict) -> SavedDict | None:
     entries: dict[str, Node] = {
         key: element.value
         for element in node.elements
@@ -143,7 +143,7 @@ def _saved(node: cst.Dict) -> Saved | None:
     }
     if all(_owner(value) is None for value in entries.values()):
         return None
-    return Saved(node, entries, whole=len(entries) == len(node.elements))
+    return SavedDict(node, entries, whole=len(entries) == len(node.elements))
 
 
 def _owner(value: Node) -> Node | None:

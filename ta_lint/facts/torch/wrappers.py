@@ -16,7 +16,7 @@ from ta_lint.syntax.tree import Node, Tree, argument, attribute_of_self, dotted
 _DEPTH = 6
 
 
-class Wrapper(StrEnum):
+class ParallelWrapper(StrEnum):
     """What splits the work on a model among ranks; `DataParallel` is none, as it copies anew for each forward pass."""
 
     REPLICATED = "DistributedDataParallel"
@@ -25,18 +25,18 @@ class Wrapper(StrEnum):
 
 
 _WRAPPERS = (
-    (regex(r"torch\.nn\.parallel\.(distributed\.)?DistributedDataParallel"), Wrapper.REPLICATED),
-    (regex(r"torch\.distributed\.fsdp\.(\w+\.)?FullyShardedDataParallel"), Wrapper.FLAT),
-    (regex(r"torch\.distributed\.(fsdp|_composable)\.(\w+\.)*fully_shard"), Wrapper.SHARDED),
+    (regex(r"torch\.nn\.parallel\.(distributed\.)?DistributedDataParallel"), ParallelWrapper.REPLICATED),
+    (regex(r"torch\.distributed\.fsdp\.(\w+\.)?FullyShardedDataParallel"), ParallelWrapper.FLAT),
+    (regex(r"torch\.distributed\.(fsdp|_composable)\.(\w+\.)*fully_shard"), ParallelWrapper.SHARDED),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Wrapping:
+class WrapCall:
     """A call that wraps `model`; `fully_shard` changes it in place, the others return what holds it as `module`."""
 
     call: cst.Call
-    wrapper: Wrapper
+    wrapper: ParallelWrapper
     model: Node
 
 
@@ -50,32 +50,34 @@ class Wrappers:
         self._kinds = kinds
 
     @cached_property
-    def all(self) -> list[Wrapping]:
+    def all(self) -> list[WrapCall]:
         """Every call that wraps a model, in source order."""
         return list(self._by_call.values())
 
     @cached_property
-    def _by_call(self) -> dict[cst.Call, Wrapping]:
+    def _by_call(self) -> dict[cst.Call, WrapCall]:
         found = ((call, self._wrapping(call)) for call in self._tree.all(cst.Call))
         return {call: wrapping for call, wrapping in found if wrapping is not None}
 
-    def _wrapping(self, call: cst.Call) -> Wrapping | None:
+    def _wrapping(self, call: cst.Call) -> WrapCall | None:
         called = self._names.qualified(call.func)
         model = argument(call, "module", 0) if called is not None else None
         if called is None or model is None:
             return None
         return next(
-            (Wrapping(call, wrapper, model) for pattern, wrapper in _WRAPPERS if pattern.fullmatch(called)),
+            (WrapCall(call, wrapper, model) for pattern, wrapper in _WRAPPERS if pattern.fullmatch(called)),
             None,
         )
 
     @cached_property
     def sharded(self) -> frozenset[str]:
         """The variables and attributes that a call of `fully_shard` gets, as they are written."""
-        found = (dotted(wrapping.model) for wrapping in self.all if wrapping.wrapper is Wrapper.SHARDED)
+        found = (
+            dotted(wrapping.model) for wrapping in self.all if wrapping.wrapper is ParallelWrapper.SHARDED
+        )
         return frozenset(name for name in found if name is not None)
 
-    def around(self, node: Node, depth: int = _DEPTH) -> Wrapping | None:
+    def around(self, node: Node, depth: int = _DEPTH) -> WrapCall | None:
         """The call that returned the wrapped model which an expression is, always or in one branch of the code.
 
         In another function than that call it may run before it. None where the model may have been taken out of its
@@ -91,7 +93,7 @@ class Wrappers:
         name = attribute_of_self(node)
         return self._of_attribute(node, name, depth) if name is not None else None
 
-    def _of_variable(self, name: cst.Name, depth: int) -> Wrapping | None:
+    def _of_variable(self, name: cst.Name, depth: int) -> WrapCall | None:
         tree, home = self._tree, self._tree.home(name)
         reaching = self._names.definition(name)
         if reaching is not None and reaching.how == "param":
@@ -111,7 +113,7 @@ class Wrappers:
                 return None
         return None
 
-    def _bound(self, binding: Binding, depth: int) -> Wrapping | None:
+    def _bound(self, binding: Binding, depth: int) -> WrapCall | None:
         if binding.how != "assign" or binding.value is None:
             return None
         return self.around(binding.value, depth - 1)
@@ -126,13 +128,13 @@ class Wrappers:
                 value = self._kinds.handed_on(value)
         return value is not None and dotted(value) == name
 
-    def _given(self, param: Node, depth: int) -> Wrapping | None:
+    def _given(self, param: Node, depth: int) -> WrapCall | None:
         """The wrapping of what all calls in this file give to a parameter."""
         given = self._kinds.calls.given(param) if isinstance(param, cst.Param) else None
         found = [self.around(value, depth - 1) for value in given or []]
         return found[0] if found and None not in found else None
 
-    def _of_attribute(self, node: Node, name: str, depth: int) -> Wrapping | None:
+    def _of_attribute(self, node: Node, name: str, depth: int) -> WrapCall | None:
         tree, klass = self._tree, self._tree.enclosing(node, cst.ClassDef)
         values = self._classes.attribute(klass, name) if klass is not None else []
         if any(isinstance(value, cst.Attribute) and value.attr.value == "module" for value in values):

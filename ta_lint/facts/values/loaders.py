@@ -35,7 +35,7 @@ _CALLERS_DEEP = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Loader:
+class LoaderCall:
     """A call of `DataLoader`."""
 
     call: cst.Call
@@ -57,11 +57,11 @@ class Loader:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class LoaderLoop:
     """A loop over the batches of one of these loaders."""
 
     loop: cst.For
-    loaders: tuple[Loader, ...]
+    loaders: tuple[LoaderCall, ...]
 
     @property
     def batch(self) -> cst.BaseAssignTargetExpression:
@@ -93,7 +93,7 @@ class Loaders:
         self._classes = classes
         self._kinds = kinds
         self.all = [
-            Loader(call)
+            LoaderCall(call)
             for call in tree.all(cst.Call)
             if isinstance(call.func, (cst.Name, cst.Attribute)) and names.qualified(call.func) == _LOADER
         ]
@@ -102,14 +102,14 @@ class Loaders:
         """Whether a framework that this file imports may put another loader in the place of each."""
 
     @cached_property
-    def passes(self) -> list[Pass]:
+    def passes(self) -> list[LoaderLoop]:
         """The `for` statements over batches of loaders that are all known, in source order."""
         if not self.all:
             return []
         found = ((loop, self.behind(loop.iter)) for loop in self._tree.all(cst.For))
-        return [Pass(loop, tuple(loaders)) for loop, loaders in found if loaders]
+        return [LoaderLoop(loop, tuple(loaders)) for loop, loaders in found if loaders]
 
-    def passes_over(self, loader: Loader) -> list[Pass]:
+    def passes_over(self, loader: LoaderCall) -> list[LoaderLoop]:
         return [found for found in self.passes if loader in found.loaders]
 
     def loops_around(self, node: Node, depth: int = _CALLERS_DEEP) -> list[cst.For | cst.While]:
@@ -121,7 +121,7 @@ class Loaders:
                 around += self.loops_around(site, depth - 1)
         return around
 
-    def pass_of(self, name: cst.Name) -> Pass | None:
+    def pass_of(self, name: cst.Name) -> LoaderLoop | None:
         """The loop whose batch, or a part of it, a variable certainly is."""
         binding = self._names.definition(name)
         for _ in range(_DEPTH):
@@ -135,7 +135,7 @@ class Loaders:
             binding = self._names.definition(name)
         return None
 
-    def _pass_that_binds(self, loop: Node, name: str) -> Pass | None:
+    def _pass_that_binds(self, loop: Node, name: str) -> LoaderLoop | None:
         """The pass behind a `for`: its own, or that of a comprehension over a batch."""
         if isinstance(loop, cst.For):
             found = next((found for found in self.passes if found.loop is loop), None)
@@ -151,9 +151,9 @@ class Loaders:
 
     # -- which loader -----------------------------------------------------------------------------------------
 
-    def behind(self, node: Node, depth: int = _DEPTH) -> list[Loader]:
+    def behind(self, node: Node, depth: int = _DEPTH) -> list[LoaderCall]:
         """Every loader that an iterable may go over; empty where one of them is not seen."""
-        found: dict[Loader, None] = {}
+        found: dict[LoaderCall, None] = {}
         for value in self.alternatives(node) if depth else []:
             loaders = self._behind_call(value, depth) if isinstance(value, cst.Call) else []
             if not loaders:
@@ -181,7 +181,7 @@ class Loaders:
             return [origin]
         return [found for value in values for found in self.alternatives(value, depth - 1)]
 
-    def _behind_call(self, call: cst.Call, depth: int) -> list[Loader]:
+    def _behind_call(self, call: cst.Call, depth: int) -> list[LoaderCall]:
         through = _GOES_THROUGH.fullmatch(self._names.qualified(call.func) or "") is not None
         if call.args and not call.args[0].star and (through or called_name(call) == _GOES_THROUGH_METHOD):
             return self.behind(call.args[0].value, depth - 1)
@@ -206,7 +206,7 @@ class Loaders:
 
     # -- which dataset ----------------------------------------------------------------------------------------
 
-    def dataset(self, loader: Loader) -> Node | None:
+    def dataset(self, loader: LoaderCall) -> Node | None:
         """The expression that makes the samples of a loader, through `Subset` and `random_split`."""
         given = loader.given("dataset")
         return self.samples(given) if given is not None else None
@@ -226,12 +226,12 @@ class Loaders:
             dataset = made.args[0].value
         return dataset
 
-    def dataset_class(self, loader: Loader) -> cst.ClassDef | None:
+    def dataset_class(self, loader: LoaderCall) -> cst.ClassDef | None:
         """The class of this file whose instance a loader's samples come from."""
         made = self.dataset(loader)
         return self._classes.local(made.func) if isinstance(made, cst.Call) else None
 
-    def moves_to_device(self, loader: Loader) -> bool:
+    def moves_to_device(self, loader: LoaderCall) -> bool:
         """Whether code of this file that makes a loader's batches moves something to a device."""
         made = self.dataset(loader)
         klass = self.dataset_class(loader)

@@ -30,7 +30,7 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ParameterSource:
     """Parameters of `model`, a variable or a part of one, in an optimizer.
 
     All of them, or `trainable` those that required a gradient when the optimizer was built, or a `part` of them that
@@ -45,15 +45,15 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Optimizer:
+class OptimizerCall:
     """The construction of an optimizer. `sources` is None where what it holds is not certain."""
 
     call: cst.Call
-    sources: tuple[Source, ...] | None
+    sources: tuple[ParameterSource, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Switch:
+class GradSwitch:
     """`node` lets all parameters of `model` require a gradient, or none."""
 
     node: Node
@@ -73,7 +73,7 @@ class Parameters:
     # -- optimizers -------------------------------------------------------------------------------------------
 
     @cached_property
-    def optimizers(self) -> list[Optimizer]:
+    def optimizers(self) -> list[OptimizerCall]:
         """The optimizers that this file builds, in source order."""
         return [self._optimizer(call) for call in self._tree.all(cst.Call) if self.builds_optimizer(call)]
 
@@ -81,14 +81,14 @@ class Parameters:
         """Whether a call makes a new optimizer, of torch, of a known package or of this file."""
         return self._kinds.instance(call.func) is Kind.OPTIMIZER and self._kinds.construction(call) is call
 
-    def _optimizer(self, call: cst.Call) -> Optimizer:
+    def _optimizer(self, call: cst.Call) -> OptimizerCall:
         params = argument(call, "params", 0)
         if params is None and call.args and not spreads(call) and call.args[0].keyword is None:
             params = call.args[0].value
         sources = self.sources(params) if params is not None else None
-        return Optimizer(call, tuple(sources) if sources is not None else None)
+        return OptimizerCall(call, tuple(sources) if sources is not None else None)
 
-    def decay(self, optimizer: Optimizer, source: Source) -> float | None:
+    def decay(self, optimizer: OptimizerCall, source: ParameterSource) -> float | None:
         """The weight decay of parameters in an optimizer of torch: by their group, the constructor or its default."""
         for item in source.group.elements if source.group is not None else ():
             if not isinstance(item, cst.DictElement):
@@ -105,11 +105,11 @@ class Parameters:
             else _DEFAULT_DECAY.get(called, 0.0)
         )
 
-    def is_decoupled(self, optimizer: Optimizer) -> bool:
+    def is_decoupled(self, optimizer: OptimizerCall) -> bool:
         """Whether the decay of an optimizer of torch is a shrinking of the weights, and no part of the gradient."""
         return self._names.qualified(optimizer.call.func) == "torch.optim.AdamW"
 
-    def sources(self, node: Node, depth: int = _DEPTH) -> list[Source] | None:
+    def sources(self, node: Node, depth: int = _DEPTH) -> list[ParameterSource] | None:
         """Whose parameters an expression stands for; None where a part of that is not certain."""
         node = self._kinds.origin(node)
         if depth == 0:
@@ -132,9 +132,9 @@ class Parameters:
         found = [self.sources(part, depth - 1) for part in parts]
         return None if None in found else [source for sources in found if sources for source in sources]
 
-    def _of_call(self, call: cst.Call, depth: int) -> list[Source] | None:
+    def _of_call(self, call: cst.Call, depth: int) -> list[ParameterSource] | None:
         if (model := self.generated_by(call)) is not None:
-            return [Source(model)]
+            return [ParameterSource(model)]
         called = self._names.qualified(call.func)
         values = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         if len(values) < len(call.args):
@@ -149,7 +149,9 @@ class Parameters:
             return None if None in found else [source for sources in found if sources for source in sources]
         return None
 
-    def _of_comprehension(self, node: cst.ListComp | cst.GeneratorExp, depth: int) -> list[Source] | None:
+    def _of_comprehension(
+        self, node: cst.ListComp | cst.GeneratorExp, depth: int
+    ) -> list[ParameterSource] | None:
         """`p for p in model.parameters() if p.requires_grad`, and the like with names."""
         loop = node.for_in
         bound: Node = loop.target
@@ -162,7 +164,9 @@ class Parameters:
             return inner
         return self._chosen(inner, [condition.test for condition in loop.ifs])
 
-    def _chosen(self, sources: list[Source] | None, conditions: list[Node]) -> list[Source] | None:
+    def _chosen(
+        self, sources: list[ParameterSource] | None, conditions: list[Node]
+    ) -> list[ParameterSource] | None:
         if sources is None:
             return None
         tests: list[Node] = []
@@ -182,7 +186,7 @@ class Parameters:
         asked = test.body if isinstance(test, cst.Lambda) else test
         return isinstance(asked, cst.Attribute) and asked.attr.value == "requires_grad"
 
-    def _of_group(self, node: cst.Dict, depth: int) -> list[Source] | None:
+    def _of_group(self, node: cst.Dict, depth: int) -> list[ParameterSource] | None:
         for item in node.elements:
             if (
                 isinstance(item, cst.DictElement)
@@ -193,10 +197,10 @@ class Parameters:
                 return None if sources is None else [replace(source, group=node) for source in sources]
         return None
 
-    def _of_parameter(self, node: Node) -> list[Source] | None:
+    def _of_parameter(self, node: Node) -> list[ParameterSource] | None:
         """A single parameter, which stands for itself: `model.scale`."""
         if isinstance(node, cst.Attribute) and dotted(node) is not None:
-            return [Source(node)]
+            return [ParameterSource(node)]
         return None
 
     def _changes(self, container: Node) -> bool:
@@ -237,7 +241,7 @@ class Parameters:
     # -- freezing ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def switches(self) -> list[Switch]:
+    def switches(self) -> list[GradSwitch]:
         """Where parameters are frozen and unfrozen, in source order.
 
         `model.requires_grad_(False)`, and a loop over `model.parameters()` that does this to each and no more.
@@ -245,14 +249,14 @@ class Parameters:
         found = []
         for call in self._tree.all(cst.Call):
             if (on := self._requires(call)) is not None and isinstance(call.func, cst.Attribute):
-                found.append(Switch(call, call.func.value, on))
+                found.append(GradSwitch(call, call.func.value, on))
         for loop in self._tree.all(cst.For):
             model = self.generated_by(loop.iter)
             body = loop.body.body
             if model is None or len(body) != 1 or not isinstance(body[0], cst.SimpleStatementLine):
                 continue
             if (on := self._switched(body[0].body[0])) is not None:
-                found.append(Switch(loop, model, on))
+                found.append(GradSwitch(loop, model, on))
         return sorted(found, key=lambda switch: self._tree.order(switch.node))
 
     def _switched(self, statement: Node) -> bool | None:

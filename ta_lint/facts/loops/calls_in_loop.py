@@ -1,17 +1,17 @@
-"""What runs in one pass of a region, helpers included: modes set, models called, backward passes, in source order.
+"""The calls that run in one iteration of a loop, helpers included: they set modes, call models and go backward.
 
-A variable is followed into the functions of this file that it is given to, so that `evaluate(net)` with `model.eval()`
-inside sets the mode of `net`.
+Variables are followed into the functions of this file that receive them, so `evaluate(net)` with `model.eval()` inside sets
+the mode of `net`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.calls import Calls, called_name
 from ta_lint.facts.values.classes import Classes
@@ -22,7 +22,7 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted
 _CALLS_DEEP = 2
 _ALIASES_DEEP = 6
 
-# Methods that a module has and hardly anything else does, by which an object of unknown kind shows what it is.
+# Methods that modules have and hardly anything else does: whatever they are called on is taken for a module.
 _OF_MODULES = frozenset(
     "eval load_state_dict named_parameters parameters requires_grad_ state_dict train zero_grad".split()
 )
@@ -31,38 +31,32 @@ _OF_MODULES = frozenset(
 _UNWRAPS = regex(r"_?(unwrap|de_?parallel|get_raw)_?(model|ddp|module)?|extract_model_from_parallel")
 
 Variable = tuple[object, ...]
-"""Which object an expression means: what binds it first, then the names of attributes. Equal ones mean the same."""
-
-
-class What(StrEnum):
-    TRAIN = "train"  # a model is put into training mode
-    EVAL = "eval"  # a model is put into evaluation mode
-    MODE = "mode"  # a model is put into a mode that the code computes
-    BACKWARD = "backward"
-    CALL = "call"  # anything else that is called and is no function of this file
+"""The object that an expression means: what first binds it, then the names of attributes. Equal ones mean the same object."""
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
-    """Something that runs in a pass. `subject` is the variable that it is called on, or that is called.
+class LoopCall:
+    """A call that runs in a region, in its own code or in a function of this file that it calls.
 
-    `given` are the variables it gets as arguments; `through` are the calls of functions of this file that lead to it.
+    `action` is a change of mode or a backward pass, None for any other call. `subject` is the variable that is called, or on
+    which a method is called; `given` are the variables among the arguments; `via` are the calls that lead from the region to
+    this one.
     """
 
-    what: What
+    action: Action | None
     call: cst.Call
     subject: Variable | None
     given: tuple[Variable, ...]
-    through: tuple[cst.Call, ...]
+    via: tuple[cst.Call, ...]
 
     @property
-    def here(self) -> cst.Call:
-        """The call in the region itself by which it is reached."""
-        return self.through[0] if self.through else self.call
+    def place(self) -> cst.Call:
+        """The call in the region's own code that leads to this one, or is it."""
+        return self.via[0] if self.via else self.call
 
 
-class Passes:
-    """The events of a region, and which variables mean the same object."""
+class CallsInLoop:
+    """The calls that run in a region, and which variables mean the same object."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, calls: Calls) -> None:
         self._tree = tree
@@ -70,54 +64,52 @@ class Passes:
         self._classes = classes
         self._kinds = kinds
         self._calls = calls
-        self._events: dict[Node, list[Event]] = {}
-        self._own_events: dict[cst.Call, Event] = {}
+        self._events: dict[Node, list[LoopCall]] = {}
+        self._own_events: dict[cst.Call, LoopCall] = {}
         self._variables: dict[Node, Variable | None] = {}
         self._model_names: set[str] | None = None
 
-    def events(self, region: Node) -> list[Event]:
-        """What runs in a region's own code and in the functions of this file that it calls, two calls deep."""
+    def events(self, region: Node) -> list[LoopCall]:
+        """The calls in a region's own code and in the functions of this file that it calls, two calls deep, in source order."""
         if region not in self._events:
             self._events[region] = list(self._walk(region, {}, ()))
         return self._events[region]
 
     def _walk(
-        self, region: Node, known: dict[Node, Variable | None], through: tuple[cst.Call, ...]
-    ) -> Iterator[Event]:
+        self, region: Node, known: dict[Node, Variable | None], via: tuple[cst.Call, ...]
+    ) -> Iterator[LoopCall]:
         for call in self._tree.own(region, cst.Call):
             function = self._calls.callee(call) if not self.is_mode(call) else None
             if function is None:
-                yield self._event(call, known, through) if through else self._own_event(call)
-            elif len(through) < _CALLS_DEEP and not self._tree.contains(function, region):
+                yield self._event(call, known, via) if via else self._own_event(call)
+            elif len(via) < _CALLS_DEEP and not self._tree.contains(function, region):
                 inner = known | self._handed_over(call, function, known)
-                yield from self._walk(function.body, inner, (*through, call))
+                yield from self._walk(function.body, inner, (*via, call))
 
-    def _own_event(self, call: cst.Call) -> Event:
-        """What a call in a region's own code is, whichever region that is."""
+    def _own_event(self, call: cst.Call) -> LoopCall:
+        """A call seen from the region whose own code it is in: the same for every such region."""
         if call not in self._own_events:
             self._own_events[call] = self._event(call, {}, ())
         return self._own_events[call]
 
     def _event(
-        self, call: cst.Call, known: dict[Node, Variable | None], through: tuple[cst.Call, ...]
-    ) -> Event:
+        self, call: cst.Call, known: dict[Node, Variable | None], via: tuple[cst.Call, ...]
+    ) -> LoopCall:
         name = called_name(call)
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else call.func
         given = [self._variable(arg.value, known, _ALIASES_DEEP) for arg in call.args]
         found = tuple(variable for variable in given if variable is not None)
         if name in BACKWARD and isinstance(call.func, cst.Attribute):
-            return Event(What.BACKWARD, call, None, found, through)
-        if self.is_mode(call):
-            what = self.mode(call)
-        else:
-            what = What.CALL
+            return LoopCall(Action.BACKWARD, call, None, found, via)
+        action = self.mode(call) if self.is_mode(call) else None
+        if action is None:
             receiver = self.called(call)
-        return Event(what, call, self._variable(receiver, known, _ALIASES_DEEP), found, through)
+        return LoopCall(action, call, self._variable(receiver, known, _ALIASES_DEEP), found, via)
 
     # -- modes ------------------------------------------------------------------------------------------------
 
     def is_mode(self, call: cst.Call) -> bool:
-        """Whether a call sets the mode of a module: `eval()`, `train()`, `train(False)` of anything but a function of this file."""
+        """Whether a call sets the mode of a module: `eval()`, `train()`, `train(False)`, and no method of this file."""
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("train", "eval"):
             return False
         kind = self._kinds.kind(call.func.value)
@@ -135,24 +127,24 @@ class Passes:
             and (isinstance(given, (cst.Comparison, cst.UnaryOperation)) or dotted(given) is not None)
         )
 
-    def mode(self, call: cst.Call) -> What:
-        """The mode that such a call sets."""
+    def mode(self, call: cst.Call) -> Action:
+        """The mode that such a call sets: `TRAIN`, `EVAL`, or `MODE` where the code computes it."""
         if called_name(call) == "eval":
-            return What.EVAL
+            return Action.EVAL
         given = argument(call, "mode", 0)
         if given is None or (isinstance(given, cst.Name) and given.value == "True"):
-            return What.TRAIN
-        return What.EVAL if isinstance(given, cst.Name) and given.value == "False" else What.MODE
+            return Action.TRAIN
+        return Action.EVAL if isinstance(given, cst.Name) and given.value == "False" else Action.MODE
 
     def called(self, call: cst.Call) -> cst.BaseExpression:
-        """What a call calls: `model` of `model(x)` and of `model.forward(x)`."""
+        """What is called: `model` in `model(x)` and in `model.forward(x)`."""
         called = call.func
         return (
             called.value if isinstance(called, cst.Attribute) and called.attr.value == "forward" else called
         )
 
     def acts_as_model(self, node: Node) -> bool:
-        """Whether an expression is a module by its kind, or, where that is unknown, by what the file does with it."""
+        """Whether an expression is a module: by its kind, or, if that is unknown, by the methods that the file calls on it."""
         kind = self._kinds.kind(node)
         if kind is not None:
             return kind is Kind.MODULE
@@ -165,7 +157,7 @@ class Passes:
     # -- variables --------------------------------------------------------------------------------------------
 
     def variable(self, node: Node) -> Variable | None:
-        """Which object an expression means, None where it is not certain that it always means the same."""
+        """The object that an expression means; None unless it certainly means the same one every time."""
         if node not in self._variables:
             self._variables[node] = self._variable(node, {}, _ALIASES_DEEP)
         return self._variables[node]
@@ -199,7 +191,7 @@ class Passes:
         return (first.node, name.value)
 
     def _goes_on(self, binding: Binding, name: str) -> bool:
-        """Whether a variable is bound to what it held before, moved or wrapped: `model = DataParallel(model)`."""
+        """Whether a variable is bound to its old value, moved or wrapped: `model = DataParallel(model)`."""
         call = binding.value
         if binding.how != "assign" or not isinstance(call, cst.Call):
             return False
@@ -207,7 +199,7 @@ class Passes:
         return any(dotted(part) == name for part in [*receiver, *(arg.value for arg in call.args)])
 
     def _unwrapped(self, call: cst.Call, known: dict[Node, Variable | None], depth: int) -> Variable | None:
-        """The variable that a call hands on: `DataParallel(model)`, `unwrap_model(model)`, `model.to(device)`."""
+        """The variable that a call returns: `model` of `DataParallel(model)`, `unwrap_model(model)` and `model.to(device)`."""
         if called_name(call) == "deepcopy" or called_name(call) == "copy":
             return None
         inner = self._kinds.handed_on(call)
@@ -218,7 +210,7 @@ class Passes:
     def _handed_over(
         self, call: cst.Call, function: cst.FunctionDef, known: dict[Node, Variable | None]
     ) -> dict[Node, Variable | None]:
-        """The variables behind the parameters of a function, in one call of it."""
+        """The variables that one call of a function gives to its parameters."""
         params = [*function.params.posonly_params, *function.params.params]
         bound = isinstance(call.func, cst.Attribute) and isinstance(self._tree.home(function), cst.ClassDef)
         found: dict[Node, Variable | None] = {}
@@ -231,7 +223,7 @@ class Passes:
         return found
 
     def meanings(self, variable: Variable, depth: int = _CALLS_DEEP) -> list[Variable]:
-        """A variable, and, where it is a parameter, those that the calls of its function give to it."""
+        """A variable and, if it is a parameter, the variables that callers in this file give to it."""
         found = [variable]
         if depth and isinstance(variable[0], cst.Param):
             for value in self._calls.given(variable[0]) or []:
@@ -240,7 +232,7 @@ class Passes:
         return found
 
     def values(self, node: Node, depth: int = _CALLS_DEEP) -> list[Node]:
-        """The expressions that a value may come from, through the parameters of functions of this file."""
+        """The expressions that a value may come from, followed through parameters of functions of this file."""
         origin = self._kinds.origin(node)
         if not depth or not isinstance(origin, cst.Param):
             return [node]
@@ -250,13 +242,13 @@ class Passes:
         ]
 
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls of a function from outside of it."""
+        """The calls of a function from outside it."""
         return [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
 
     def is_optimized(self, model: Variable) -> bool | None:
-        """Whether an optimizer that this file builds has parameters of a model.
+        """Whether an optimizer built in this file has parameters of a model.
 
-        None where none is built, or where the model comes from elsewhere.
+        None if this file builds no optimizer, or if the model comes from another file.
         """
         if any(found[: len(one)] == one for one in self.meanings(model) for found in self._optimized):
             return True
@@ -264,7 +256,7 @@ class Passes:
         return None if is_given or not self._optimized else False
 
     def optimized_by(self, optimizer: Node) -> list[Variable] | None:
-        """The models whose parameters an optimizer has; None where this file does not show them."""
+        """The models whose parameters an optimizer has; None if this file does not show them."""
         made = self._kinds.construction(optimizer)
         return (self._owners(made) or None) if made is not None else None
 
@@ -274,7 +266,7 @@ class Passes:
         return [owner for call in calls for owner in self._owners(call)]
 
     def _owners(self, optimizer: cst.Call) -> list[Variable]:
-        """The models whose `parameters()` go into a new optimizer."""
+        """The models whose `parameters()` are passed to a new optimizer."""
         values: list[Node] = [arg.value for arg in optimizer.args[:1]]
         values += [
             self._kinds.origin(name) for value in values for name in self._tree.within(value, cst.Name)
@@ -290,7 +282,7 @@ class Passes:
     # -- comparing --------------------------------------------------------------------------------------------
 
     def distinct(self, one: Variable | None, other: Variable | None) -> bool:
-        """Whether two variables certainly mean objects of which neither is, or is in, the other."""
+        """Whether two variables certainly mean different objects, neither of them inside the other."""
         if one is None or other is None:
             return False
         if one[-1] == other[-1]:
@@ -301,7 +293,7 @@ class Passes:
         )
 
     def _made_of(self, one: Variable, other: Variable) -> bool:
-        """Whether a variable was bound to something made with another: `wrapped = Wrapper(model)`."""
+        """Whether a variable holds something made from another: `wrapped = Wrapper(model)`."""
         statement = one[0]
         if not isinstance(statement, (cst.Assign, cst.AnnAssign)) or statement.value is None:
             return False

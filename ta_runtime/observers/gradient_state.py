@@ -1,7 +1,7 @@
-"""Follows the gradients of one optimizer from event to event, by the objects and version counters of two of them.
+"""The state of one optimizer's gradients, followed from action to action by the objects and version counters of two of them.
 
-Nothing is read: an object that is gone was cleared, a version that moved was written to. Who wrote by `.data`, which
-moves nothing, is found out elsewhere.
+No value is read: an object that is gone was cleared, and a version that changed was written to. Writes through `.data`, which
+change no version, are found by `stepping`.
 """
 
 import weakref
@@ -11,15 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Action, Condition, Event, Rounds
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, LoopHistory, ObservedAction
 from ta_runtime.places import NOWHERE, Place
 
-_MOST_EVENTS = 48  # of one round, equal ones in a row taken together
-_MOST_WAYS = 64
+_MOST_EVENTS = 48  # from one step to the next; equal ones in a row count once
+_MOST_PATTERNS = 64
 
 
 class Change(IntEnum):
-    """What came over a gradient since it was last looked at."""
+    """What happened to a gradient since it was last looked at."""
 
     NONE = 0
     GONE = 1
@@ -28,7 +29,7 @@ class Change(IntEnum):
 
 
 class _Sample:
-    """The gradient of one parameter, as it was last seen."""
+    """The gradient of one parameter as it was last seen."""
 
     __slots__ = ("_gradient", "_parameter", "_version")
 
@@ -63,35 +64,35 @@ class _Sample:
         return Change.WRITTEN
 
 
-class Trace:
-    """What is known of the gradients of one optimizer, and the events of the round that it is in."""
+class GradientState:
+    """What is known of the gradients of one optimizer, and its actions since the last step."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = weakref.ref(optimizer)
-        self.rounds = Rounds(self.optimizer)
+        self.history = LoopHistory(self.optimizer)
         self.looks = 0
-        """How often its gradients were measured to see whether they had been zeroed after all."""
+        """How often its gradients were measured to see whether something had zeroed them."""
         self.is_scaled: bool | None = False
         self.position: tuple[int, int, int] | None = None
-        """Of the last backward pass: the loader by id, its passes and batches."""
-        self._events: list[tuple[Event, int]] | None = []
-        self._step: Event | None = None  # that runs now
-        self._before_step: list[tuple[Event, int]] | None = []
+        """The id of the loader at the last backward pass, and how many epochs and batches it had begun."""
+        self._events: list[tuple[ObservedAction, int]] | None = []
+        self._step: ObservedAction | None = None  # the step that runs now
+        self._before_step: list[tuple[ObservedAction, int]] | None = []
         self._samples: list[_Sample] = []
         self._choose(optimizer)
-        self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+        self.condition = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
         self._is_of_torch = type(optimizer).__module__.startswith("torch.optim")
 
     def is_among(self, parameters: set[int]) -> bool:
-        """Whether it follows one of these parameters, given by id."""
+        """Whether it follows one of these parameters, given by their ids."""
         return any(id(sample.parameter) in parameters for sample in self._samples)
 
     @property
     def gradient(self) -> Tensor | None:
         return next((sample.gradient for sample in self._samples if sample.gradient is not None), None)
 
-    def add(self, event: Event, times: int = 1) -> None:
-        """Note an event of this round."""
+    def add(self, event: ObservedAction, times: int = 1) -> None:
+        """Record an action since the last step."""
         events = self._events
         if events is None:
             return
@@ -103,58 +104,58 @@ class Trace:
             self._events = None
 
     def look(self) -> None:
-        """Take notice of what has been done to the gradients unseen."""
+        """Update the condition after changes that no hook saw."""
         changes = {sample.look() for sample in self._samples}
         if changes <= {Change.NONE}:
             return
         if changes == {Change.GONE} or (Change.GONE in changes and self._is_empty()):
             self.cleared(NOWHERE)
         else:
-            self.state = Condition.UNKNOWN
+            self.condition = Condition.UNKNOWN
 
     def cleared(self, place: Place) -> None:
-        """The gradients, that were just looked at, are gone, or zero."""
-        self.add(Event(Action.CLEAR, place, self.state))
-        self.state = Condition.EMPTY
+        """Record that the gradients, which were just looked at, are gone or zero."""
+        self.add(ObservedAction(Action.CLEAR, place, self.condition))
+        self.condition = Condition.EMPTY
         self.is_scaled = False
 
     def may_be_cleared(self, place: Place) -> None:
-        """After a `zero_grad` that covers all of the gradients, or some, or none of them."""
+        """Update after a `zero_grad` that may cover all, some or none of the gradients."""
         changes = {sample.look() for sample in self._samples}
         if self._is_empty() or changes == {Change.WRITTEN}:
             self.cleared(place)
         elif changes & {Change.GONE, Change.WRITTEN, Change.REPLACED}:
-            self.state = Condition.UNKNOWN
+            self.condition = Condition.UNKNOWN
 
     def written(self) -> None:
-        """After what keeps the gradients as they are, but for their size."""
+        """Update after scaling or clipping."""
         for sample in self._samples:
             sample.look()
 
-    def computed(self, before: list[Event]) -> bool:
-        """After a backward pass: whether it reached the gradients. `before` are its events, that it comes as last.
+    def computed(self, before: list[ObservedAction]) -> bool:
+        """Update after a backward pass; returns whether it reached the gradients. `before` are the actions to record for it.
 
-        With `create_graph` it replaces what it adds to.
+        With `create_graph`, a backward pass replaces the gradients that it adds to.
         """
         if Change.NONE in (changes := {sample.look() for sample in self._samples}) and len(changes) == 1:
             return False
         for event in before:
             self.add(event)
         if Change.GONE in changes:
-            self.state = Condition.UNKNOWN
-        elif self.state is Condition.EMPTY:
-            self.state = Condition.FRESH
-        elif self.state is Condition.USED:
-            self.state = Condition.STALE
+            self.condition = Condition.UNKNOWN
+        elif self.condition is Condition.EMPTY:
+            self.condition = Condition.FRESH
+        elif self.condition is Condition.USED:
+            self.condition = Condition.STALE
         return True
 
-    def steps(self, step: Event) -> None:
-        """A step begins; with a closure, what it is to use is yet to be computed."""
+    def steps(self, step: ObservedAction) -> None:
+        """A step begins; with a closure, its gradients are not computed yet."""
         self._step = step
         self._before_step, self._events = self._events, []
 
     def stepped(self) -> None:
-        """The step is over."""
+        """The step has ended."""
         step, self._step = self._step, None
         if step is None:
             return
@@ -162,56 +163,56 @@ class Trace:
         inside, self._events = self._events, self._before_step
         found = step.gradients
         if inside is None or any(event.action is Action.BACKWARD for event, _ in inside):
-            found, after = self.state, []
+            found, after = self.condition, []
             for event, times in inside or ():
                 self.add(event, times)
             if inside is None or inside[-1][0].action is Action.CLEAR:
-                found = Condition.UNKNOWN  # the step may have been before it
+                found = Condition.UNKNOWN  # the optimizer may have stepped before the clearing
         else:
             after = inside
             if found is Condition.EMPTY and not self._is_empty() and changes != {Change.NONE}:
-                found = Condition.UNKNOWN  # a hook brought gradients
+                found = Condition.UNKNOWN  # a hook set gradients
         self._close(step._replace(gradients=found))
         self._events = after
         optimizer = self.optimizer()
         if self._is_empty() and optimizer is not None:
             self._choose(optimizer)
-            self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+            self.condition = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
         elif after:
-            pass  # the optimizer has cleared the gradients in its own way
+            pass  # the optimizer has cleared the gradients itself
         elif changes <= {Change.NONE} or (self._is_of_torch and changes <= {Change.NONE, Change.WRITTEN}):
-            self.state = Condition.EMPTY if found is Condition.EMPTY else Condition.USED
+            self.condition = Condition.EMPTY if found is Condition.EMPTY else Condition.USED
         else:
-            self.state = Condition.UNKNOWN
+            self.condition = Condition.UNKNOWN
 
     def skipped(self, place: Place) -> None:
-        """A gradient scaler has left the step out."""
+        """A gradient scaler has left out the step."""
         for sample in self._samples:
             sample.look()
-        self._close(Event(Action.SKIP, place, self.state, by_scaler=True))
-        self.state = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
+        self._close(ObservedAction(Action.SKIP, place, self.condition, by_scaler=True))
+        self.condition = Condition.EMPTY if self._is_empty() else Condition.UNKNOWN
 
-    def _close(self, last: Event) -> None:
-        rounds = self.rounds
+    def _close(self, last: ObservedAction) -> None:
+        history = self.history
         self.add(last)
-        way = None if self._events is None else tuple(self._events)
-        if way is not None and (way in rounds.ways or len(rounds.ways) < _MOST_WAYS):
-            rounds.ways[way] += 1
-            if rounds.first is None:
-                rounds.first = way
-        elif rounds.first is None:
-            rounds.first = ()
+        pattern = None if self._events is None else tuple(self._events)
+        if pattern is not None and (pattern in history.patterns or len(history.patterns) < _MOST_PATTERNS):
+            history.patterns[pattern] += 1
+            if history.first is None:
+                history.first = pattern
+        elif history.first is None:
+            history.first = ()
         self._events = []
 
-    def report(self) -> Rounds:
-        self.rounds.pending = tuple(self._events or ())
-        return self.rounds
+    def report(self) -> LoopHistory:
+        self.history.pending = tuple(self._events or ())
+        return self.history
 
     def _is_empty(self) -> bool:
         return all(sample.gradient is None for sample in self._samples)
 
     def _choose(self, optimizer: torch.optim.Optimizer) -> None:
-        """The first and the last parameter that has a gradient, or may have one."""
+        """Follow the first and the last parameter that has a gradient, or may get one."""
         groups: list[dict[str, Any]] = optimizer.param_groups
         first = _first(parameter for group in groups for parameter in group["params"])
         last = _first(parameter for group in reversed(groups) for parameter in reversed(group["params"]))

@@ -1,0 +1,50 @@
+"""What a training loop does, in names that the linter, a run and a recorded trace share.
+
+The linter reads these actions in the source, a run sees them happen, and `ta_runtime.trace.event` says as which kind of event
+a trace records them.
+"""
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """One thing that a training loop does."""
+
+    EPOCH = "epoch"
+    """A pass over a `DataLoader` begins."""
+    BATCH = "batch"
+    """A `DataLoader` hands out a batch."""
+    FORWARD = "forward"
+    """A module is called."""
+    BACKWARD = "backward"
+    """Gradients are computed and added to those that are there."""
+    SCALE = "scale"
+    """A gradient scaler multiplies the loss by its factor."""
+    UNSCALE = "unscale"
+    """A gradient scaler divides the gradients of an optimizer by its factor."""
+    CLIP = "clip"
+    """Gradients are bounded, by norm or by value."""
+    STEP = "step"
+    """An optimizer updates its parameters, by itself or through a gradient scaler."""
+    SKIP = "skip"
+    """A gradient scaler finds an overflow and leaves out the step."""
+    UPDATE = "update"
+    """A gradient scaler chooses its factor for the next step."""
+    CLEAR = "clear"
+    """Gradients are set to zero or to `None`."""
+    SCHEDULE = "schedule"
+    """A scheduler sets the learning rate."""
+    TRAIN = "train"
+    """A module is put into training mode."""
+    EVAL = "eval"
+    """A module is put into evaluation mode."""
+    MODE = "mode"
+    """A module is put into one of the two modes, and only the run knows which."""
+    SAVE = "save"
+    """State is collected by `state_dict`, or written to a file."""
+    LOAD = "load"
+    """State is read from a file, or copied into a module or an optimizer."""
+    COLLECTIVE = "collective"
+    """Ranks exchange data through `torch.distributed`."""
+    UNKNOWN = "unknown"
+    """A call that is given the optimizer and whose code the linter does not see: it may do any of these."""
