@@ -1,7 +1,8 @@
 """What the linter knows of torch and its libraries, as `ta_lint/data/*.toml` lists it, read strictly.
 
-What a file holds is said by a type: `dict[str, Symbol]` is a table for each symbol, with the fields of `Symbol` as keys. A type
-that has `of` may also be written as text, which `of` reads, and a field `name` is the name of the table.
+What a file holds is said by a type: `dict[str, Symbol]` is a table for each symbol, with the fields of the NamedTuple `Symbol`
+as keys; a field `name` is the name of the table. A type that has `of` is written as text, which `of` reads; a NamedTuple as a
+table or as such text.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +16,8 @@ FOLDER = f"{__file__.removesuffix('core/data.py')}data"
 
 T = TypeVar("T")
 _Reader = Callable[[Any], Any]
+
+_PLAIN = {str: "text", bool: "true or false", int: "a whole number"}
 
 
 class DataError(ValueError):
@@ -63,21 +66,18 @@ def _reader(shape: Any) -> _Reader:
         return _listed(_reader(inner[0]))
     if origin in (dict, Mapping):
         return _by_name(_reader(inner[1]))
-    if shape in (str, bool, int):
-        return _plain(shape)
-    return _record(shape)
+    if shape in _PLAIN:
+        return _plain(shape, shape)
+    return _record(shape) if hasattr(shape, "_fields") else _plain(str, shape.of)
 
 
-def _plain(shape: type) -> _Reader:
+def _plain(shape: type, made: _Reader) -> _Reader:
     def read(value: Any) -> Any:
         if type(value) is not shape:
-            raise ValueError(f"{value!r} is not {_NAMES[shape]}")
-        return value
+            raise ValueError(f"{value!r} is not {_PLAIN[shape]}")
+        return made(value)
 
     return read
-
-
-_NAMES = {str: "text", bool: "true or false", int: "a whole number"}
 
 
 def _one_of(words: tuple[str, ...]) -> _Reader:

@@ -9,6 +9,11 @@ _NAME = r'(?:[\w-]+|"[^"\\]+")'
 _HEAD = re.compile(rf"\[({_NAME}(?:\.{_NAME})*)\]", re.ASCII)
 _PART = re.compile(r'[\w-]+|"[^"]+"')
 _KEY = re.compile(r"[\w-]+", re.ASCII)
+_OF_JSON_ALONE = frozenset({"null", "NaN", "Infinity", "-Infinity"})
+
+
+class _NotSimple(ValueError):
+    """A document that `tomllib` has to read, or to refuse."""
 
 
 def parsed(toml: str) -> dict[str, Any]:
@@ -22,14 +27,14 @@ def parsed(toml: str) -> dict[str, Any]:
     """
     try:
         return _simple(toml)
-    except ValueError:  # it holds more than that, or is wrong
+    except ValueError:
         import tomllib
 
         return tomllib.loads(toml)
 
 
 def _simple(toml: str) -> dict[str, Any]:
-    """The same of simple tables. Raises ValueError for all else."""
+    """The same of simple tables. Raises ValueError for all else, a key or a table that is there twice included."""
     tables: list[list[str]] = [[]]
     heads: list[list[str]] = [[]]
     for line in toml.splitlines():
@@ -37,30 +42,30 @@ def _simple(toml: str) -> dict[str, Any]:
             continue
         if line[0] == "[":
             if (head := _HEAD.fullmatch(line)) is None:
-                raise ValueError(line)
+                raise _NotSimple(line)
             heads.append([part.strip('"') for part in _PART.findall(head[1])])
             tables.append([])
             continue
         key, _, value = line.partition(" = ")
-        if _KEY.fullmatch(key) is None:
-            raise ValueError(line)
+        if _KEY.fullmatch(key) is None or value in _OF_JSON_ALONE:
+            raise _NotSimple(line)
         if value[:1] == value[-1:] == "'" and value.count("'") == 2:
             value = json.dumps(value[1:-1])
         tables[-1].append(f'"{key}":{value}')
     found: list[dict[str, Any]] = json.loads(f"[{','.join('{' + ','.join(lines) + '}' for lines in tables)}]")
     if len(found) != len(tables):
-        raise ValueError("a value that closes its table")
+        raise _NotSimple("a value that closes its table")
     fields = found[0]
     for names, lines, table in zip(heads, tables, found, strict=True):
         if len(table) != len(lines):
-            raise ValueError("a key twice, or two on one line")
+            raise _NotSimple("a key twice, or two on one line")
         if names:
             above = fields
             for name in names[:-1]:
                 above = above.setdefault(name, {})
                 if not isinstance(above, dict):
-                    raise ValueError("a value and a table of the same name")
+                    raise _NotSimple("a value and a table of the same name")
             if names[-1] in above:
-                raise ValueError("a table twice")
+                raise _NotSimple("a table twice")
             above[names[-1]] = table
     return fields

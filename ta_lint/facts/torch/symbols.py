@@ -14,11 +14,10 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 Status = Literal["removed", "deprecated", "private"]
 
 
-class Release(NamedTuple):
-    """A release of torch."""
+class Release(tuple[int, int]):
+    """A release of torch: 1.13 is `(1, 13)`."""
 
-    major: int
-    minor: int
+    __slots__ = ()
 
     @classmethod
     def of(cls, text: str) -> "Release":
@@ -26,10 +25,10 @@ class Release(NamedTuple):
         match = re.fullmatch(r"(1|2)\.(0|[1-9]\d?)", text)
         if match is None or (text.startswith("1.") and int(match[2]) > 13):
             raise ValueError(f"{text!r} is no release of torch, such as 1.13 or 2.0")
-        return cls(int(match[1]), int(match[2]))
+        return cls((int(match[1]), int(match[2])))
 
     def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
+        return f"{self[0]}.{self[1]}"
 
 
 class Rewrite(NamedTuple):
