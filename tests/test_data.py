@@ -9,12 +9,13 @@ import pytest
 from ta_lint.core import data, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
-from ta_lint.facts.torch import symbols
+from ta_lint.facts.torch import symbols, torchvision
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS = {
     "libraries.toml": libraries.libraries,
     "torch_symbols.toml": symbols.symbols,
+    "torchvision.toml": torchvision._data,
 }
 
 
@@ -65,6 +66,12 @@ WRONG = {
         '["torch.symeig"]\nremoved = "2.0"\nfix = "rename"': "torch.symeig: replacement: missing",
         'torch.symeig = "2.0"': "torch: there is no key 'symeig'",
         "symeig = 2": "symeig: 2 is not a table",
+    },
+    "torchvision.toml": {
+        "[weights]\n[backbone_weights]\n[successors]": "renamed_parameters: missing",
+        "[builders]": "there is no key 'builders'; the keys are weights, backbone_weights, successors, renamed_parameters",
+        '[weights]\nalexnet = "AlexNet_Weights.IMAGENET1K_V1"': "weights: alexnet: 'AlexNet_Weights.IMAGENET1K_V1' is not a table",
+        "[successors]\nScale = [1]": "successors: Scale: [1] is not text",
     },
 }  # fmt: skip
 

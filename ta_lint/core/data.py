@@ -125,10 +125,11 @@ def _record(shape: Any) -> _Reader:
         for name in value:
             if name not in fields:
                 raise ValueError(f"there is no key {name!r}; the keys are {', '.join(fields)}")
+        found = {name: _at(name, fields[name], each) for name, each in value.items()}
         for name in needed:
             if name not in value:
                 raise ValueError(f"{name}: missing")
-        return shape(**{name: _at(name, fields[name], each) for name, each in value.items()})
+        return shape(**found)
 
     return read
 

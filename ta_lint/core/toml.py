@@ -8,7 +8,7 @@ from typing import Any
 _NAME = r'(?:[\w-]+|"[^"\\]+")'
 _HEAD = re.compile(rf"\[({_NAME}(?:\.{_NAME})*)\]", re.ASCII)
 _PART = re.compile(r'[\w-]+|"[^"]+"')
-_KEY = re.compile(r"[\w-]+", re.ASCII)
+_KEY = re.compile(r'[\w-]+|"[^"\\]+"', re.ASCII)
 _OF_JSON_ALONE = frozenset({"null", "NaN", "Infinity", "-Infinity"})
 
 
@@ -51,7 +51,7 @@ def _simple(toml: str) -> dict[str, Any]:
             raise _NotSimple(line)
         if value[:1] == value[-1:] == "'" and value.count("'") == 2:
             value = json.dumps(value[1:-1])
-        tables[-1].append(f'"{key}":{value}')
+        tables[-1].append(f'"{key}":{value}' if key[0] != '"' else f"{key}:{value}")
     found: list[dict[str, Any]] = json.loads(f"[{','.join('{' + ','.join(lines) + '}' for lines in tables)}]")
     if len(found) != len(tables):
         raise _NotSimple("a value that closes its table")
