@@ -1,14 +1,14 @@
 """TOML, read fast where it is simple: the heads of pages, and the data that every run needs."""
 
 import json
-import re
 from typing import Any
 
+from ta_lint.core.lazy import regex
+
 # A table's name: words, or quoted where it holds dots, with dots between. `torch.symeig` is one name, of one table.
-_NAME = r'(?:[\w-]+|"[^"\\]+")'
-_HEAD = re.compile(rf"\[({_NAME}(?:\.{_NAME})*)\]", re.ASCII)
-_PART = re.compile(r'[\w-]+|"[^"]+"')
-_KEY = re.compile(r'[\w-]+|"[^"\\]+"', re.ASCII)
+_NAME = r'(?:[A-Za-z0-9_-]+|"[^"\\]+")'
+_HEAD = regex(rf"\[({_NAME}(?:\.{_NAME})*)\]")
+_PART = regex(r'[\w-]+|"[^"]+"')
 _OF_JSON_ALONE = frozenset({"null", "NaN", "Infinity", "-Infinity"})
 
 
@@ -33,6 +33,13 @@ def parsed(toml: str) -> dict[str, Any]:
         return tomllib.loads(toml)
 
 
+def _is_key(text: str) -> bool:
+    """Whether text is a name, plain or quoted; an expression would take longer to compile than most files to read."""
+    if text[:1] == '"':
+        return len(text) > 2 and text[-1] == '"' and text.count('"') == 2 and "\\" not in text
+    return text.isascii() and text.replace("-", "_").isidentifier()
+
+
 def _simple(toml: str) -> dict[str, Any]:
     """The same of simple tables. Raises ValueError for all else, a key or a table that is there twice included."""
     tables: list[list[str]] = [[]]
@@ -47,7 +54,7 @@ def _simple(toml: str) -> dict[str, Any]:
             tables.append([])
             continue
         key, _, value = line.partition(" = ")
-        if _KEY.fullmatch(key) is None or value in _OF_JSON_ALONE:
+        if not _is_key(key) or value in _OF_JSON_ALONE:
             raise _NotSimple(line)
         if value[:1] == value[-1:] == "'" and value.count("'") == 2:
             value = json.dumps(value[1:-1])
