@@ -1,4 +1,4 @@
-"""Every row of `ta_lint/facts/torch/symbols.py`, held against the installed torch."""
+"""Every table of `ta_lint/data/torch_symbols.toml`, held against the installed torch."""
 
 import importlib
 import re
@@ -15,22 +15,21 @@ from ta_lint.checks import load
 from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
 from ta_lint.engine import File
-from ta_lint.facts.torch.api import release, rows
-from ta_lint.facts.torch.symbols import Row
+from ta_lint.facts.torch.symbols import Release, Symbol, symbols
 from ta_lint.fixing import fix_file, save
 
-ROWS = list(rows().values())
-INSTALLED = release(".".join(torch.__version__.split(".")[:2]))
+SYMBOLS = list(symbols().values())
+INSTALLED = Release.of(".".join(torch.__version__.split(".")[:2]))
 STATUSES = {"removed": "TA900", "deprecated": "TA901", "private": "TA904"}
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def place(row: Row) -> str:
-    """Where the symbol of a row is found: `torch.Tensor.symeig` for `Tensor.symeig`."""
-    if row.kind != "method":
-        return row.symbol
-    return f"torch.nn.{row.symbol}" if row.symbol.startswith("Module.") else f"torch.{row.symbol}"
+def place(symbol: Symbol) -> str:
+    """Where a symbol is found: `torch.Tensor.symeig` for `Tensor.symeig`."""
+    if symbol.kind != "method":
+        return symbol.name
+    return f"torch.nn.{symbol.name}" if symbol.name.startswith("Module.") else f"torch.{symbol.name}"
 
 
 def found(path: str) -> Any:
@@ -50,10 +49,10 @@ def found(path: str) -> Any:
     return value
 
 
-def is_gone(row: Row) -> bool:
+def is_gone(symbol: Symbol) -> bool:
     """Whether a symbol is absent, or left as a function that raises and says so."""
     try:
-        value = found(place(row))
+        value = found(place(symbol))
     except LookupError:
         return True
     square = torch.eye(2)
@@ -68,74 +67,73 @@ def is_gone(row: Row) -> bool:
     return False
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
-def test_a_row_says_what_the_installed_torch_has(row: Row) -> None:
-    removed = row.removed and release(row.removed) <= INSTALLED
+@pytest.mark.parametrize("symbol", SYMBOLS, ids=lambda symbol: symbol.name)
+def test_a_table_says_what_the_installed_torch_has(symbol: Symbol) -> None:
+    removed = symbol.removed and symbol.removed <= INSTALLED
     if removed:
-        assert is_gone(row)
+        assert is_gone(symbol)
     else:
-        found(place(row))
-    assert row.deprecated or row.removed or row.private
-    if row.deprecated and row.removed:
-        assert release(row.deprecated) < release(row.removed)
-    if row.new:
-        found(row.new)
-        assert row.replacement_since
-        assert release(row.replacement_since) <= INSTALLED
-    if row.fix is not None:
-        assert row.new
-    for name in row.names:
-        moved = found(f"{row.new}.{name}")
+        found(place(symbol))
+    if symbol.replacement:
+        found(symbol.replacement)
+        assert symbol.replacement_since is not None
+        assert symbol.replacement_since <= INSTALLED
+    for name in symbol.moved:
+        moved = found(f"{symbol.replacement}.{name}")
         if not removed:
-            assert moved is found(f"{row.symbol}.{name}")
+            assert moved is found(f"{symbol.name}.{name}")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
-def test_what_is_private_and_equal_is_the_same_object(row: Row) -> None:
-    if row.private and row.equal and row.fix is not None:
-        assert found(row.symbol) is found(row.new) or row.last == "is_compiling"
+@pytest.mark.parametrize("symbol", SYMBOLS, ids=lambda symbol: symbol.name)
+def test_what_is_private_and_equal_is_the_same_object(symbol: Symbol) -> None:
+    if symbol.private and symbol.same_result and symbol.fix is not None:
+        assert found(symbol.name) is found(symbol.replacement) or symbol.last == "is_compiling"
 
 
 def test_what_a_fix_writes_is_there_after_import_torch_alone() -> None:
     """D2: of a module that is bound, not every submodule is loaded."""
-    names = [row.new.removeprefix("torch.") for row in ROWS if row.fix is not None and row.kind != "module"]
+    names = [
+        symbol.replacement.removeprefix("torch.")
+        for symbol in SYMBOLS
+        if symbol.fix is not None and symbol.kind != "module"
+    ]
     code = f"import torch, operator\nfor name in {names}: operator.attrgetter(name)(torch)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_what_is_called_equal_is_still_there_to_be_compared() -> None:
-    assert not [row.symbol for row in ROWS if row.equal and row.removed]
+    assert not [symbol.name for symbol in SYMBOLS if symbol.same_result and symbol.removed]
 
 
-def written(row: Row) -> str:
+def written(symbol: Symbol) -> str:
     """A file that uses a symbol by its path."""
-    if row.kind == "method":
-        receiver = "torch.nn.Linear(1, 1)" if row.symbol.startswith("Module.") else "torch.eye(2)"
-        return f"import torch\n\nx = {receiver}\nx.{row.last}()\n"
-    top = row.symbol.partition(".")[0]
-    if row.kind == "module":
-        return f"import {row.symbol}\n"
-    if row.kind == "attribute":
-        return f"import {top}\n\nprint({row.symbol})\n"
-    return f"import {top}\n\nprint({row.symbol}(x))\n"
+    if symbol.kind == "method":
+        receiver = "torch.nn.Linear(1, 1)" if symbol.name.startswith("Module.") else "torch.eye(2)"
+        return f"import torch\n\nx = {receiver}\nx.{symbol.last}()\n"
+    top = symbol.name.partition(".")[0]
+    if symbol.kind == "module":
+        return f"import {symbol.name}\n"
+    if symbol.kind == "attribute":
+        return f"import {top}\n\nprint({symbol.name})\n"
+    return f"import {top}\n\nprint({symbol.name}(x))\n"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.symbol)
-def test_the_gate_lets_every_symbol_through(row: Row) -> None:
-    texts = [written(row)]
-    if row.kind == "call":
-        package, _, name = row.symbol.rpartition(".")
+@pytest.mark.parametrize("symbol", SYMBOLS, ids=lambda symbol: symbol.name)
+def test_the_gate_lets_every_symbol_through(symbol: Symbol) -> None:
+    texts = [written(symbol)]
+    if symbol.kind == "callable":
+        package, _, name = symbol.name.rpartition(".")
         texts.append(f"from {package} import {name}\n\n{name}(x)\n")
         texts.append(f"from {package} import (\n    other,\n    {name},\n)\n\n{name}(x)\n")
         if package == "torch":
             texts.append(f"import torch as th\n\nth.{name}(x)\n")
     for text in texts:
         module = module_of(text)
-        assert [use.row for use in module.api.uses] == [row]
+        assert [use.symbol for use in module.api.uses] == [symbol]
         for status, rule in STATUSES.items():
             check = load(rule)
             assert check is not None
-            assert not getattr(row, status) or check.wants(Text(text.encode() + b"torch"))
+            assert not getattr(symbol, status) or check.wants(Text(text.encode() + b"torch"))
 
 
 SQUARE, IMAGE = torch.randn(4, 4, generator=torch.Generator().manual_seed(0)), torch.randn(1, 3, 6, 6)

@@ -38,7 +38,8 @@ def test_the_wheel_holds_the_package_and_the_pages_and_nothing_else(wheel: Path)
     assert {name for name in top if not name.endswith(".dist-info")} == {"ta_lint", "ta_runtime"}
     packed = {Path(name).name for name in names if name.startswith("ta_lint/_rules/")}
     assert packed == {page.name for page in (ROOT / "rules").glob("TA*.md")}
-    assert {"ta_lint/py.typed", "ta_lint/data/libraries.toml"} <= set(names)
+    data = {f"ta_lint/data/{path.name}" for path in (ROOT / "ta_lint" / "data").iterdir()}
+    assert {"ta_lint/py.typed", "ta_lint/data/torch_symbols.toml", *data} <= set(names)
     assert {"ta_runtime/report/page.css", "ta_runtime/report/page.js"} <= set(names)
 
 

@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Configs, Options
-from ta_lint.facts.torch.api import rows
+from ta_lint.facts.torch.symbols import symbols as torch_symbols
 from ta_lint.file import File
 from ta_lint.fixing import fix_file
 
@@ -314,7 +314,7 @@ def programs(rule: str) -> Iterator[str]:
         yield code
         yield from varied(code)
     for symbol, (imports, use) in USES.items():
-        if (rule == "TA904") == rows()[symbol].private and rule in ("TA901", "TA904"):
+        if (rule == "TA904") == torch_symbols()[symbol].private and rule in ("TA901", "TA904"):
             for template in SURROUNDINGS.values():
                 yield template.format(imports=imports, use=use)
 
@@ -452,7 +452,7 @@ def test_a_program_does_the_same_after_its_safe_fixes(
 @pytest.mark.parametrize("symbol", ["torch.utils.data._utils.collate.default_collate", "functorch.vmap"])
 def test_a_notebook_does_the_same_after_its_safe_fixes(symbol: str, tmp_path: Path) -> None:
     """D2: what a cell above has imported is there, what one below will import is not."""
-    rule = "TA904" if rows()[symbol].private else "TA901"
+    rule = "TA904" if torch_symbols()[symbol].private else "TA901"
     imports, use = USES[symbol]
     counts: Counter[str] = Counter()
     for template in SURROUNDINGS.values():
@@ -469,4 +469,8 @@ def test_a_notebook_does_the_same_after_its_safe_fixes(symbol: str, tmp_path: Pa
 
 
 def test_each_symbol_that_is_renamed_safely_has_a_program() -> None:
-    assert set(USES) == {row.symbol for row in rows().values() if row.equal and (row.fix or row.names)}
+    assert set(USES) == {
+        symbol.name
+        for symbol in torch_symbols().values()
+        if symbol.same_result and (symbol.fix or symbol.moved)
+    }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.api import keywords, release
+from ta_lint.facts.torch.symbols import keywords
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.edits import Fix, replace
 from ta_lint.syntax.tree import Node, dotted, whole_index
@@ -18,13 +18,13 @@ KEYWORDS = ((*keywords("removed"), "data", "item", "next", "*loss*"),)
 
 def check(module: Module) -> Iterator[Suspicion]:
     for use in module.api.uses:
-        row = use.row
-        if not row.removed or module.targets_before(*release(row.removed)):
+        symbol = use.symbol
+        if not symbol.removed or module.targets_before(*symbol.removed):
             continue
         instead = f", in favor of {use.instead}" if use.instead else ""
         yield Suspicion(
             use.node,
-            f"`{use.name}` was removed in torch {row.removed}{instead}",
+            f"`{use.name}` was removed in torch {symbol.removed}{instead}",
             fix=module.renaming.fix(use),
         )
     yield from _indexed_numbers(module)

@@ -3,23 +3,23 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.api import keywords, release
+from ta_lint.facts.torch.symbols import keywords
 
 KEYWORDS = (keywords("deprecated"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     for use in module.api.uses:
-        row = use.row
-        if not row.deprecated or module.targets_before(*release(row.deprecated)):
+        symbol = use.symbol
+        if not symbol.deprecated or module.targets_before(*symbol.deprecated):
             continue
-        if row.removed and not module.targets_before(*release(row.removed)):
+        if symbol.removed and not module.targets_before(*symbol.removed):
             continue  # TA900
-        if row.replacement_since and module.targets_before(*release(row.replacement_since)):
+        if symbol.replacement_since and module.targets_before(*symbol.replacement_since):
             continue  # the code must run where there is nothing else yet
         instead = f", in favor of {use.instead}" if use.instead else ""
         yield Suspicion(
             use.node,
-            f"`{use.name}` is deprecated since torch {row.deprecated}{instead}",
+            f"`{use.name}` is deprecated since torch {symbol.deprecated}{instead}",
             fix=module.renaming.fix(use),
         )

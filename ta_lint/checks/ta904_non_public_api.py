@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.api import keywords, release
+from ta_lint.facts.torch.symbols import keywords
 
 KEYWORDS = (keywords("private"),)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
     for use in module.api.uses:
-        row = use.row
-        if not row.private or module.targets_before(*release(row.replacement_since)):
+        since = use.symbol.replacement_since
+        if not use.symbol.private or since is None or module.targets_before(*since):
             continue
-        if module.fallbacks.knows_before(release(row.replacement_since)):
+        if module.fallbacks.knows_before(since):
             continue
         yield Suspicion(
             use.node,
-            f"`{use.name}` is private; {use.instead} is the public name, since torch {row.replacement_since}",
+            f"`{use.name}` is private; {use.instead} is the public name, since torch {since}",
             fix=module.renaming.fix(use),
         )

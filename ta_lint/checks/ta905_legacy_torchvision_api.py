@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import Module, Suspicion
-from ta_lint.facts.torch.torchvision import GONE, RENAMED, Builder, builder, successor
+from ta_lint.facts.torch.torchvision import Builder, builder, gone, renamed_parameters, successor
 from ta_lint.syntax.edits import Edit, Fix, replace
 from ta_lint.syntax.tree import dotted, is_name
 
@@ -49,7 +49,7 @@ def _gone_imports(module: Module) -> Iterator[Suspicion]:
 
 def _gone_attributes(module: Module) -> Iterator[Suspicion]:
     for attribute in module.tree.all(cst.Attribute):
-        name = module.qualified(attribute) if attribute.attr.value in GONE else None
+        name = module.qualified(attribute) if attribute.attr.value in gone() else None
         if name is None or (new := _successor(name, module)) is None:
             continue
         package, _, last = new.rpartition(".")
@@ -153,9 +153,9 @@ def _converted(call: cst.Call, module: Module) -> Fix | None:
 
 
 def _renamed(call: cst.Call, qualified: str, module: Module) -> Iterator[Suspicion]:
-    for functions, old, new in RENAMED:
+    for old, new in renamed_parameters(qualified).items():
         for arg in call.args:
-            if arg.keyword is None or arg.keyword.value != old or functions.fullmatch(qualified) is None:
+            if arg.keyword is None or arg.keyword.value != old:
                 continue
             if not module.targets_before(1, 8):
                 message = f"torchvision no longer has the parameter `{old}`: it is `{new}`"

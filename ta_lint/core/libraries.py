@@ -7,11 +7,11 @@ letters, for which Python searches fastest.
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Literal
 
-from ta_lint.core.toml import parsed
+from ta_lint.core.data import read
 
-_FILE = f"{__file__.removesuffix('core/libraries.py')}data/libraries.toml"
-_MENTIONED, _IMPORTED = "mentioned", "imported"
+Enough = Literal["mentioned", "imported"]
 
 _FROM = re.compile(rb"from[ \t]+(\w+)")
 _IMPORT = re.compile(rb"import[ \t]+(\w[\w., \t]*)")
@@ -29,35 +29,30 @@ def may_be_ours(data: bytes) -> bool:
 
 
 @cache
-def libraries() -> dict[str, str]:
+def libraries() -> dict[str, Enough]:
     """The libraries, each with what of it makes a file ours.
 
     Raises:
-        ValueError: the table is no TOML, or has a value with no meaning.
+        DataError: the table has a value with no meaning.
     """
-    with open(_FILE, encoding="utf-8") as stream:  # noqa: PTH123 - in every run: a `Path` costs more than the table
-        table = parsed(stream.read())
-    for name, enough in table.items():
-        if enough not in (_MENTIONED, _IMPORTED):
-            raise ValueError(f"libraries.toml: {name}: {enough!r} is not {_MENTIONED} or {_IMPORTED}")
-    return table
+    return read("libraries.toml", dict[str, Enough])
 
 
 def _mentions(data: bytes) -> bool:
-    for name in _names(_MENTIONED):  # noqa: SIM110 - a generator costs more than the search
+    for name in _names("mentioned"):  # noqa: SIM110 - a generator costs more than the search
         if name in data:
             return True
     return False
 
 
 @cache
-def _names(enough: str) -> frozenset[bytes]:
+def _names(enough: Enough) -> frozenset[bytes]:
     return frozenset(name.encode() for name, value in libraries().items() if value == enough)
 
 
 def _imports(data: bytes) -> Iterator[int]:
     """Where a file may import one of them, prose and strings included."""
-    names = _names(_IMPORTED)
+    names = _names("imported")
     for match in _FROM.finditer(data):
         if match[1] in names:
             yield match.start()

@@ -1,14 +1,14 @@
 """What torch has removed, deprecated or never published, and where a file uses it."""
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import chain
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import libcst as cst
 
 from ta_lint.facts.torch.fallbacks import Fallbacks
-from ta_lint.facts.torch.symbols import ROWS, Row
+from ta_lint.facts.torch.symbols import Symbol, last_names, symbols
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
@@ -25,31 +25,14 @@ class Use(NamedTuple):
     """A place where a file uses a symbol: an import, a name or a call of a method; `name` is what is used there."""
 
     node: Node
-    row: Row
+    symbol: Symbol
     name: str
 
     @property
     def instead(self) -> str:
         """What the message says takes its place: of a name in a module that moved, that name in the new one."""
         last = self.name.rpartition(".")[2]
-        return f"`{self.row.new}.{last}`" if last in self.row.names else self.row.said
-
-
-@cache
-def rows() -> dict[str, Row]:
-    """The data, by symbol."""
-    return {row.symbol: row for row in ROWS}
-
-
-def release(version: str) -> tuple[int, int]:
-    """`(1, 13)` for `1.13`."""
-    major, minor = version.split(".")
-    return int(major), int(minor)
-
-
-def keywords(status: Literal["removed", "deprecated", "private"]) -> tuple[str, ...]:
-    """The last names of the symbols of this status: a file that uses one holds its name."""
-    return tuple(sorted({row.last for row in rows().values() if getattr(row, status)}))
+        return f"`{self.symbol.replacement}.{last}`" if last in self.symbol.moved else self.symbol.advice
 
 
 class Api:
@@ -75,45 +58,45 @@ class Api:
         """What is imported by name; of a module whose names are all meant, the statement, once."""
         statements: set[Node] = set()
         for path, alias in self._names.imports():
-            row = self._row(path)
-            if row is None or (
-                row.private and row.symbol != path and path.rpartition(".")[2] not in row.names
+            symbol = self._of_import(path)
+            if symbol is None or (
+                symbol.private and symbol.name != path and path.rpartition(".")[2] not in symbol.moved
             ):
                 continue  # a private name in a private module has no public one
             statement = self._tree.parent[alias]
-            if row.symbol == path or not isinstance(statement, cst.ImportFrom):
-                yield Use(alias, row, path)
+            if symbol.name == path or not isinstance(statement, cst.ImportFrom):
+                yield Use(alias, symbol, path)
             elif statement not in statements:
                 statements.add(statement)
-                yield Use(statement, row, path)
+                yield Use(statement, symbol, path)
 
     def _references(self) -> Iterator[Use]:
-        imported = {use.row.symbol for use in self._imports() if use.row.kind == "module"}
-        last = {row.last for row in rows().values() if row.kind != "method"}
+        imported = {use.symbol.name for use in self._imports() if use.symbol.kind == "module"}
+        last = last_names("callable", "attribute", "module")
         for node in self._tree.all(cst.Attribute):
             if node.attr.value not in last or self._is_part(node):
                 continue
-            row = self._symbol(node)
-            if row is None or row.symbol in imported or not self._is_used(node, row):
+            symbol = self._symbol(node)
+            if symbol is None or symbol.name in imported or not self._is_used(node, symbol):
                 continue
-            yield Use(node, row, row.symbol)
+            yield Use(node, symbol, symbol.name)
 
     def _is_part(self, node: cst.Attribute) -> bool:
-        """Whether a name stands in an import, or is the module of a symbol that has a row of its own."""
+        """Whether a name stands in an import, or is the module of another symbol."""
         if isinstance(self._tree.statement(node), (cst.Import, cst.ImportFrom)):
             return True
         above = self._tree.parent[node]
         return isinstance(above, cst.Attribute) and self._symbol(above) is not None
 
     def _method_calls(self) -> Iterator[Use]:
-        methods = {row.last for row in rows().values() if row.kind == "method"}
+        methods = last_names("method")
         for call in self._tree.all(cst.Call):
             if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in methods:
                 continue
             for owner, kinds in _RECEIVERS.items():
-                row = rows().get(f"{owner}.{call.func.attr.value}")
-                if row is not None and self._is(call.func.value, kinds):
-                    yield Use(call, row, f"{_PLACES[owner]}.{row.symbol}")
+                symbol = symbols().get(f"{owner}.{call.func.attr.value}")
+                if symbol is not None and self._is(call.func.value, kinds):
+                    yield Use(call, symbol, f"{_PLACES[owner]}.{symbol.name}")
 
     def _is(self, node: Node, kinds: tuple[Kind, ...]) -> bool:
         """Whether a value is of a kind; what arithmetic gives, only if all that goes into it is: not `tensor * operator`."""
@@ -122,24 +105,24 @@ class Api:
             return self._is(origin.left, kinds) and self._is(origin.right, kinds)
         return isinstance(origin, (cst.Integer, cst.Float)) or self._kinds.kind(node) in kinds
 
-    def _symbol(self, node: cst.Attribute) -> Row | None:
-        """The row of what an expression names, by the path that is written or by the one that is usual."""
+    def _symbol(self, node: cst.Attribute) -> Symbol | None:
+        """The symbol that an expression names, by the path that is written or by the one that is usual."""
         paths = (self._names.written(node), self._names.qualified(node))
-        found = (rows().get(path) for path in paths if path is not None)
-        return next((row for row in found if row is not None and row.kind != "method"), None)
+        found = (symbols().get(path) for path in paths if path is not None)
+        return next((symbol for symbol in found if symbol is not None and symbol.kind != "method"), None)
 
-    def _row(self, path: str) -> Row | None:
-        """The row of what is imported: its own, or that of the module it is in."""
-        row = rows().get(path)
-        while row is None and "." in path:
+    def _of_import(self, path: str) -> Symbol | None:
+        """The symbol that is imported, or the module that it is in."""
+        symbol = symbols().get(path)
+        while symbol is None and "." in path:
             path = path.rpartition(".")[0]
-            row = found if (found := rows().get(path)) is not None and found.kind == "module" else None
-        return row
+            symbol = found if (found := symbols().get(path)) is not None and found.kind == "module" else None
+        return symbol
 
-    def _is_used(self, node: cst.Attribute, row: Row) -> bool:
+    def _is_used(self, node: cst.Attribute, symbol: Symbol) -> bool:
         """Whether a name is used where it stands, and not compared, annotated with, or kept in a table."""
         above = self._tree.parent[node]
-        if row.kind in ("attribute", "module"):
+        if symbol.kind in ("attribute", "module"):
             return not isinstance(above, (cst.AssignTarget, cst.Del))
         if isinstance(above, cst.Call):
             return above.func is node

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.facts.torch.api import Use, rows
-from ta_lint.facts.torch.symbols import Rewrite, Row
+from ta_lint.facts.torch.api import Use
+from ta_lint.facts.torch.symbols import Rewrite, Symbol, symbols
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.spelling import Spellings
 from ta_lint.syntax.edits import (
@@ -58,51 +58,51 @@ class Renaming:
 
     def fix(self, use: Use) -> Fix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
-        row = use.row
-        if self._is_named_elsewhere(row) or self._spellings.is_patched(row.new):
+        symbol = use.symbol
+        if self._is_named_elsewhere(symbol) or self._spellings.is_patched(symbol.replacement):
             return None
         if isinstance(use.node, cst.ImportFrom):
-            return self._of_import(use.node, tuple(_aliases(use.node)), row)
+            return self._of_import(use.node, tuple(_aliases(use.node)), symbol)
         if isinstance(use.node, cst.ImportAlias):
             statement = self._tree.parent[use.node]
             return (
-                self._of_import(statement, (use.node,), row)
+                self._of_import(statement, (use.node,), symbol)
                 if isinstance(statement, cst.ImportFrom)
                 else None
             )
-        if row.fix is None:
+        if symbol.fix is None:
             return None
         if isinstance(use.node, cst.Call):
-            return self._of_method_call(use.node, row, row.fix)
-        return self._of_name(use.node, row, row.fix)
+            return self._of_method_call(use.node, symbol, symbol.fix)
+        return self._of_name(use.node, symbol, symbol.fix)
 
     # -- names and calls --------------------------------------------------------------------------------------
 
-    def _of_name(self, name: Node, row: Row, rewrite: Rewrite) -> Fix | None:
-        spelling = self._alongside(row, name) or self._spelling(row.new, name)
+    def _of_name(self, name: Node, symbol: Symbol, rewrite: Rewrite) -> Fix | None:
+        spelling = self._alongside(symbol, name) or self._spelling(symbol.replacement, name)
         if spelling is None:
             return None
         code, imports = spelling
         above = self._tree.parent[name]
-        equal = row.equal
+        equal = symbol.same_result
         if isinstance(above, cst.Call) and above.func is name:
             edits = self._of_call(above, code, rewrite)
             equal = equal and self._is_equal(above, rewrite)
         elif isinstance(above, cst.Decorator) and rewrite.decorates:
-            edits = [replace(name, f"{code}({rewrite.last})")]
+            edits = [replace(name, f"{code}({rewrite.last_argument})")]
         elif rewrite.renames_only or rewrite.suffix:
             edits = [replace(name, code + rewrite.suffix)]
         else:
             edits = None
-        return _fix(row, edits, imports, equal)
+        return _fix(symbol, edits, imports, equal)
 
-    def _of_method_call(self, call: cst.Call, row: Row, rewrite: Rewrite) -> Fix | None:
+    def _of_method_call(self, call: cst.Call, symbol: Symbol, rewrite: Rewrite) -> Fix | None:
         """Another method of the same object, or a function of it where the call gives nothing else."""
         assert isinstance(call.func, cst.Attribute)
-        method = row.new.removeprefix("torch.Tensor.")
-        if method != row.new:
-            return _fix(row, [replace(call.func.attr, method)], (), row.equal)
-        spelling = self._spelling(row.new, call)
+        method = symbol.replacement.removeprefix("torch.Tensor.")
+        if method != symbol.replacement:
+            return _fix(symbol, [replace(call.func.attr, method)], (), symbol.same_result)
+        spelling = self._spelling(symbol.replacement, call)
         given = self._given_now(call, rewrite)
         if spelling is None or given is None:
             return None
@@ -110,7 +110,7 @@ class Renaming:
         opening = Replacement(Anchor(call, Side.START), Anchor(receiver, Side.START), f"{spelling[0]}(")
         code = ", ".join(["", *filter(None, given)])
         closing = Replacement(Anchor(receiver, Side.END), Anchor(call, Side.END), f"{code})")
-        return _fix(row, [opening, closing], spelling[1], row.equal)
+        return _fix(symbol, [opening, closing], spelling[1], symbol.same_result)
 
     def _given_now(self, call: cst.Call, rewrite: Rewrite) -> list[str] | None:
         """What the arguments of a method become; None where one may be anything."""
@@ -118,18 +118,18 @@ class Renaming:
         if spreads(call) or parameters is None:
             return None
         found = [
-            rewrite.becomes.get(name, {}).get(self._places.code(arg.value))
+            rewrite.values.get(name, {}).get(self._places.code(arg.value))
             for name, arg in zip(parameters, call.args, strict=True)
         ]
         return [code for code in found if code is not None] if None not in found else None
 
-    def _is_named_elsewhere(self, row: Row) -> bool:
+    def _is_named_elsewhere(self, symbol: Symbol) -> bool:
         """Whether the file knows a symbol in a way that no fix follows: by a string, as in a patch, or to compare with."""
-        if any(string.evaluated_value == row.symbol for string in self._tree.all(cst.SimpleString)):
+        if any(string.evaluated_value == symbol.name for string in self._tree.all(cst.SimpleString)):
             return True
-        return row.kind == "call" and any(
-            attribute.attr.value == row.last
-            and row.symbol in (self._names.written(attribute), self._names.qualified(attribute))
+        return symbol.kind == "callable" and any(
+            attribute.attr.value == symbol.last
+            and symbol.name in (self._names.written(attribute), self._names.qualified(attribute))
             and self._is_compared(attribute)
             for attribute in self._tree.all(cst.Attribute)
         )
@@ -147,23 +147,23 @@ class Renaming:
 
     def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
         """A call of the old function as one of the new, by the name `code`."""
-        if spreads(call) and (rewrite.takes is not None or rewrite.last or rewrite.keywords):
+        if spreads(call) and (rewrite.parameters is not None or rewrite.last_argument or rewrite.renamed):
             return None
         generators = (arg.value for arg in call.args if isinstance(arg.value, cst.GeneratorExp))
         if not all(map(self._places.parentheses, generators)):
             return None
         parameters = _parameters(call, rewrite)
-        counted = [arg for arg in call.args if arg.keyword is None or not rewrite.listed]
+        counted = [arg for arg in call.args if arg.keyword is None or not rewrite.as_list]
         if (
             parameters is None
-            or len(counted) < rewrite.least
+            or len(counted) < rewrite.at_least
             or not self._are_as_said(dict(zip(parameters, call.args, strict=True)), rewrite)
         ):
             return None
         now = {
-            arg: rewrite.becomes[name][self._places.code(arg.value)]
+            arg: rewrite.values[name][self._places.code(arg.value)]
             for arg, name in zip(call.args, parameters, strict=True)
-            if name in rewrite.becomes
+            if name in rewrite.values
         }
         goes = [
             arg
@@ -172,31 +172,33 @@ class Renaming:
         ]
         kept = [(arg, name) for arg, name in zip(call.args, parameters, strict=True) if arg not in goes]
         if not kept:
-            given = ", ".join(filter(None, (rewrite.first, rewrite.last)))
+            given = ", ".join(filter(None, (rewrite.first_argument, rewrite.last_argument)))
             whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({given})")
             return [whole]
         edits: list[Edit] = [replace(call.func, code)]
-        before = (f"{rewrite.first}, " if rewrite.first else "") + ("[" if rewrite.listed else "")
+        before = (f"{rewrite.first_argument}, " if rewrite.first_argument else "") + (
+            "[" if rewrite.as_list else ""
+        )
         for arg, name in kept:
-            before += f"{name}=" if rewrite.named and arg.keyword is None else ""
+            before += f"{name}=" if rewrite.as_keywords and arg.keyword is None else ""
             if before:
                 edits.append(Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before))
-            if arg.keyword is not None and arg.keyword.value in rewrite.keywords:
-                edits.append(replace(arg.keyword, rewrite.keywords[arg.keyword.value]))
+            if arg.keyword is not None and arg.keyword.value in rewrite.renamed:
+                edits.append(replace(arg.keyword, rewrite.renamed[arg.keyword.value]))
             if arg in now:
                 edits.append(replace(arg, now[arg]))
             before = ""
         edits += [remove_argument(call, arg) for arg in goes]
-        if rewrite.listed:
+        if rewrite.as_list:
             last = Anchor(counted[-1], Side.END)
             edits.append(Replacement(last, last, "]"))
-        if rewrite.inclusive:
+        if rewrite.end_included:
             ends = self._past_the_end(dict(zip(parameters, call.args, strict=True)))
             if ends is None:
                 return None
             edits += ends
-        if rewrite.last:
-            added = add_argument(call, rewrite.last)
+        if rewrite.last_argument:
+            added = add_argument(call, rewrite.last_argument)
             if added is None:
                 return None
             edits.append(added)
@@ -207,7 +209,7 @@ class Renaming:
         code = self._places.code
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
         known = all(
-            code(given[name].value) in values for name, values in rewrite.becomes.items() if name in given
+            code(given[name].value) in values for name, values in rewrite.values.items() if name in given
         )
         return (
             numbers
@@ -241,14 +243,14 @@ class Renaming:
         return None
 
     def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
-        """Whether a call gives what makes the new one compute the same; of a row that says that it then does."""
+        """Whether a call gives what makes the new one compute the same; where the data says that it then does."""
         parameters = _parameters(call, rewrite)
         if parameters is None:
-            return not rewrite.equal_with and not rewrite.inclusive
+            return not rewrite.same_result_with and not rewrite.end_included
         given = dict(zip(parameters, call.args, strict=True))
-        if rewrite.equal_with and not any(name in given for name in rewrite.equal_with):
+        if rewrite.same_result_with and not any(name in given for name in rewrite.same_result_with):
             return False
-        return not rewrite.inclusive or self._is_whole(given)
+        return not rewrite.end_included or self._is_whole(given)
 
     def _is_whole(self, given: dict[str, cst.Arg]) -> bool:
         """Whether a range certainly goes over whole numbers, of a type that holds them exactly and both functions know."""
@@ -267,24 +269,24 @@ class Renaming:
             )
         return isinstance(node, (cst.Integer, cst.Float)) or self._names.qualified(node) in _INFINITIES
 
-    def _alongside(self, row: Row, name: Node) -> tuple[str, tuple[str, ...]] | None:
+    def _alongside(self, symbol: Symbol, name: Node) -> tuple[str, tuple[str, ...]] | None:
         """`F.interpolate` for `F.upsample`: the new symbol as the old one is written, if it is in the same module."""
-        package = f"{row.symbol.rpartition('.')[0]}."
-        if not isinstance(name, cst.Attribute) or not row.new.startswith(package):
+        package = f"{symbol.name.rpartition('.')[0]}."
+        if not isinstance(name, cst.Attribute) or not symbol.replacement.startswith(package):
             return None
-        return f"{self._places.code(name.value)}.{row.new.removeprefix(package)}", ()
+        return f"{self._places.code(name.value)}.{symbol.replacement.removeprefix(package)}", ()
 
     def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can name the new symbol, which an import of the old one may seem to be."""
-        imported = (rows().get(path) for path, _ in self._names.imports())
-        if not any(row is not None and row.new == new for row in imported):
+        imported = (symbols().get(path) for path, _ in self._names.imports())
+        if not any(symbol is not None and symbol.replacement == new for symbol in imported):
             return self._spellings.of(new, at)
         return (new, ()) if self._spellings.bound("torch", at) == "torch" else None
 
     # -- imports ----------------------------------------------------------------------------------------------
 
     def _of_import(
-        self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], row: Row
+        self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], symbol: Symbol
     ) -> Fix | None:
         """The statement with another module, if all that it names goes there; else an import beside it."""
         if self._source.path.endswith("__init__.py") or statement.module is None or statement.relative:
@@ -298,7 +300,7 @@ class Renaming:
                 if move is not None:
                     named = replace(alias.name, move.name)
                     edits += [*([named] if alias.name.value != move.name else []), *move.edits]
-            return _fix(row, edits, (), all(move is not None and move.equal for move in moves.values()))
+            return _fix(symbol, edits, (), all(move is not None and move.equal for move in moves.values()))
         if len(wanted) > 1 or len(moves) == 1:
             return None
         move = moves[wanted[0]]
@@ -307,30 +309,34 @@ class Renaming:
         asname = wanted[0].evaluated_alias
         code = f"from {move.module} import {move.name}" + (f" as {asname}" if asname is not None else "")
         beside = insert_line_before(self._tree, statement, code)
-        return _fix(row, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
+        return _fix(symbol, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
         """What an import of a symbol becomes, if every use of it in the file can follow."""
-        row = rows().get(path)
+        symbol = symbols().get(path)
         package, _, old = path.rpartition(".")
-        if row is None:
-            row = rows().get(package)
-            if row is None or old not in row.names or self._spellings.is_patched(f"{row.new}.{old}"):
+        if symbol is None:
+            symbol = symbols().get(package)
+            if (
+                symbol is None
+                or old not in symbol.moved
+                or self._spellings.is_patched(f"{symbol.replacement}.{old}")
+            ):
                 return None
-            return _Move(row.new, old, [], row.equal)
-        module, _, new = row.new.rpartition(".")
+            return _Move(symbol.replacement, old, [], symbol.same_result)
+        module, _, new = symbol.replacement.rpartition(".")
         local = alias.asname.name if alias.asname is not None else alias.name
-        if row.fix is None or not module or row.fix.suffix or not isinstance(local, cst.Name):
+        if symbol.fix is None or not module or symbol.fix.suffix or not isinstance(local, cst.Name):
             return None
-        if self._spellings.is_patched(row.new):
+        if self._spellings.is_patched(symbol.replacement):
             return None
         code = new if alias.asname is None else local.value
-        edits = self._of_mentions(local, code, row.fix)
+        edits = self._of_mentions(local, code, symbol.fix)
         if edits is None:
             return None
         calls = (self._tree.parent[mention] for mention in self._names.mentions(local))
-        equal = all(self._is_equal(call, row.fix) for call in calls if isinstance(call, cst.Call))
-        return _Move(module, new, edits, row.equal and equal)
+        equal = all(self._is_equal(call, symbol.fix) for call in calls if isinstance(call, cst.Call))
+        return _Move(module, new, edits, symbol.same_result and equal)
 
     def _of_mentions(self, local: cst.Name, code: str, rewrite: Rewrite) -> list[Edit] | None:
         """The edits of all that uses an imported name; None where one of them cannot follow."""
@@ -350,7 +356,7 @@ class Renaming:
             if isinstance(above, cst.Call) and above.func is name:
                 renamed = self._of_call(above, code, rewrite)
             elif isinstance(above, cst.Decorator) and rewrite.decorates:
-                renamed = [replace(name, f"{code}({rewrite.last})")]
+                renamed = [replace(name, f"{code}({rewrite.last_argument})")]
             elif not rewrite.renames_only and self._tree.enclosing(name, cst.Annotation) is None:
                 renamed = None
             if renamed is None:
@@ -383,17 +389,17 @@ def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
 
 def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
     """The parameter that each argument goes to; None where a call gives what is not known to have a counterpart."""
-    if rewrite.takes is None:
+    if rewrite.parameters is None:
         return [arg.keyword.value if arg.keyword is not None else "" for arg in call.args]
-    limit = rewrite.positional if rewrite.positional is not None else len(rewrite.takes)
+    limit = rewrite.positional if rewrite.positional is not None else len(rewrite.parameters)
     found: list[str] = []
     for index, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else None
         if name is None and index < limit:
-            name = rewrite.takes[index]
-        if name not in rewrite.takes or name in found:
+            name = rewrite.parameters[index]
+        if name not in rewrite.parameters or name in found:
             return None
-        if rewrite.listed and arg.keyword is not None and name in rewrite.takes[:limit]:
+        if rewrite.as_list and arg.keyword is not None and name in rewrite.parameters[:limit]:
             return None
         found.append(name)
     return found
@@ -407,8 +413,8 @@ def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
     return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
 
 
-def _fix(row: Row, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool) -> Fix | None:
+def _fix(symbol: Symbol, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool) -> Fix | None:
     """A rewriting is safe where the new code computes the very same thing."""
     if edits is None:
         return None
-    return Fix(f"use {row.said}", tuple(edits), imports, unsafe=not equal)
+    return Fix(f"use {symbol.advice}", tuple(edits), imports, unsafe=not equal)
