@@ -1,5 +1,7 @@
 """Fixtures that several test files share."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +9,14 @@ from pathlib import Path
 import commands
 import pytest
 import sarif_validator
+
+# A worker has one core: if torch took a thread for each core in all of them, they would wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell ignores Ctrl-C in what it starts in the background, and processes inherit that: those of tests must not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
