@@ -8,7 +8,8 @@ import pytest
 
 from ta_lint.core.bounds import DEEPEST, check_work, may_take_minutes
 from ta_lint.core.config import Configs, Options
-from ta_lint.core.source import Source, Unreadable
+from ta_lint.core.errors import Unreadable
+from ta_lint.core.source import Source
 from ta_lint.file import File
 from ta_lint.runner import lint_files
 
