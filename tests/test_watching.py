@@ -52,10 +52,7 @@ class Watcher:
         """The next report, once it is complete."""
         deadline = time.monotonic() + DEADLINE
         while WAITING not in self._unread:
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self._leader], [], [], max(0, left))
-            assert ready, f"no report within {DEADLINE} s, only {self._unread!r}"
-            self._unread += os.read(self._leader, 65536).decode()
+            self._unread += self._read(deadline, f"no report, only {self._unread!r}")
         shown, _, self._unread = self._unread.partition(WAITING)
         return shown.replace("\r\n", "\n")
 
@@ -71,10 +68,15 @@ class Watcher:
         os.write(self._leader, key)
         last = self._unread
         with contextlib.suppress(OSError):  # Linux says so at the end of a terminal
-            while part := os.read(self._leader, 65536):
-                last += part.decode()
+            while part := self._read(time.monotonic() + DEADLINE, f"it goes on after {key!r}"):
+                last += part
         self.process.wait(DEADLINE)
         return last
+
+    def _read(self, deadline: float, otherwise: str) -> str:
+        ready, _, _ = select.select([self._leader], [], [], max(0, deadline - time.monotonic()))
+        assert ready, f"{otherwise}, for {DEADLINE} s"
+        return os.read(self._leader, 65536).decode()
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
