@@ -69,7 +69,7 @@ def told(case: Case, folder: Path, rules: Iterable[str], *invariants: str) -> li
     before, arguments, threads = Path.cwd(), sys.argv, torch.get_num_threads()
     os.chdir(folder)
     try:
-        launch_ta_runtime.main(",".join(rules), "train.py", *invariants)
+        launch_ta_runtime.main(",".join(rules), str(folder / "train.py"), *invariants)
     finally:
         os.chdir(before)
         sys.argv = arguments
