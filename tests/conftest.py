@@ -18,6 +18,19 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONGEST = """
+    healthy_runs runtime_rules ecosystem report_page dogfood framework_monitors runtime_examples runner examples diff cache
+    runtime_cli recorder given_back skeleton distributed_rules watching sinks fuzz safe_fixes silent_errors bounds program
+    bad_input ranks snapshot monitor action extras cli rules server sarif pre_commit trace inferring invariants_page masking
+    damaged_runs adding_a_rule runtime_reports same_fingerprint
+""".split()
+"""The files that take more than twenty seconds, longest first: they begin first, so that no worker waits for another at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    begins = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: begins.get(item.path.name, len(begins)))
+
 
 @pytest.fixture(autouse=True)
 def _nothing_compiled() -> Iterator[None]:
