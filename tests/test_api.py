@@ -15,10 +15,10 @@ from ta_lint.checks import load
 from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source
-from ta_lint.engine import File
 from ta_lint.facts import Module
 from ta_lint.facts.torch.api import release, rows
 from ta_lint.facts.torch.symbols import Row
+from ta_lint.file import File
 from ta_lint.fixing import fix_file, save
 
 ROWS = list(rows().values())

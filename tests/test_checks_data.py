@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -153,7 +154,7 @@ def test_synchronised_statistics_count_all_ranks(
 OWN = ["a", "b", "c", "d"]
 
 
-def loaded(**fields: object) -> Loader:
+def loaded(**fields: Any) -> Loader:
     loader = Loader(lambda: None, LINE, batches=20, trained=19, once=True, sampler="DistributedSampler")
     for name, field in fields.items():
         setattr(loader, name, field)
@@ -267,7 +268,7 @@ def test_waiting_for_unused_layers_keeps_no_model_alive() -> None:
     assert alive() is None
 
 
-def updated(history: History, *, gradient: float = 1.0, rate: float = 1e-4, **fields: object) -> list[object]:
+def updated(history: History, *, gradient: float = 1.0, rate: float = 1e-4, **fields: Any) -> list[object]:
     tensor = fields.pop("tensor")
     assert isinstance(tensor, Tensor)
     optimizer = fields.pop("optimizer")

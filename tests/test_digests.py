@@ -246,7 +246,7 @@ class Wrapped(Tensor):
     data_: Tensor
 
     @staticmethod
-    def __new__(cls, data: Tensor, scale: Tensor) -> Self:
+    def __new__(cls: type[Self], data: Tensor, scale: Tensor) -> Self:
         return Tensor._make_wrapper_subclass(cls, data.shape, dtype=torch.float32)
 
     def __init__(self, data: Tensor, scale: Tensor) -> None:

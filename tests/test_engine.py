@@ -11,8 +11,9 @@ from ta_lint.checks import Check
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
 from ta_lint.facts import Module, Suspicion
+from ta_lint.file import File
 
 BUGGY = "import torch\noptimizer = torch.optim.Adam(torch.nn.Linear(2, 2).parameters(), weight_decay=0.1)\n"
 

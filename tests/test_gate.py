@@ -18,8 +18,8 @@ from ta_lint.checks.running import runs
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.letters import searchable
-from ta_lint.engine import File, lint, lint_file
-from ta_lint.file import worth_a_look
+from ta_lint.engine import lint, lint_file
+from ta_lint.file import File, worth_a_look
 from ta_lint.fixing import fix_file
 
 ROOT = Path(__file__).parent.parent

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import commands
 import pytest
@@ -29,7 +30,7 @@ Rows = dict[tuple[int, str], float]
 
 
 @contextmanager
-def recording(folder: Path, **options: object) -> Iterator[Audit]:
+def recording(folder: Path, **options: Any) -> Iterator[Audit]:
     """An audit of every training in this process that is recorded."""
     audit = Audit(resolve(record=folder, live=False, **options))
     audit.start()

@@ -83,7 +83,7 @@ def told(case: Case, folder: Path, rules: Iterable[str], *invariants: str) -> li
 def seen(case: Case, folder: Path) -> dict[str, int]:
     """The invariants that see the error, learned or shipped, with the steps after its trigger."""
     first, second, healthy, buggy = traced(case, folder)
-    found = {}
+    found: dict[str, int] = {}
     learned = infer([Run(str(first)), Run(str(second))])
     file.save(folder / "learned.json", learned)
     if case.ranks == 1:
@@ -122,7 +122,7 @@ def test_rules_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
         for observer in ("runtime", "static")
     )
     rules = [rule.id for rule in catalogue().values() if rule.default or rule.id == case.rule]
-    found = {}
+    found: dict[str, errors.Seen] = {}
     for each in told(case, tmp_path, rules):
         if each.rule in of_run:
             found.setdefault("rule of the run", errors.Seen(each.rule, max(0, each.step - case.trigger)))

@@ -13,7 +13,8 @@ from marked import blocks
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source, decode
-from ta_lint.engine import File, lint
+from ta_lint.engine import lint
+from ta_lint.file import File
 from ta_lint.syntax.convert import Unlike, skeleton
 from ta_lint.syntax.tree import Node, children
 

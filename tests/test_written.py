@@ -11,7 +11,8 @@ from test_skeleton import STATEMENTS
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.engine import File, lint
+from ta_lint.engine import lint
+from ta_lint.file import File
 from ta_lint.syntax.convert import skeleton
 from ta_lint.syntax.tree import Tree
 from ta_lint.syntax.written import Differs, Written
