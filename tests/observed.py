@@ -46,7 +46,7 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
     before = Path.cwd()
     os.chdir(folder)
     try:
-        audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))  # type: ignore[arg-type]
+        audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))
         audit.start()
         namespace = {"__name__": "__main__", "__file__": str(script)}
         try:

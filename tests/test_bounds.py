@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from ta_lint.runner import lint_files
 
 
 @pytest.fixture(autouse=True)
-def room(monkeypatch: pytest.MonkeyPatch) -> None:
+def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """To parse a chain, Python itself needs more than its default."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)

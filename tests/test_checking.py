@@ -22,7 +22,7 @@ SCRIPT = "import torch\n\n\ndef train(model):\n    model.step()\n"
 
 def dtype(call: str = "torch.nn.Linear", value: str = "float32", **values: Any) -> Invariant:
     terms = {"kind": "module", "call": call, "what": "dtype", "value": value}
-    return Invariant("constant_output", terms, {}, **values)  # type: ignore[arg-type]
+    return Invariant("constant_output", terms, {}, **values)
 
 
 def layer(time: Timeline, dtype: str, *, name: str = "torch.nn.Linear", **values: Any) -> Event:

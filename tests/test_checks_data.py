@@ -273,7 +273,7 @@ def updated(history: History, *, gradient: float = 1.0, rate: float = 1e-4, **fi
     assert isinstance(tensor, Tensor)
     optimizer = fields.pop("optimizer")
     assert isinstance(optimizer, Optimizer)
-    update = Update(tensor, optimizer, True, True, rate, weight=1.0, change=0.0, gradient=gradient, **fields)  # type: ignore[arg-type]
+    update = Update(tensor, optimizer, True, True, rate, weight=1.0, change=0.0, gradient=gradient, **fields)
     facts = Step(0, LINE, CPU, updates=[update], history=history)
     return list(ta511.check_step(facts))
 

@@ -205,7 +205,7 @@ def test_convolutions_whose_order_does_not_matter_are_silent(options: dict[str, 
 
 
 def test_a_weight_in_channels_last_order_is_enough_and_little_work_is_silent() -> None:
-    layer = nn.Conv2d(64, 64, 3, padding=1).to(memory_format=torch.channels_last)
+    layer = nn.Conv2d(64, 64, 3, padding=1).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     shape = (32, 64, 128, 128)
     assert not ask("TA201", "step", a_step(layer, shape, shape, autocast=torch.float16))
     small = (1, 64, 8, 8)

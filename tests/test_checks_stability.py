@@ -74,7 +74,7 @@ class Watched:
 
     def call(self, module: nn.Module, norm: float | None = 1.0, **other: Any) -> Call:
         output = value(norm=norm)
-        return Call(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)  # type: ignore[arg-type]
+        return Call(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)
 
 
 def value(name: str = "x", shape: tuple[int, ...] = (64, 16), **other: float | None) -> Value:
@@ -82,7 +82,7 @@ def value(name: str = "x", shape: tuple[int, ...] = (64, 16), **other: float | N
 
 
 def step(*forwards: Forward, index: int = 0, **other: Any) -> Step:
-    return Step(index, STEP, MACHINE, list(forwards), **other)  # type: ignore[arg-type]
+    return Step(index, STEP, MACHINE, list(forwards), **other)
 
 
 @pytest.fixture

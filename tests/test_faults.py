@@ -244,7 +244,7 @@ def test_outputs_and_batches_of_any_kind(wrap: Callable[[Tensor], Any]) -> None:
         output = model(wrap(model.given), second=wrap(model.given))
         if hasattr(output, "__next__"):
             assert next(output) is model.last
-        return model.last
+        return model.last  # type: ignore[return-value]
 
     check(lambda: train(Net(), forward))
 
@@ -258,7 +258,7 @@ def test_loaders_with_batches_of_any_kind() -> None:
                 "odd": [complex_view, sparse, values.bfloat16(), torch.tensor(1.0), None, "text"]}  # fmt: skip
 
     def run() -> Any:
-        loader = DataLoader(range(12), batch_size=4, collate_fn=collate, shuffle=True)
+        loader: DataLoader[Any] = DataLoader(range(12), batch_size=4, collate_fn=collate, shuffle=True)
         model = net()
         batches = (batch for _ in range(3) for batch in loader)
         return train(model, lambda model: model(next(batches)["x"]), steps=8)
@@ -664,7 +664,7 @@ def test_a_check_that_raises_is_reported_once_and_switched_off(monkeypatch: pyte
     def bad(fact: object) -> Iterator[Any]:
         calls.append(fact)
         raise ValueError("a bug")
-        yield
+        yield  # type: ignore[unreachable]
 
     calls: list[object] = []
     monkeypatch.setattr(checks, "enabled", lambda rules: [checks.Check("TA102", "gradients", bad)])
@@ -770,7 +770,8 @@ def test_a_run_that_is_to_fail_tells_all_that_the_step_showed_before() -> None:
 
 
 def test_a_flush_between_steps_leaves_the_step_that_begins_alone() -> None:
-    watched, steps = audit(), []
+    watched = audit()
+    steps: list[Any] = []
     watched.session._look_closer = steps.append  # type: ignore[method-assign]
     watched.start()
     model = net()
@@ -897,7 +898,8 @@ def test_what_is_masked_in_place_is_not_taken_for_the_output_of_the_layer() -> N
             hidden: Tensor = self.out(self.relu(self.pause(self.hidden(scores.softmax(-1)))))
             return hidden
 
-    watched, steps = audit(), []
+    watched = audit()
+    steps: list[Any] = []
     watched.session._look_closer = steps.append  # type: ignore[method-assign]
     watched.start()
     train(Masked(), lambda model: model(torch.randn(4, 4)), steps=1)
@@ -988,7 +990,7 @@ def test_sessions_whose_audited_steps_begin_and_end_in_any_order(every_n_steps: 
 def test_a_session_that_ends_in_a_hook_lets_other_hooks_run() -> None:
     """Torch walks over its table of hooks while it calls them."""
     before, calls = attributes(), []
-    watched = audit(rules=["TA401"], on_finding=lambda finding: watched.stop())
+    watched = audit(rules=["TA401"], on_finding=lambda finding: watched.stop())  # type: ignore[has-type]
     watched.start()
     model = net()
     optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)

@@ -217,7 +217,7 @@ def test_an_edit_does_what_it_says_or_is_not_made(
         if module.source.text == f"import torch\n{after}\n":
             return None
         edit = make(module, call)
-        return Fix("edit it", (edit,)) if edit is not None else None
+        return Fix("edit it", (edit,)) if edit is not None else None  # type: ignore[arg-type]
 
     proposing(each("f", fix))
     result = fixed(f"import torch\n{before}\n", tmp_path)

@@ -228,7 +228,7 @@ def test_a_check_wants_the_same_files_however_their_letters_and_lines_are_writte
         check = checks.load(page.stem[:5])
         assert check is not None
         for block in blocks(page):
-            data = DISGUISES[disguise](block.code)
+            data = DISGUISES[disguise](block.code)  # type: ignore[no-untyped-call]
             if check.wants(Text(block.code.encode())):
                 assert check.wants(Text(searchable(data))), (page.name, block.code)
                 changed += not check.wants(Text(data))

@@ -106,7 +106,7 @@ Part = Callable[[Training, Path], AbstractContextManager[Found]]
 
 @contextmanager
 def audit(training: Training, folder: Path, **options: Any) -> Iterator[Found]:
-    settings = resolve(every_n_steps=1, rules="ALL", output=None, live=False, **options)  # type: ignore[arg-type]
+    settings = resolve(every_n_steps=1, rules="ALL", output=None, live=False, **options)
     watching = Audit(settings)
     watching.start()
     try:

@@ -52,7 +52,7 @@ def at(line: int, rule: str = "TA600", *, related: tuple[int, ...] = (), **field
         Site("train.py", line, 9, line, 25),
         related=others,
     )
-    return replace(finding, **fields)  # type: ignore[arg-type]
+    return replace(finding, **fields)
 
 
 def lint(*findings: Finding, source: str = SOURCE) -> list[Finding]:

@@ -47,7 +47,7 @@ def operations_of_a_loop(steps: int, gradients_every_n_steps: int | None) -> Cou
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
         scaler = torch.amp.GradScaler("cpu")
         samples = [(torch.randn(4), number % 2) for number in range(4 * steps)]
-        loader = torch.utils.data.DataLoader(samples, batch_size=4, shuffle=True)
+        loader = torch.utils.data.DataLoader(samples, batch_size=4, shuffle=True)  # type: ignore[var-annotated]
         with Counted() as counts:
             for inputs, targets in loader:
                 optimizer.zero_grad()

@@ -127,7 +127,7 @@ def test_the_numbers_are_those_of_the_training(tmp_path: Path) -> None:
                     rms = torch.cat(found).square().mean().sqrt()
                     expected[step, f"activation/{name}/rms"] = float(rms)
     found = metrics(tmp_path / "run")
-    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)  # type: ignore[call-overload]
     assert {key for _, key in found} - {key for _, key in expected} == {
         "step/seconds",
         "activation/body.1/rms",

@@ -145,7 +145,7 @@ def test_text_shows_each_finding_on_its_line() -> None:
 def test_text_tells_what_explains_a_finding_and_what_was_measured() -> None:
     related = (Related(Site("model.py", 7, 1, 7, 9), "the optimizer is built here"),)
     evidence = {"step": 120, "norm": 31234.5678, "peak": math.nan, "module": "encoder.fc"}
-    told = replace(FINDING, related=related, evidence=evidence, site=replace(SITE, line=12, end_line=12))
+    told = replace(FINDING, related=related, evidence=evidence, site=replace(SITE, line=12, end_line=12))  # type: ignore[arg-type]
     assert text_of(told, lines=["step()"] * 12) == snapshot("""
         TA600 error: gradients are never cleared
           --> train.py:12:2 in fit
@@ -174,7 +174,7 @@ def test_each_file_is_read_once_for_findings_in_a_row() -> None:
     asked: list[str] = []
     report.text(
         [FINDING, WARNING, at(path="b.py"), at(path="b.py")],
-        read_lines=lambda path, _: asked.append(path) or SOURCE,
+        read_lines=lambda path, _: asked.append(path) or SOURCE,  # type: ignore[func-returns-value]
         display=lambda path: path,
         color=False,
     )

@@ -358,7 +358,7 @@ def test_a_result_is_new_or_unchanged_only_against_a_baseline() -> None:
 
 def test_evidence_is_valid_json_even_when_it_is_not_a_number() -> None:
     evidence = {"step": 3, "norm": math.nan, "peak": -math.inf, "share": 0.25, "module": "encoder.fc"}
-    properties = result_of(replace(FINDING, observer="runtime", evidence=evidence))["properties"]
+    properties = result_of(replace(FINDING, observer="runtime", evidence=evidence))["properties"]  # type: ignore[arg-type]
     assert properties["observer"] == "runtime"
     assert properties["evidence"] == {**evidence, "norm": "nan", "peak": "-inf"}
 

@@ -126,7 +126,7 @@ def test_rules_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
     for each in told(case, tmp_path, rules):
         if each.rule in of_run:
             found.setdefault("rule of the run", errors.Seen(each.rule, max(0, each.step - case.trigger)))
-    for each in lint(case, "buggy").found:
+    for each in lint(case, "buggy").found:  # type: ignore[assignment]
         if each.rule in of_source:
             found.setdefault("static rule", errors.Seen(each.rule, 0))
     kept = RECORDED[case.name].buggy

@@ -279,7 +279,7 @@ def test_code_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             "        super().__init__()\n        self.fc = nn.Linear(4, 4)\n",
         )
     monkeypatch.syspath_prepend(str(archive))
-    import packed_network
+    import packed_network  # type: ignore[import-not-found]
 
     late = packed_network.Net()
     audit = Audit(resolve(output=None, live=False))

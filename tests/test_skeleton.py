@@ -128,7 +128,7 @@ def differences(theirs: Node, ours: Node) -> Iterator[str]:
 def in_formatted_string(theirs: Node, ours: Node) -> bool:
     """Whether two literals are one value, though the place of one in an f-string is not known."""
     literals = (cst.SimpleString, cst.Integer, cst.Float, cst.Imaginary)
-    return isinstance(theirs, literals) and theirs.evaluated_value == ours.evaluated_value  # type: ignore[union-attr]
+    return isinstance(theirs, literals) and theirs.evaluated_value == ours.evaluated_value  # type: ignore[attr-defined]
 
 
 def compared(path: str, text: str) -> list[str]:

@@ -173,7 +173,7 @@ def test_an_editor_that_saves_by_renaming_is_followed(project: Path, watching: W
     for text, right in ((CLEAN, "All checks passed"), (ADAM, "TA401"), (CLEAN, "All checks passed")):
         (project / ".train.py.tmp").write_text(text)
         (project / ".train.py.tmp").replace(project / "train.py")
-        watcher.until(lambda shown, right=right: right in shown)
+        watcher.until(lambda shown, right=right: right in shown)  # type: ignore[misc]
 
 
 def test_what_is_excluded_or_ignored_stays_out_and_is_no_reason_to_report(
@@ -383,7 +383,7 @@ def test_a_long_watch_takes_no_more_memory(project: Path, watching: Watching) ->
     def memory(changes: range) -> int:
         for change in changes:
             (project / "fine.py").write_text(f"{LOAD}# {change}\n{body}" if change % 2 else f"{CLEAN}{body}")
-            watcher.until(lambda shown, odd=change % 2: ("TA700" in shown) is bool(odd))
+            watcher.until(lambda shown, odd=change % 2: ("TA700" in shown) is bool(odd))  # type: ignore[misc]
         status = Path(f"/proc/{watcher.process.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0])
 

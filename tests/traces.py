@@ -27,7 +27,7 @@ class Timeline:
             "subject": "", "inputs": "", "dtype": "", "shape": "", "arguments": "", "digest": None, "value": None,
             "flags": TRAIN, "file": "train.py", "line": 1,
         }  # fmt: skip
-        return Event(**{**known, **values})  # type: ignore[arg-type]
+        return Event(**{**known, **values})
 
 
 def written(folder: Path, events: Mapping[int, Sequence[Event]], *, parts: int = 1, **about: Any) -> Path:
