@@ -46,7 +46,7 @@ CPU = Machine(None)
 def value(
     shape: tuple[int, ...], dtype: torch.dtype = torch.float32, device: str = "cpu", **numbers: float
 ) -> Value:
-    return Value("x", torch.Size(shape), dtype, torch.device(device), **numbers)  # type: ignore[arg-type]
+    return Value("x", torch.Size(shape), dtype, torch.device(device), **numbers)
 
 
 def forward(
@@ -90,7 +90,7 @@ def test_scalars_and_lengths_may_be_elsewhere() -> None:
 
 def test_models_whose_inputs_are_moved_by_hooks_or_that_span_devices_are_passed_over() -> None:
     hooked = nn.Linear(4, 2)
-    hooked._hf_hook = object()  # type: ignore[assignment]
+    hooked._hf_hook = object()
     split = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 2, device="meta"))
     for module in (hooked, split):
         assert not list(ta300.check_step(crashed(module, value((8, 4), device="cuda:0"))))
@@ -227,7 +227,7 @@ def test_a_repeat_is_counted_for_another_worker_alone() -> None:
         loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
         taken = _Pass(loader, Pass())
         for number in order:
-            Loaders._hash(None, taken, [rows[number]])  # type: ignore[arg-type]
+            Loaders._hash(None, taken, [rows[number]])
         return loader.repeats
 
     # the first repeat only makes the whole batches be remembered
@@ -297,7 +297,7 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
     sgd.param_groups[0]["initial_lr"] = 1e-4
     optimizer = Optimizer(sgd, NOWHERE, Names())
     history = History()
-    counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]  # type: ignore[arg-type]
+    counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]
     assert counts == [0] * (ta511.STEPS - 1) + [found]
 
 

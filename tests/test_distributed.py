@@ -98,7 +98,7 @@ def watch(kind: str, path: str) -> None:
         updates.extend(update.parameter.name for update in step.updates)
         layers.update((call.layer.name, call.layer.place.line) for f in step.forwards for call in f.calls)
 
-    session._look_closer = look  # type: ignore[method-assign]
+    session._look_closer = look
     norms: list[float] = []
     audited = train(wrapped(kind), norms)
     session.flush()

@@ -338,7 +338,7 @@ def test_a_step_that_calls_its_base_is_one_step() -> None:
 def test_optimizers_that_compare_hash_and_store_in_their_own_way() -> None:
     class Odd(torch.optim.SGD):
         __slots__ = ("mine",)
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
         def __eq__(self, other: object) -> Any:
             raise TypeError("not to be compared")
@@ -407,7 +407,7 @@ def test_a_loss_that_was_imported_by_name_is_seen() -> None:
 
     seen = []
     watched = audit()
-    watched.session._look_closer = lambda step: seen.extend(step.losses)  # type: ignore[method-assign]
+    watched.session._look_closer = lambda step: seen.extend(step.losses)
     watched.start()
     train(net(), lambda model: mse_loss(model(torch.randn(4, 6)), torch.zeros(4, 2)))
     watched.stop()
@@ -772,7 +772,7 @@ def test_a_run_that_is_to_fail_tells_all_that_the_step_showed_before() -> None:
 def test_a_flush_between_steps_leaves_the_step_that_begins_alone() -> None:
     watched = audit()
     steps: list[Any] = []
-    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched.session._look_closer = steps.append
     watched.start()
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -793,7 +793,7 @@ def test_numbers_that_have_not_arrived_are_waited_for_at_the_end() -> None:
 
     received: list[float] = []
     vector, readings = torch.zeros(1), Readings()
-    readings._transfers.append(_Transfer(vector, Late(), received.extend))  # type: ignore[arg-type]
+    readings._transfers.append(_Transfer(vector, Late(), received.extend))
     assert not readings.arrived
     readings.deliver()
     assert received == [3.0]
@@ -833,7 +833,7 @@ def test_what_another_optimizer_stepped_on_is_not_taken_for_that_of_the_one_watc
         seen.extend((each.loss, each.backwards, each.before_clipping) for each in window.gradients)
         remember(window)
 
-    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.session._remember = noted
     watched.start()
     for _ in range(3):
         (other(torch.ones(2, 6)).sum() * 0 + 7).backward()
@@ -858,7 +858,7 @@ def test_the_norm_before_a_clipping_is_known_however_the_run_came_by_the_functio
         seen.extend(each.before_clipping for each in window.gradients)
         remember(window)
 
-    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.session._remember = noted
     watched.start()
     for _ in range(3):
         optimizer.zero_grad()
@@ -900,7 +900,7 @@ def test_what_is_masked_in_place_is_not_taken_for_the_output_of_the_layer() -> N
 
     watched = audit()
     steps: list[Any] = []
-    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched.session._look_closer = steps.append
     watched.start()
     train(Masked(), lambda model: model(torch.randn(4, 4)), steps=1)
     watched.stop()
@@ -948,17 +948,17 @@ def test_another_library_that_wraps_what_the_session_wrapped() -> None:
         calls.append(1)
         ours(self, *args, **kwargs)
 
-    Tensor.backward = theirs  # type: ignore[method-assign]
+    Tensor.backward = theirs
     try:
         train(net())
         watched.stop()
         assert Tensor.backward is theirs
         train(net())
-        Tensor.backward = ours  # type: ignore[method-assign]
+        Tensor.backward = ours
         train(net())
         assert len(calls) == 8
     finally:
-        Tensor.backward = original  # type: ignore[method-assign]
+        Tensor.backward = original
 
 
 def test_a_library_that_has_replaced_a_loss_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -540,7 +540,7 @@ def test_what_cannot_be_recorded_is_said_before_the_training(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as raised:
-        ta_runtime.enable(output=None, **options)  # type: ignore[arg-type]
+        ta_runtime.enable(output=None, **options)
     assert told in str(raised.value)
 
 

@@ -41,7 +41,7 @@ def run(code: str, folder: Path, *, late: str = "") -> tuple[dict[str, Any], str
     exec(compile(START + late, str(script), "exec"), names)  # noqa: S102
     audit = Audit(resolve(every_n_steps=1, rules="ALL", output=None, live=False))
     steps: list[Step] = []
-    audit.session._look_closer = steps.append  # type: ignore[method-assign]
+    audit.session._look_closer = steps.append
     audit.start()
     try:
         exec(compile("\n" * lines + code, str(script), "exec"), names)  # noqa: S102

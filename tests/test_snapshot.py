@@ -663,7 +663,7 @@ def test_at_the_first_step_parameters_have_the_names_of_the_model_also_where_an_
         def closure() -> Tensor:
             optimizer.zero_grad()  # noqa: B023
             loss: Tensor = model(torch.ones(4, 4)).square().mean()  # noqa: B023
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             return loss
 
         folder = tmp_path / str(number)

@@ -44,7 +44,7 @@ def steps(count: int, each: int = 10) -> list[Event]:
 
 
 def traced(folder: str | Path, events: list[Event], **options: int) -> TraceWriter:
-    trace = TraceWriter(folder, **options)  # type: ignore[arg-type]
+    trace = TraceWriter(folder, **options)
     for event in events:
         trace.see(event)
     trace.close()
@@ -116,7 +116,7 @@ def test_a_trace_and_metrics_share_a_folder(tmp_path: Path) -> None:
     run = RunWriter(tmp_path)
     run.metrics.add([{"step": 0, "key": "step/loss", "value": 0.5}])
     run.flush()
-    traced(run, steps(1))  # type: ignore[arg-type]
+    traced(run, steps(1))
     assert (Run(tmp_path).metrics.num_rows, Run(tmp_path).read("events").num_rows) == (1, 10)
 
 
