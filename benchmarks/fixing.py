@@ -21,8 +21,8 @@ from corpus import VERSIONS, Missing, corpora, sources
 from tables import aligned
 
 from ta_lint.core.catalogue import catalogue
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.notebook import read_notebook
-from ta_lint.core.source import Unreadable
 
 
 @dataclass(frozen=True)
@@ -160,15 +160,15 @@ def _reads(data: bytes) -> bool:
 def _reads_notebook(data: bytes) -> bool:
     try:
         nbformat.validate(json.loads(data))
-        return _reads(read_notebook("", data).text.encode())
+        return _reads(read_notebook(data).text.encode())
     except (nbformat.ValidationError, Unreadable):
         return False
 
 
 def _unread(data: bytes) -> int:
     """How many lines of a notebook are not Python to the linter."""
-    notebook = read_notebook("", data).notebook
-    return notebook.text.count(notebook.mark) if notebook is not None else 0
+    notebook = read_notebook(data)
+    return notebook.text.count(notebook.mark)
 
 
 def _without_code(data: bytes) -> Any:

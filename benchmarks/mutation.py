@@ -25,8 +25,9 @@ from ta_lint import checks
 from ta_lint.checks import gate
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config, Configs, Options
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding
-from ta_lint.core.source import Source, Unreadable, decode
+from ta_lint.core.source import Source, decode
 from ta_lint.engine import lint
 from ta_lint.facts import Clearing, Kind, Module, TrainingLoop
 from ta_lint.facts.module import is_test

@@ -13,12 +13,12 @@ from ta_lint.checks.gate import Text
 from ta_lint.core import collector
 from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
-from ta_lint.core.errors import PASSING, crash
+from ta_lint.core.errors import PASSING, Unreadable, crash
 from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours, may_be_ours
-from ta_lint.core.source import NOTEBOOK, Source, Unreadable, read, source_of
+from ta_lint.core.source import NOTEBOOK, Source, read, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ta_lint.core.errors import PASSING, UsageError
+from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.finding import Finding, TextEdit
-from ta_lint.core.source import Source, Unreadable, bytes_of, read, source_of
+from ta_lint.core.source import Source, bytes_of, read, source_of
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from ta_lint.core import baseline
 from ta_lint.core.baseline import Entry
 from ta_lint.core.catalogue import catalogue
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Related, Site, Verdict
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_lint.core.source import Source, decode, read
 from ta_lint.core.suppress import suppressed
 from ta_runtime.incidents import Incident, Refuted
 from ta_runtime.places import Place

@@ -14,10 +14,10 @@ from typing import TextIO
 from ta_lint import __version__
 from ta_lint.core import report
 from ta_lint.core.catalogue import catalogue
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import Unreadable, UsageError
 from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
-from ta_lint.core.source import Source, Unreadable, decode, read
+from ta_lint.core.source import Source, decode, read
 from ta_lint.core.terminal import wants_color
 from ta_runtime import ranks
 from ta_runtime.storage import Place, Remote, located, replace, shown

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def python(
     return Ran(process.returncode, out or "", err)
 
 
-def ta_runtime(folder: Path, *words: str, **options: str) -> Ran:
+def ta_runtime(folder: Path, *words: str, **options: Any) -> Ran:
     """`ta-runtime WORDS` in a folder, as `warm` runs it."""
     return warm(folder, "-m", "ta_runtime", *words, **options)
 

@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -9,8 +10,26 @@ import commands
 import pytest
 import sarif_validator
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts into the background
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # or no process of a test would hear of Ctrl-C
+# A worker has one core: if torch took a thread for each core in all of them, they would wait for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell ignores Ctrl-C in what it starts in the background, and processes inherit that: those of tests must not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONGEST = """
+    healthy_runs runtime_rules ecosystem report_page dogfood framework_monitors runtime_examples runner examples diff cache
+    runtime_cli recorder given_back convert distributed_rules watching sinks fuzz safe_fixes silent_errors bounds program
+    bad_input ranks snapshot monitor action extras cli rules server sarif pre_commit trace inferring invariants_page masking
+    damaged_runs adding_a_rule runtime_reports same_fingerprint
+""".split()
+"""The files that take more than twenty seconds, longest first: they begin first, so that no worker waits for another at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    begins = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: begins.get(item.path.name, len(begins)))
 
 
 @pytest.fixture(autouse=True)

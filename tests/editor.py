@@ -232,25 +232,25 @@ class Editor:
         return client
 
     def _listen(self) -> None:
-        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
         def publish(params: types.PublishDiagnosticsParams) -> None:
             with self._news:
                 self.published[params.uri] = params
                 self._news.notify_all()
 
-        @self.client.feature(types.WINDOW_SHOW_MESSAGE)
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE)  # type: ignore[untyped-decorator]
         def show(params: types.ShowMessageParams) -> None:
             with self._news:
                 self.messages.append(params.message)
                 self._news.notify_all()
 
-        @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)
+        @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
         def register(params: types.RegistrationParams) -> None:
             with self._news:
                 self.registered += params.registrations
                 self._news.notify_all()
 
-        @self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+        @self.client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)  # type: ignore[untyped-decorator]
         def refresh(_: None) -> None:
             with self._news:
                 self.refreshed += 1

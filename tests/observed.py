@@ -4,17 +4,19 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.verdict import joined
-from ta_lint.engine import File, lint
+from ta_lint.engine import lint
+from ta_lint.file import File
 from ta_runtime.audit import Audit
 from ta_runtime.settings import resolve
 
 
 def observed(
-    code: str, folder: Path, *, path: str = "example.py", every_n_steps: int = 1, **options: object
+    code: str, folder: Path, *, path: str = "example.py", every_n_steps: int = 1, **options: Any
 ) -> list[Finding]:
     """The findings of a script that is written to `folder` and run there, every step audited.
 
@@ -36,7 +38,7 @@ def judged(
     return joined(spotted, audit.findings, audit.refutations)
 
 
-def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: object) -> Audit:
+def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options: Any) -> Audit:
     """The audit of a run of the script, over."""
     script = folder / path
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +46,7 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
     before = Path.cwd()
     os.chdir(folder)
     try:
-        audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))  # type: ignore[arg-type]
+        audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))
         audit.start()
         namespace = {"__name__": "__main__", "__file__": str(script)}
         try:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def _run(multitool: str, directory: Path, *options: str) -> list[str]:
     return [_line(result, rules[result["ruleIndex"]]) for result in run.get("results", [])]
 
 
-def _line(result: dict, rule: dict) -> str:
+def _line(result: dict[str, Any], rule: dict[str, Any]) -> str:
     text = rule["messageStrings"][result["message"]["id"]]["text"]
     for position, argument in enumerate(result["message"].get("arguments", [])):
         text = text.replace(f"{{{position}}}", argument)

@@ -122,14 +122,14 @@ def found(job: Job) -> list[str]:
 
 def test_it_is_an_action_by_the_schema_of_github() -> None:
     command = [TOOLS / "check-jsonschema", "--builtin-schema", "vendor.github-actions", ROOT / "action.yml"]
-    ran = subprocess.run(command, capture_output=True, text=True)
+    ran = subprocess.run(command, capture_output=True, text=True)  # type: ignore[arg-type]
     assert ran.returncode == 0, ran.stdout
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_its_scripts_are_sound_shell(name: str) -> None:
     command = [TOOLS / "shellcheck", "--shell=bash", "--exclude=SC2153", "-"]  # PATHS is not paths
-    ran = subprocess.run(command, input=SCRIPTS[name], capture_output=True, text=True)
+    ran = subprocess.run(command, input=SCRIPTS[name], capture_output=True, text=True)  # type: ignore[arg-type]
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

@@ -14,8 +14,8 @@ from modules import module_of
 from ta_lint.checks import load
 from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
-from ta_lint.engine import File
 from ta_lint.facts.torch.symbols import Release, Symbol, symbols
+from ta_lint.file import File
 from ta_lint.fixing import fix_file, save
 
 SYMBOLS = list(symbols().values())

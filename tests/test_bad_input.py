@@ -278,7 +278,7 @@ USAGE = {
 @pytest.mark.parametrize("case", USAGE)
 def test_a_mistake_in_usage_is_one_line_with_the_remedy_and_status_2(folder: Path, case: str) -> None:
     arguments, table, message = USAGE[case]
-    toml = "[tool.ta]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+    toml = "[tool.ta]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())  # type: ignore[attr-defined]
     (folder / "pyproject.toml").write_text(toml if table else "")
     select = [] if table else ["--select=TA401"] if not any("select" in word for word in arguments) else []
     command = [sys.executable, "-m", "ta_lint", "check", *select, *arguments]

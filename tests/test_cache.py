@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from marked import blocks
@@ -20,7 +21,7 @@ from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.discovery import discover
-from ta_lint.engine import File
+from ta_lint.file import File
 from ta_lint.runner import lint_files
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +34,7 @@ NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
 ]}  # fmt: skip
 
 
-def check(folder: Path, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
+def check(folder: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """`ta-lint check WORDS` in a folder, as a user runs it."""
     command = [sys.executable, "-m", "ta_lint", "check", "--select=TA401,TA001", "--format=concise", *words]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, **options)

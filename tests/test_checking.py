@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from traces import Timeline, written
@@ -19,12 +20,12 @@ from ta_runtime.trace.event import Event
 SCRIPT = "import torch\n\n\ndef train(model):\n    model.step()\n"
 
 
-def dtype(call: str = "torch.nn.Linear", value: str = "float32", **values: object) -> Invariant:
+def dtype(call: str = "torch.nn.Linear", value: str = "float32", **values: Any) -> Invariant:
     terms = {"kind": "module", "call": call, "what": "dtype", "value": value}
-    return Invariant("constant_output", terms, {}, **values)  # type: ignore[arg-type]
+    return Invariant("constant_output", terms, {}, **values)
 
 
-def layer(time: Timeline, dtype: str, *, name: str = "torch.nn.Linear", **values: object) -> Event:
+def layer(time: Timeline, dtype: str, *, name: str = "torch.nn.Linear", **values: Any) -> Event:
     return time("module", name, **{"subject": "fc", "dtype": dtype, "shape": "2,3", **values})
 
 

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -45,7 +46,7 @@ CPU = Machine(None)
 def value(
     shape: tuple[int, ...], dtype: torch.dtype = torch.float32, device: str = "cpu", **numbers: float
 ) -> Value:
-    return Value("x", torch.Size(shape), dtype, torch.device(device), **numbers)  # type: ignore[arg-type]
+    return Value("x", torch.Size(shape), dtype, torch.device(device), **numbers)
 
 
 def forward(
@@ -89,7 +90,7 @@ def test_scalars_and_lengths_may_be_elsewhere() -> None:
 
 def test_models_whose_inputs_are_moved_by_hooks_or_that_span_devices_are_passed_over() -> None:
     hooked = nn.Linear(4, 2)
-    hooked._hf_hook = object()  # type: ignore[assignment]
+    hooked._hf_hook = object()
     split = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 2, device="meta"))
     for module in (hooked, split):
         assert not list(ta300.check_step(crashed(module, value((8, 4), device="cuda:0"))))
@@ -153,7 +154,7 @@ def test_synchronised_statistics_count_all_ranks(
 OWN = ["a", "b", "c", "d"]
 
 
-def loaded(**fields: object) -> Loader:
+def loaded(**fields: Any) -> Loader:
     loader = Loader(lambda: None, LINE, batches=20, trained=19, once=True, sampler="DistributedSampler")
     for name, field in fields.items():
         setattr(loader, name, field)
@@ -267,12 +268,12 @@ def test_waiting_for_unused_layers_keeps_no_model_alive() -> None:
     assert alive() is None
 
 
-def updated(history: History, *, gradient: float = 1.0, rate: float = 1e-4, **fields: object) -> list[object]:
+def updated(history: History, *, gradient: float = 1.0, rate: float = 1e-4, **fields: Any) -> list[object]:
     tensor = fields.pop("tensor")
     assert isinstance(tensor, Tensor)
     optimizer = fields.pop("optimizer")
     assert isinstance(optimizer, Optimizer)
-    update = Update(tensor, optimizer, True, True, rate, weight=1.0, change=0.0, gradient=gradient, **fields)  # type: ignore[arg-type]
+    update = Update(tensor, optimizer, True, True, rate, weight=1.0, change=0.0, gradient=gradient, **fields)
     facts = Step(0, LINE, CPU, updates=[update], history=history)
     return list(ta511.check_step(facts))
 
@@ -296,7 +297,7 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
     sgd.param_groups[0]["initial_lr"] = 1e-4
     optimizer = Optimizer(sgd, NOWHERE, Names())
     history = History()
-    counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]  # type: ignore[arg-type]
+    counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]
     assert counts == [0] * (ta511.STEPS - 1) + [found]
 
 

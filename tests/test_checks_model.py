@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -75,7 +76,7 @@ def a_step(
     return Step(0, HERE, machine, forwards=[forward])
 
 
-def on_meta(layer: Callable[..., nn.Module], *sizes: int, **options: object) -> nn.Module:
+def on_meta(layer: Callable[..., nn.Module], *sizes: int, **options: Any) -> nn.Module:
     return layer(*sizes, device="meta", **options)
 
 
@@ -116,7 +117,7 @@ def test_an_embedding_multiplies_nothing() -> None:
 ROWS = 4096
 
 
-def head_step(inputs: int, outputs: int, **options: object) -> Step:
+def head_step(inputs: int, outputs: int, **options: Any) -> Step:
     return a_step(on_meta(nn.Linear, inputs, outputs), (ROWS, inputs), (ROWS, outputs), **options)
 
 
@@ -178,7 +179,7 @@ def test_a_layer_with_a_small_share_of_the_work_is_silent() -> None:
 # -- TA201: the order of convolutions -----------------------------------------------------------------------------
 
 
-def convolution_step(**options: object) -> Step:
+def convolution_step(**options: Any) -> Step:
     shape = (32, 64, 128, 128)
     return a_step(on_meta(nn.Conv2d, 64, 64, kernel_size=3, padding=1), shape, shape, **options)
 
@@ -204,7 +205,7 @@ def test_convolutions_whose_order_does_not_matter_are_silent(options: dict[str, 
 
 
 def test_a_weight_in_channels_last_order_is_enough_and_little_work_is_silent() -> None:
-    layer = nn.Conv2d(64, 64, 3, padding=1).to(memory_format=torch.channels_last)
+    layer = nn.Conv2d(64, 64, 3, padding=1).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     shape = (32, 64, 128, 128)
     assert not ask("TA201", "step", a_step(layer, shape, shape, autocast=torch.float16))
     small = (1, 64, 8, 8)
@@ -318,7 +319,7 @@ def test_tf32_as_it_was_allowed_before_torch_2_9(monkeypatch: pytest.MonkeyPatch
 # -- TA204: waiting for data --------------------------------------------------------------------------------------
 
 
-def run_with(**options: object) -> Run:
+def run_with(**options: Any) -> Run:
     usual = {"workers": 0, "trained": 100, "waited": 5.0, "stepping": 10.0, "asked": 100, "idle": 100}
     return Run(100, CPU, [Loader(lambda: None, HERE, **(usual | options))], History())
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import pytest
 import torch
@@ -39,16 +40,16 @@ ta100, ta101, ta102, ta103, ta104, ta105, ta106, ta107, ta108, ta109 = (
 class Watched:
     """A model of some layers and its optimizer, with the facts made for them by hand."""
 
-    def __init__(self, layers: int = 3, kind: type[torch.optim.Optimizer] = torch.optim.SGD) -> None:
+    def __init__(self, layers: int = 3, kind: type[Any] = torch.optim.SGD) -> None:
         self.model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(layers)])
         self.names = Names()
         self.names.add(self.model)
         self.history = History()
         optimizer = kind(self.model.parameters(), lr=0.1)
         self.optimizer = Optimizer(optimizer, Place("train.py", 3), self.names)
-        self.tensors = list(self.model.parameters())
+        self.tensors: list[torch.Tensor] = list(self.model.parameters())
 
-    def gradients(self, norms: Sequence[float | None], step: int = 0, **other: object) -> Gradients:
+    def gradients(self, norms: Sequence[float | None], step: int = 0, **other: Any) -> Gradients:
         present = [norm is not None for norm in norms]
         finite = [norm for norm in norms if norm is not None]
         facts = Gradients(step, self.optimizer, STEP, self.tensors, present, self.history, norms)
@@ -71,17 +72,17 @@ class Watched:
             model, Place("train.py", 8), True, True, None, list(inputs), calls=list(calls), complete=True
         )
 
-    def call(self, module: nn.Module, norm: float | None = 1.0, **other: object) -> Call:
+    def call(self, module: nn.Module, norm: float | None = 1.0, **other: Any) -> Call:
         output = value(norm=norm)
-        return Call(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)  # type: ignore[arg-type]
+        return Call(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)
 
 
 def value(name: str = "x", shape: tuple[int, ...] = (64, 16), **other: float | None) -> Value:
     return Value(name, torch.Size(shape), torch.float32, torch.device("cpu"), **other)  # type: ignore[arg-type]
 
 
-def step(*forwards: Forward, index: int = 0, **other: object) -> Step:
-    return Step(index, STEP, MACHINE, list(forwards), **other)  # type: ignore[arg-type]
+def step(*forwards: Forward, index: int = 0, **other: Any) -> Step:
+    return Step(index, STEP, MACHINE, list(forwards), **other)
 
 
 @pytest.fixture
@@ -92,38 +93,40 @@ def watched() -> Watched:
 # -- TA100, TA101: one chain ------------------------------------------------------------------------------------
 
 
-def test_of_gradients_that_are_not_finite_the_last_of_the_model_is_named_and_all_are_counted(watched):
+def test_of_gradients_that_are_not_finite_the_last_of_the_model_is_named_and_all_are_counted(
+    watched: Watched,
+) -> None:
     [found] = ta100.check_gradients(watched.gradients([math.nan, 1.0, math.inf, math.nan, 1.0, 1.0]))
     assert (found.subject, found.order) == ("1.bias", 3)
     assert found.message == "the gradient of `1.bias` is NaN"
     assert found.evidence["gradients"] == 3
 
 
-def test_an_infinite_norm_is_said_to_overflow_as_its_elements_may_be_finite(watched):
+def test_an_infinite_norm_is_said_to_overflow_as_its_elements_may_be_finite(watched: Watched) -> None:
     [found] = ta100.check_gradients(watched.gradients([1.0, math.inf, 1.0, 1.0, 1.0, 1.0]))
     assert found.message == "the gradient of `0.bias` overflows"
 
 
-def test_a_loss_that_is_not_finite_comes_before_the_gradients(watched):
+def test_a_loss_that_is_not_finite_comes_before_the_gradients(watched: Watched) -> None:
     found = list(ta100.check_gradients(watched.gradients([math.nan] * 6, loss=math.inf)))
     assert next((suspicion.place, suspicion.order) for suspicion in found) == (BACKWARD, 2)
 
 
-def test_a_loss_that_is_not_finite_and_reaches_no_gradient_is_no_finding(watched):
+def test_a_loss_that_is_not_finite_and_reaches_no_gradient_is_no_finding(watched: Watched) -> None:
     assert not list(ta100.check_gradients(watched.gradients([1.0] * 6, loss=math.nan)))
 
 
-def test_a_step_that_a_fused_optimizer_skips_is_no_finding(watched):
+def test_a_step_that_a_fused_optimizer_skips_is_no_finding(watched: Watched) -> None:
     assert not list(ta100.check_gradients(watched.gradients([math.inf] * 6, skipped=True)))
 
 
-def test_norms_that_are_finite_with_a_sum_that_is_not_are_no_finding(watched):
+def test_norms_that_are_finite_with_a_sum_that_is_not_are_no_finding(watched: Watched) -> None:
     assert not list(
         ta100.check_gradients(watched.gradients([1e308, 1e308, 1.0, 1.0, 1.0, 1.0], total=math.inf))
     )
 
 
-def test_one_nan_through_a_run_is_one_incident_with_the_first_cause(watched):
+def test_one_nan_through_a_run_is_one_incident_with_the_first_cause(watched: Watched) -> None:
     incidents = Incidents()
     layers = list(watched.model)
     for index in range(20):
@@ -142,7 +145,7 @@ def test_one_nan_through_a_run_is_one_incident_with_the_first_cause(watched):
 
 
 @pytest.mark.parametrize("maximum", [math.nan, math.inf])
-def test_an_input_that_is_not_finite_is_named_before_any_layer(watched, maximum):
+def test_an_input_that_is_not_finite_is_named_before_any_layer(watched: Watched, maximum: float) -> None:
     bad = value("images", minimum=0.0, maximum=maximum)
     forward = watched.forward(watched.call(watched.model[0], math.nan), inputs=[bad])
     [found] = ta101.check_step(step(forward, gradients=[watched.gradients([math.nan] * 6)]))
@@ -150,19 +153,19 @@ def test_an_input_that_is_not_finite_is_named_before_any_layer(watched, maximum)
     assert "`images`" in found.message
 
 
-def test_an_input_of_minus_infinity_is_a_mask(watched):
+def test_an_input_of_minus_infinity_is_a_mask(watched: Watched) -> None:
     mask = value("mask", minimum=-math.inf, maximum=0.0)
     forward = watched.forward(watched.call(watched.model[0], math.nan), inputs=[mask])
     [found] = ta101.check_step(step(forward, gradients=[watched.gradients([math.nan] * 6)]))
     assert found.subject == "0"
 
 
-def test_an_output_that_is_not_finite_and_does_no_harm_is_no_finding(watched):
+def test_an_output_that_is_not_finite_and_does_no_harm_is_no_finding(watched: Watched) -> None:
     forward = watched.forward(watched.call(watched.model[0], math.inf))
     assert not list(ta101.check_step(step(forward, gradients=[watched.gradients([1.0] * 6)])))
 
 
-def test_the_message_says_whether_the_inputs_are_known_to_be_finite(watched):
+def test_the_message_says_whether_the_inputs_are_known_to_be_finite(watched: Watched) -> None:
     call = watched.call(watched.model[0], math.nan)
     harm = [watched.gradients([math.nan] * 6)]
     [known] = ta101.check_step(step(watched.forward(call), gradients=harm))
@@ -186,7 +189,9 @@ def test_the_message_says_whether_the_inputs_are_known_to_be_finite(watched):
         pytest.param([1.0] * 60, math.inf, False, id="TA100's"),
     ],
 )
-def test_a_spike_is_one_by_the_measure_of_the_run(watched, past, norm, found):
+def test_a_spike_is_one_by_the_measure_of_the_run(
+    watched: Watched, past: list[float], norm: float, found: bool
+) -> None:
     for index, usual in enumerate(past):
         watched.past(watched.gradients([usual, None, None, None, None, None], index))
     assert bool(list(ta102.check_gradients(watched.gradients([norm] + [None] * 5, len(past))))) == found
@@ -214,16 +219,18 @@ def zero_for(
         pytest.param(50, [1.0, 1.0, None, None, 1.0, 1.0], [], id="no gradient"),
     ],
 )
-def test_a_gradient_that_has_always_been_zero(watched, steps, norms, found):
+def test_a_gradient_that_has_always_been_zero(
+    watched: Watched, steps: int, norms: list[float | None], found: list[str]
+) -> None:
     assert [suspicion.subject for suspicion in zero_for(watched, steps, norms, norms)] == found
 
 
-def test_a_gradient_that_was_something_else_once_is_not_watched_again(watched):
+def test_a_gradient_that_was_something_else_once_is_not_watched_again(watched: Watched) -> None:
     watched.past(watched.gradients([1.0] * 6, 0))
     assert not zero_for(watched, 60, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
 
 
-def test_of_a_sharded_parameter_a_rank_may_hold_nothing(watched):
+def test_of_a_sharded_parameter_a_rank_may_hold_nothing(watched: Watched) -> None:
     norms = [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     for index in range(60):
         watched.past(watched.gradients(norms, index))
@@ -231,7 +238,7 @@ def test_of_a_sharded_parameter_a_rank_may_hold_nothing(watched):
     assert not list(ta103.check_step(step(called, gradients=[watched.gradients(norms, 60, sharded=True)])))
 
 
-def test_an_optimizer_of_nothing_but_empty_shards_has_no_gradients(watched):
+def test_an_optimizer_of_nothing_but_empty_shards_has_no_gradients(watched: Watched) -> None:
     watched.tensors = [nn.Parameter(torch.empty(0)) for _ in range(6)]
     for index in range(5):
         watched.past(watched.gradients([None] * 6, index))
@@ -239,13 +246,13 @@ def test_an_optimizer_of_nothing_but_empty_shards_has_no_gradients(watched):
 
 
 @pytest.mark.parametrize(("before", "found"), [(0, False), (1, False), (2, True), (9, True)])
-def test_no_gradient_is_a_finding_at_the_third_step(watched, before, found):
+def test_no_gradient_is_a_finding_at_the_third_step(watched: Watched, before: int, found: bool) -> None:
     for index in range(before):
         watched.past(watched.gradients([None] * 6, index))
     assert bool(list(ta104.check_gradients(watched.gradients([None] * 6, before)))) == found
 
 
-def test_an_optimizer_that_had_a_gradient_may_go_without(watched):
+def test_an_optimizer_that_had_a_gradient_may_go_without(watched: Watched) -> None:
     watched.past(watched.gradients([1.0] * 6))
     for index in range(5):
         watched.past(watched.gradients([None] * 6, index + 1))
@@ -259,12 +266,14 @@ def test_an_optimizer_that_had_a_gradient_may_go_without(watched):
     ("dead", "units", "rows", "found"),
     [(0.9, 64, 64, True), (0.89, 64, 64, False), (1.0, 7, 64, False), (1.0, 64, 63, False)],
 )
-def test_a_layer_is_dead_by_units_each_seen_often_enough(watched, dead, units, rows, found):
+def test_a_layer_is_dead_by_units_each_seen_often_enough(
+    watched: Watched, dead: float, units: int, rows: int, found: bool
+) -> None:
     call = watched.call(watched.model[0], None, dead=dead, units=units, rows=rows)
     assert bool(list(ta105.check_step(step(watched.forward(call))))) == found
 
 
-def test_a_saturated_activation_is_one_only_with_a_layer_after_it(watched):
+def test_a_saturated_activation_is_one_only_with_a_layer_after_it(watched: Watched) -> None:
     saturated = watched.call(watched.model[0], saturated=0.95)
     later = watched.call(watched.model[1])
     assert list(ta109.check_step(step(watched.forward(saturated, later))))
@@ -284,7 +293,7 @@ def vanishing(norms: list[float], samples: int = 5) -> bool:
     return bool(list(ta106.check_gradients(watched.gradients(every, 10 * (samples - 1)))))
 
 
-def test_a_gradient_that_falls_from_quarter_to_quarter_vanishes():
+def test_a_gradient_that_falls_from_quarter_to_quarter_vanishes() -> None:
     falling = [10.0 ** (index - 8) for index in range(8)]
     assert vanishing(falling)
     assert not vanishing(falling, samples=4)
@@ -292,14 +301,14 @@ def test_a_gradient_that_falls_from_quarter_to_quarter_vanishes():
     assert not vanishing([10.0 ** (0.7 * index) for index in range(8)])
 
 
-def test_a_branch_with_small_gradients_is_no_chain():
+def test_a_branch_with_small_gradients_is_no_chain() -> None:
     assert not vanishing([1e-9] * 4 + [1.0] * 8)
 
 
 # -- TA107 ------------------------------------------------------------------------------------------------------
 
 
-def updates(watched: Watched, ratio: float, weight: float = 1.0, **other: object) -> list[Update]:
+def updates(watched: Watched, ratio: float, weight: float = 1.0, **other: Any) -> list[Update]:
     made = []
     for tensor in watched.tensors:
         update = Update(tensor, watched.optimizer, True, True, 0.1, weight, ratio * weight)
@@ -320,11 +329,13 @@ def updates(watched: Watched, ratio: float, weight: float = 1.0, **other: object
         pytest.param(9.0, {"learning_rate": math.nan}, False, id="a rate that is not known"),
     ],
 )
-def test_an_update_is_large_beside_the_weights(watched, ratio, other, found):
+def test_an_update_is_large_beside_the_weights(
+    watched: Watched, ratio: float, other: dict[str, Any], found: bool
+) -> None:
     assert bool(list(ta107.check_step(step(updates=updates(watched, ratio, **other))))) == found
 
 
-def test_only_weights_count_and_a_single_one_is_a_linear_model():
+def test_only_weights_count_and_a_single_one_is_a_linear_model() -> None:
     single = Watched(1)
     assert not list(ta107.check_step(step(updates=updates(single, 9.0))))
 
@@ -336,7 +347,7 @@ def small(watched: Watched, ratios: Sequence[float], index: int) -> bool:
     return bool(list(ta107.check_step(facts)))
 
 
-def test_an_update_is_small_if_none_was_ever_larger():
+def test_an_update_is_small_if_none_was_ever_larger() -> None:
     assert small(Watched(), [1e-9] * 3, 100)
     assert not small(Watched(), [1e-9] * 2, 100)
     assert not small(Watched(), [1e-9] * 3, 99)
@@ -355,13 +366,15 @@ def test_an_update_is_small_if_none_was_ever_larger():
         pytest.param([0.0] * 50, 0.0, False, id="a margin that is met"),
     ],
 )
-def test_a_loss_is_constant_from_the_first_step(watched, past, loss, found):
+def test_a_loss_is_constant_from_the_first_step(
+    watched: Watched, past: list[float], loss: float, found: bool
+) -> None:
     for index, earlier in enumerate(past):
         watched.past(watched.gradients([1.0] * 6, index, loss=earlier))
     assert bool(list(ta108.check_gradients(watched.gradients([1.0] * 6, len(past), loss=loss)))) == found
 
 
-def cross_entropy(loss: float, classes: int = 10, **options: object) -> Loss:
+def cross_entropy(loss: float, classes: int = 10, **options: Any) -> Loss:
     given = {"weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0} | options
     target = Value("target", torch.Size((64,)), torch.int64, torch.device("cpu"))
     return Loss("cross_entropy", BACKWARD, value("input", (64, classes)), target, given, loss)
@@ -378,7 +391,9 @@ def cross_entropy(loss: float, classes: int = 10, **options: object) -> Loss:
         pytest.param(math.log(10), 10, {"reduction": "sum"}, 1000, False, id="a sum"),
     ],
 )
-def test_a_classifier_that_guesses(watched, loss, classes, options, steps, found):
+def test_a_classifier_that_guesses(
+    watched: Watched, loss: float, classes: int, options: dict[str, Any], steps: int, found: bool
+) -> None:
     for index in range(steps):
         watched.past(watched.gradients([1.0] * 6, index, loss=loss + index % 2 * 1e-3))
     facts = step(
@@ -389,7 +404,7 @@ def test_a_classifier_that_guesses(watched, loss, classes, options, steps, found
     assert bool(list(ta108.check_step(facts))) == found
 
 
-def test_a_loss_that_is_only_a_part_of_what_was_stepped_on_is_not_judged(watched):
+def test_a_loss_that_is_only_a_part_of_what_was_stepped_on_is_not_judged(watched: Watched) -> None:
     for index in range(1000):
         watched.past(watched.gradients([1.0] * 6, index, loss=3.0))
     facts = step(

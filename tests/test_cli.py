@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -397,7 +398,9 @@ def test_the_same_tree_gives_the_same_bytes(project: Path, ta_lint: Command) -> 
     assert ta_lint.out == first
 
 
-def test_the_sarif_of_a_run_is_valid(project: Path, ta_lint: Command, validate_sarif) -> None:
+def test_the_sarif_of_a_run_is_valid(
+    project: Path, ta_lint: Command, validate_sarif: Callable[[str], list[str]]
+) -> None:
     (project / "a folder").mkdir()
     (project / "a folder" / "tränieren.py").write_text(BUGGY + LOAD)
     (project / "broken.py").write_text("import torch\nx = (\n")

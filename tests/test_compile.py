@@ -95,7 +95,7 @@ def compiled_run(
 def watched(**options: Any) -> tuple[Audit, list[Step]]:
     audit = Audit(resolve(**{"every_n_steps": 1, "rules": "ALL", "output": None, "live": False} | options))
     steps: list[Step] = []
-    audit.session._look_closer = steps.append  # type: ignore[method-assign]
+    audit.session._look_closer = steps.append
     return audit, steps
 
 

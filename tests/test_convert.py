@@ -13,7 +13,8 @@ from marked import blocks
 from ta_lint.cli import main
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.source import Source, decode
-from ta_lint.engine import File, lint
+from ta_lint.engine import lint
+from ta_lint.file import File
 from ta_lint.syntax import parse
 from ta_lint.syntax.convert import NotConvertible, converted
 from ta_lint.syntax.tree import Node, children
@@ -128,7 +129,7 @@ def differences(theirs: Node, ours: Node) -> Iterator[str]:
 def in_formatted_string(theirs: Node, ours: Node) -> bool:
     """Whether two literals are one value, though the place of one in an f-string is not known."""
     literals = (cst.SimpleString, cst.Integer, cst.Float, cst.Imaginary)
-    return isinstance(theirs, literals) and theirs.evaluated_value == ours.evaluated_value  # type: ignore[union-attr]
+    return isinstance(theirs, literals) and theirs.evaluated_value == ours.evaluated_value  # type: ignore[attr-defined]
 
 
 def compared(path: str, text: str) -> list[str]:

@@ -10,10 +10,11 @@ import pytest
 
 from ta_lint.core.catalogue import catalogue, check_selector, default_rules, find
 from ta_lint.core.config import Configs, Options
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import Unreadable, UsageError
 from ta_lint.core.files import write_atomically
-from ta_lint.core.source import Unreadable, decode
-from ta_lint.engine import File, lint_file
+from ta_lint.core.source import decode
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 from ta_lint.runner import lint_files
 
 CODE = "import torch\nx = torch.optim.Adam(p, weight_decay=0.1), torch.load('w', weights_only=False)"

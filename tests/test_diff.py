@@ -518,7 +518,7 @@ def test_a_tolerance_passes_over_rounding(tmp_path: Path) -> None:
         for step in range(3)
     ]
     a, b = run(tmp_path / "a", rows), run(tmp_path / "b", other)
-    assert compare(a, b).numbers.step == 0
+    assert compare(a, b).numbers.step == 0  # type: ignore[union-attr]
     found = compare(a, b, tolerance=3e-6).numbers
     assert found is not None
     assert found.step == 1

@@ -246,7 +246,7 @@ class Wrapped(Tensor):
     data_: Tensor
 
     @staticmethod
-    def __new__(cls, data: Tensor, scale: Tensor) -> Self:
+    def __new__(cls: type[Self], data: Tensor, scale: Tensor) -> Self:
         return Tensor._make_wrapper_subclass(cls, data.shape, dtype=torch.float32)
 
     def __init__(self, data: Tensor, scale: Tensor) -> None:
@@ -260,7 +260,7 @@ class Wrapped(Tensor):
         return Wrapped(inner["data_"], inner["scale"])
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         raise NotImplementedError
 
 
@@ -435,7 +435,8 @@ def test_sums_on_a_device_are_those_of_exact_integers() -> None:
 
 def test_many_tensors_come_over_together() -> None:
     tensors = [torch.randn(n) for n in (3, 70_000, 1)] + [torch.ones(2, dtype=torch.int8)]
-    batch, rows = Contents(weighted=True), [{} for _ in tensors]
+    batch = Contents(weighted=True)
+    rows: list[dict[Any, Any]] = [{} for _ in tensors]
     for tensor, row in zip(tensors, rows, strict=True):
         batch.add(tensor, row)
     batch.deliver()

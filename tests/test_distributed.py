@@ -43,7 +43,7 @@ def wrapped(kind: str) -> nn.Module:
         return DistributedDataParallel(model)
     for layer in (model.first, model.module[2]):
         fully_shard(layer, mesh=dist.device_mesh.init_device_mesh("cpu", (2,)))
-    return fully_shard(model, mesh=dist.device_mesh.init_device_mesh("cpu", (2,)))
+    return fully_shard(model, mesh=dist.device_mesh.init_device_mesh("cpu", (2,)))  # type: ignore[return-value]
 
 
 def train(model: nn.Module, collected: list[float]) -> Any:
@@ -98,7 +98,7 @@ def watch(kind: str, path: str) -> None:
         updates.extend(update.parameter.name for update in step.updates)
         layers.update((call.layer.name, call.layer.place.line) for f in step.forwards for call in f.calls)
 
-    session._look_closer = look  # type: ignore[method-assign]
+    session._look_closer = look
     norms: list[float] = []
     audited = train(wrapped(kind), norms)
     session.flush()

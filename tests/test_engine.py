@@ -11,8 +11,9 @@ from ta_lint.checks import Check
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
 from ta_lint.facts import Module, Suspicion
+from ta_lint.file import File
 
 BUGGY = "import torch\noptimizer = torch.optim.Adam(torch.nn.Linear(2, 2).parameters(), weight_decay=0.1)\n"
 
@@ -26,11 +27,11 @@ def lint(folder: Path, text: str, *select: str) -> list[Finding]:
 
 def crash(_: Module) -> Iterator[Suspicion]:
     raise ZeroDivisionError("division by zero")
-    yield
+    yield  # type: ignore[unreachable]
 
 
 @pytest.fixture
-def crashing_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def crashing_check(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """TA600 raises whatever it is given."""
     load = checks.load
     broken = Check("TA600", (), crash, None)
@@ -126,7 +127,7 @@ def test_what_ends_the_process_is_no_finding(
     passing: type[BaseException],
 ) -> None:
     broken_stage("source_of", passing())
-    monkeypatch.setattr(fixing, "source_of", engine.source_of)
+    monkeypatch.setattr(fixing, "source_of", engine.source_of)  # type: ignore[attr-defined]
     path = tmp_path / "train.py"
     path.write_text(BUGGY)
     file = File(path, "train.py", Configs(Options(select=["TA401"]), tmp_path).root_config)

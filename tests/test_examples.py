@@ -52,6 +52,7 @@ def test_the_opt_in_rules_on_performance_find_the_rest() -> None:
 
 def test_the_readme_shows_what_the_command_prints() -> None:
     shown = re.search(r"```console\n\$ ta-lint (.+)\n((?:.*\n)*?)```", (ROOT / "README.md").read_text())
+    assert shown is not None
     command = [sys.executable, "-m", "ta_lint", *shown[1].split()]
     assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == shown[2]
 
@@ -61,6 +62,7 @@ def test_the_readme_shows_the_verdicts_of_a_run(tmp_path: Path) -> None:
     shown = re.search(
         r"```console\n\$ ta-runtime (run --lint (\S+))\n((?:.*\n)*?)```", (ROOT / "README.md").read_text()
     )
+    assert shown is not None
     log = tmp_path / "verdicts.json"
     command = [sys.executable, "-m", "ta_runtime", *shown[1].split()]
     command[4:4] = ["--output", str(log)]

@@ -244,7 +244,7 @@ def test_outputs_and_batches_of_any_kind(wrap: Callable[[Tensor], Any]) -> None:
         output = model(wrap(model.given), second=wrap(model.given))
         if hasattr(output, "__next__"):
             assert next(output) is model.last
-        return model.last
+        return model.last  # type: ignore[return-value]
 
     check(lambda: train(Net(), forward))
 
@@ -258,7 +258,7 @@ def test_loaders_with_batches_of_any_kind() -> None:
                 "odd": [complex_view, sparse, values.bfloat16(), torch.tensor(1.0), None, "text"]}  # fmt: skip
 
     def run() -> Any:
-        loader = DataLoader(range(12), batch_size=4, collate_fn=collate, shuffle=True)
+        loader: DataLoader[Any] = DataLoader(range(12), batch_size=4, collate_fn=collate, shuffle=True)
         model = net()
         batches = (batch for _ in range(3) for batch in loader)
         return train(model, lambda model: model(next(batches)["x"]), steps=8)
@@ -338,7 +338,7 @@ def test_a_step_that_calls_its_base_is_one_step() -> None:
 def test_optimizers_that_compare_hash_and_store_in_their_own_way() -> None:
     class Odd(torch.optim.SGD):
         __slots__ = ("mine",)
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
         def __eq__(self, other: object) -> Any:
             raise TypeError("not to be compared")
@@ -407,7 +407,7 @@ def test_a_loss_that_was_imported_by_name_is_seen() -> None:
 
     seen = []
     watched = audit()
-    watched.session._look_closer = lambda step: seen.extend(step.losses)  # type: ignore[method-assign]
+    watched.session._look_closer = lambda step: seen.extend(step.losses)
     watched.start()
     train(net(), lambda model: mse_loss(model(torch.randn(4, 6)), torch.zeros(4, 2)))
     watched.stop()
@@ -664,7 +664,7 @@ def test_a_check_that_raises_is_reported_once_and_switched_off(monkeypatch: pyte
     def bad(fact: object) -> Iterator[Any]:
         calls.append(fact)
         raise ValueError("a bug")
-        yield
+        yield  # type: ignore[unreachable]
 
     calls: list[object] = []
     monkeypatch.setattr(checks, "enabled", lambda rules: [checks.Check("TA102", "gradients", bad)])
@@ -770,8 +770,9 @@ def test_a_run_that_is_to_fail_tells_all_that_the_step_showed_before() -> None:
 
 
 def test_a_flush_between_steps_leaves_the_step_that_begins_alone() -> None:
-    watched, steps = audit(), []
-    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched = audit()
+    steps: list[Any] = []
+    watched.session._look_closer = steps.append
     watched.start()
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -792,7 +793,7 @@ def test_numbers_that_have_not_arrived_are_waited_for_at_the_end() -> None:
 
     received: list[float] = []
     vector, readings = torch.zeros(1), Readings()
-    readings._transfers.append(_Transfer(vector, Late(), received.extend))  # type: ignore[arg-type]
+    readings._transfers.append(_Transfer(vector, Late(), received.extend))
     assert not readings.arrived
     readings.deliver()
     assert received == [3.0]
@@ -832,7 +833,7 @@ def test_what_another_optimizer_stepped_on_is_not_taken_for_that_of_the_one_watc
         seen.extend((each.loss, each.backwards, each.before_clipping) for each in window.gradients)
         remember(window)
 
-    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.session._remember = noted
     watched.start()
     for _ in range(3):
         (other(torch.ones(2, 6)).sum() * 0 + 7).backward()
@@ -857,7 +858,7 @@ def test_the_norm_before_a_clipping_is_known_however_the_run_came_by_the_functio
         seen.extend(each.before_clipping for each in window.gradients)
         remember(window)
 
-    watched.session._remember = noted  # type: ignore[method-assign]
+    watched.session._remember = noted
     watched.start()
     for _ in range(3):
         optimizer.zero_grad()
@@ -897,8 +898,9 @@ def test_what_is_masked_in_place_is_not_taken_for_the_output_of_the_layer() -> N
             hidden: Tensor = self.out(self.relu(self.pause(self.hidden(scores.softmax(-1)))))
             return hidden
 
-    watched, steps = audit(), []
-    watched.session._look_closer = steps.append  # type: ignore[method-assign]
+    watched = audit()
+    steps: list[Any] = []
+    watched.session._look_closer = steps.append
     watched.start()
     train(Masked(), lambda model: model(torch.randn(4, 4)), steps=1)
     watched.stop()
@@ -946,17 +948,17 @@ def test_another_library_that_wraps_what_the_session_wrapped() -> None:
         calls.append(1)
         ours(self, *args, **kwargs)
 
-    Tensor.backward = theirs  # type: ignore[method-assign]
+    Tensor.backward = theirs
     try:
         train(net())
         watched.stop()
         assert Tensor.backward is theirs
         train(net())
-        Tensor.backward = ours  # type: ignore[method-assign]
+        Tensor.backward = ours
         train(net())
         assert len(calls) == 8
     finally:
-        Tensor.backward = original  # type: ignore[method-assign]
+        Tensor.backward = original
 
 
 def test_a_library_that_has_replaced_a_loss_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -988,7 +990,7 @@ def test_sessions_whose_audited_steps_begin_and_end_in_any_order(every_n_steps: 
 def test_a_session_that_ends_in_a_hook_lets_other_hooks_run() -> None:
     """Torch walks over its table of hooks while it calls them."""
     before, calls = attributes(), []
-    watched = audit(rules=["TA401"], on_finding=lambda finding: watched.stop())
+    watched = audit(rules=["TA401"], on_finding=lambda finding: watched.stop())  # type: ignore[has-type]
     watched.start()
     model = net()
     optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)

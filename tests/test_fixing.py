@@ -16,8 +16,9 @@ from ta_lint.cli import main
 from ta_lint.commands import check as check_command
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Applicability, Finding, TextEdit
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
 from ta_lint.facts import Module, Suspicion
+from ta_lint.file import File
 from ta_lint.fixing import Fixed, fix_file
 from ta_lint.syntax.edits import (
     Fix,
@@ -216,7 +217,7 @@ def test_an_edit_does_what_it_says_or_is_not_made(
         if module.source.text == f"import torch\n{after}\n":
             return None
         edit = make(module, call)
-        return Fix("edit it", (edit,)) if edit is not None else None
+        return Fix("edit it", (edit,)) if edit is not None else None  # type: ignore[arg-type]
 
     proposing(each("f", fix))
     result = fixed(f"import torch\n{before}\n", tmp_path)

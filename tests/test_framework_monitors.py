@@ -401,7 +401,7 @@ def test_a_transformers_run_is_monitored_in_the_steps_it_logs_and_no_other() -> 
 
 
 def test_a_forward_pass_without_gradients_inside_a_training_step_is_not_monitored() -> None:
-    class Generating(transformers.Trainer):
+    class Generating(transformers.Trainer):  # type: ignore[name-defined]
         def training_step(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
             with torch.no_grad():
                 model(input_ids=torch.zeros(1, 12, dtype=torch.long))
@@ -483,7 +483,8 @@ def accelerated(
     model, optimizer, loader = accelerator.prepare(model, optimizer, batches(6))
     if follow is not None:
         follow(accelerator, model)
-    norms, losses = [], []
+    norms: list[Any] = []
+    losses: list[Any] = []
     for inputs, labels in loader:
         with accelerator.accumulate(model):
             loss = F.cross_entropy(model(inputs), labels)

@@ -130,7 +130,7 @@ def told_right(seen: Seen, ran: Ran) -> None:
     assert {place.path for place in seen.places} == {__file__}
 
 
-def batches(count: int, size: int = 8, width: int = 8) -> DataLoader:
+def batches(count: int, size: int = 8, width: int = 8) -> DataLoader[Any]:
     inputs = torch.randn(count * size, width, generator=torch.Generator().manual_seed(1))
     labels = (inputs[:, 0] > 0).long() + (inputs[:, 1] > 0).long()
     return DataLoader(TensorDataset(inputs, labels), batch_size=size)
@@ -144,7 +144,7 @@ QUIET = dict.fromkeys(
 # -- Lightning ----------------------------------------------------------------------------------------------------
 
 
-class Classifier(lightning.LightningModule):
+class Classifier(lightning.LightningModule):  # type: ignore[name-defined]
     """Records by hand what the audit should say."""
 
     def __init__(self, automatic: bool = True) -> None:
@@ -236,7 +236,7 @@ def test_a_lightning_run_is_told_right_and_stays_as_it_was(
 # -- Transformers ---------------------------------------------------------------------------------------------------
 
 
-class Sentences(torch.utils.data.Dataset):
+class Sentences(torch.utils.data.Dataset[Any]):
     """Counting sequences, the first tokens of which are not to be predicted: labels of -100."""
 
     def __len__(self) -> int:
@@ -249,7 +249,7 @@ class Sentences(torch.utils.data.Dataset):
         return {"input_ids": ids, "labels": labels}
 
 
-class Notes(transformers.TrainerCallback):
+class Notes(transformers.TrainerCallback):  # type: ignore[name-defined]
     def __init__(self) -> None:
         self.norms: list[float] = []
 
@@ -384,7 +384,7 @@ def test_an_accelerate_run_is_told_right_and_stays_as_it_was(
 # -- what a framework adds ------------------------------------------------------------------------------------------
 
 
-class Adversaries(lightning.LightningModule):
+class Adversaries(lightning.LightningModule):  # type: ignore[name-defined]
     """Two optimizers, each with a part of the model."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ def ta_lint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def settings(folder: Path, *arguments: str) -> dict[str, object]:
     ran = ta_lint(folder, "check", "--show-settings", *arguments)
     assert ran.returncode == 0, ran.stderr
-    return tomllib.loads(ran.stdout)["tool"]["ta"]
+    return tomllib.loads(ran.stdout)["tool"]["ta"]  # type: ignore[no-any-return]
 
 
 def test_the_documents_on_rules_are_what_the_command_makes() -> None:

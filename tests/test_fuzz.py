@@ -120,7 +120,7 @@ def test_a_sound_check_with_a_sound_fix_has_no_problem(planting: Callable[..., N
 def test_a_check_that_raises_is_a_problem(planting: Callable[..., None]) -> None:
     def check(module: Module) -> Iterator[Suspicion]:
         raise KeyError("x")
-        yield
+        yield  # type: ignore[unreachable]
 
     planting(check)
     assert kinds() == {"TA000"}
@@ -234,7 +234,7 @@ def test_a_notebook_that_is_written_anew_is_a_problem(
     }
     data = json.dumps(content, indent=1)
     assert kinds(data, "train.ipynb") == set()
-    bytes_of = fixing.bytes_of
+    bytes_of = fixing.bytes_of  # type: ignore[attr-defined]
 
     def anew(source: Source, like: bytes) -> bytes:
         done = bytes_of(source, like)
@@ -336,7 +336,7 @@ def test_a_seed_makes_the_same_inputs_again() -> None:
     assert sum(batch.size for batch in fuzz.batches(200, 60, 0)) == 260
 
 
-@pytest.mark.parametrize("mutation", sorted(set(MUTATIONS), key=lambda mutation: mutation.__name__))
+@pytest.mark.parametrize("mutation", sorted(set(MUTATIONS), key=lambda mutation: mutation.__name__))  # type: ignore[attr-defined]
 def test_each_mutation_changes_programs_and_mostly_leaves_them_python(mutation: Any) -> None:
     changed = kept = 0
     for number, block in enumerate(POOL.blocks[::60]):

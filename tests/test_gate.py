@@ -15,8 +15,8 @@ from ta_lint.checks.gate import Gate, Keywords, Text
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.letters import searchable
-from ta_lint.engine import File, lint, lint_file
-from ta_lint.file import worth_a_look
+from ta_lint.engine import lint, lint_file
+from ta_lint.file import File, worth_a_look
 from ta_lint.fixing import fix_file
 
 ROOT = Path(__file__).parent.parent
@@ -133,7 +133,7 @@ def test_a_check_wants_the_same_files_however_their_letters_and_lines_are_writte
         check = checks.load(page.stem[:5])
         assert check is not None
         for block in blocks(page):
-            data = DISGUISES[disguise](block.code)
+            data = DISGUISES[disguise](block.code)  # type: ignore[no-untyped-call]
             if check.wants(Text(block.code.encode())):
                 assert check.wants(Text(searchable(data))), (page.name, block.code)
                 changed += not check.wants(Text(data))

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import accelerate
 import lightning
@@ -104,8 +105,8 @@ Part = Callable[[Training, Path], AbstractContextManager[Found]]
 
 
 @contextmanager
-def audit(training: Training, folder: Path, **options: object) -> Iterator[Found]:
-    settings = resolve(every_n_steps=1, rules="ALL", output=None, live=False, **options)  # type: ignore[arg-type]
+def audit(training: Training, folder: Path, **options: Any) -> Iterator[Found]:
+    settings = resolve(every_n_steps=1, rules="ALL", output=None, live=False, **options)
     watching = Audit(settings)
     watching.start()
     try:

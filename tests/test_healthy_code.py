@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ta_lint.core.config import Configs, Options
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 
 FOLDER = Path(__file__).parent / "healthy"
 PROGRAMS = sorted(FOLDER.glob("*.py"))

@@ -344,7 +344,7 @@ def test_the_old_name_of_lightning_works_as_well(first: str) -> None:
 # -- Transformers ---------------------------------------------------------------------------------------------------
 
 
-class Logs(transformers.TrainerCallback):
+class Logs(transformers.TrainerCallback):  # type: ignore[name-defined]
     def __init__(self) -> None:
         self.logged: list[dict[str, float]] = []
 

@@ -38,7 +38,7 @@ def test_what_is_written_is_read(path: Path) -> None:
 
 def test_a_switch_is_read_as_it_was_written(tmp_path: Path) -> None:
     terms = {"call": "torch.nn.functional.dropout", "argument": "training", "value": False}
-    switch = Invariant("constant_argument", terms, {"phase": "eval"}, 40, 1)
+    switch = Invariant("constant_argument", terms, {"phase": "eval"}, 40, 1)  # type: ignore[arg-type]
     file.save(tmp_path / "invariants.json", [switch])
     [read] = file.load(tmp_path / "invariants.json")
     assert read == switch

@@ -65,7 +65,7 @@ def test_the_epochs_of_the_training_are_read_from_what_it_prints_last() -> None:
     assert loop_of("epoch 0: loss 1\n[[1.0, 0.5], [2.0, 0.25]]\n\nProgram exited with code 0") == Loop(
         3.0, 0.75
     )
-    with pytest.raises(traincheck.Missing, match="did not run to its end: Killed"):
+    with pytest.raises(traincheck.Missing, match="did not run to its end: Killed"):  # type: ignore[attr-defined]
         loop_of("Killed")
 
 

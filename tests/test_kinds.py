@@ -23,7 +23,7 @@ def asked(code: str) -> tuple[Module, cst.BaseExpression]:
     text = IMPORTS + code
     module = module_of(text)
     calls = [call for call in module.tree.all(cst.Call) if isinstance(call.func, cst.Name)]
-    return module, [call for call in calls if call.func.value == "ask"][-1].args[0].value
+    return module, [call for call in calls if call.func.value == "ask"][-1].args[0].value  # type: ignore[attr-defined]
 
 
 def kind(code: str) -> Kind | None:

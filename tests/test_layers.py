@@ -1,52 +1,51 @@
-"""The arrows of docs/architecture.md, held over the imports in the source and over what a process really loads."""
+"""The arrows of docs/architecture.md, held over the imports in the source and over what a process really loads.
+
+Every import counts, wherever it stands: at the top, in a function, or under `TYPE_CHECKING`, as who reads a file needs to know
+that other one as well. What does not count is `__version__`, and the `__init__` of a package that Python loads on the way.
+"""
 
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted((ROOT / "ta_lint").rglob("*.py"))
-RUNTIME_FILES = sorted((ROOT / "ta_runtime").rglob("*.py"))
 
-# What each part of ta_lint may import of ta_lint, besides itself and ta_lint.core.
-ALLOWED = {
-    "core": set(),
-    "facts": set(),
-    "checks": {"facts"},
-    "engine": {"checks", "facts", "file"},
-    "file": set(),
-    "discovery": {"file"},
-    "fixing": {"engine", "file"},
-    "cache": {"engine", "file"},
-    "profiling": {"checks", "engine", "facts", "file"},
-    "workers": set(),
-    "runner": {"cache", "engine", "file", "fixing", "workers"},
-    "watching": {"discovery", "file", "runner"},
-    "merging": set(),
-    "server": {"discovery", "engine", "file", "fixing", "runner", "texts"},
-    "commands": {
-        "cache",
-        "profiling",
-        "discovery",
-        "engine",
-        "file",
-        "fixing",
-        "merging",
-        "runner",
-        "server",
-        "watching",
-    },
-    "cli": {"commands"},
-    "texts": {"discovery", "runner"},
-    "flake8": {"lint_text"},
-    "__main__": {"cli"},
-    "__init__": {"texts"},
-}
+ROOMS = [
+    "core",
+    "file",
+    "syntax",
+    "facts/values",
+    "facts/loops",
+    "facts/torch",
+    "facts",
+    "checks",
+    "engine",
+    "profiling",
+    "fixing",
+    "cache",
+    "workers",
+    "runner",
+    "discovery",
+    "watching",
+    "merging",
+    "texts",
+    "__init__",
+    "flake8",
+    "server",
+    "commands",
+    "cli",
+    "__main__",
+]
+"""The rooms of ta_lint from the bottom up: each imports of those before it, and none of those after it."""
 
-# The same for ta_runtime, from the bottom up.
+# What each part of ta_runtime may import of ta_runtime, from the bottom up.
 RUNTIME_ALLOWED = {
     "places": set(),
     "registers": {"places"},
@@ -166,55 +165,155 @@ RUNTIME_ALLOWED = {
 }
 
 
-def imports(path: Path) -> set[str]:
-    found: set[str] = set()
+class Import(NamedTuple):
+    """A line of a file that imports, and what: a module, or a name in one."""
+
+    path: Path
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT).as_posix()}:{self.line}: {self.name}"
+
+    @property
+    def package(self) -> str:
+        return self.name.split(".")[0]
+
+    @property
+    def file(self) -> Path | None:
+        """The file of ours that holds it; None of a library, and of the version, which all may know."""
+        if self.package not in ("ta_lint", "ta_runtime") or self.name == "ta_lint.__version__":
+            return None
+        parts = self.name.split(".")
+        for known in range(len(parts), 0, -1):
+            module = ROOT.joinpath(*parts[:known])
+            for path in (module.with_suffix(".py"), module / "__init__.py"):
+                if path in FILES:
+                    return path
+        return None
+
+
+@cache
+def imports(path: Path) -> list[Import]:
+    found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            found += [Import(path, node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute, so that the arrows can be read"
-            names = [alias.name for alias in node.names]
-            module = node.module or ""
-            found.update(f"{module}.{name}" for name in names) if module in (
-                "ta_lint",
-                "ta_runtime",
-            ) else found.add(module)
+            module = "." * node.level + (node.module or "")
+            found += [Import(path, node.lineno, f"{module}.{alias.name}") for alias in node.names]
     return found
 
 
-def part(module: str) -> str:
-    return module.split(".")[1] if "." in module else "__init__"
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_module_imports_only_what_its_layer_may(path: Path) -> None:
-    own = path.relative_to(ROOT / "ta_lint").parts[0].removesuffix(".py")
-    allowed = ALLOWED[own] | {own, "core", "__version__"}
-    outside = {part(name) for name in imports(path) if name.split(".")[0] == "ta_lint"} - allowed
-    assert not outside
-    assert not {name for name in imports(path) if name.split(".")[0] in ("torch", "ta_runtime")}
-    if own == "core":
-        assert "libcst" not in {name.split(".")[0] for name in imports(path)}
+FILES = {*files("ta_lint"), *files("ta_runtime")}
 
 
-@pytest.mark.parametrize("path", RUNTIME_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_module_of_the_run_imports_only_what_its_layer_may(path: Path) -> None:
-    own = path.relative_to(ROOT / "ta_runtime").parts[0].removesuffix(".py")
-    found = imports(path)
-    outside = (
-        {part(name) for name in found if name.split(".")[0] == "ta_runtime"} - RUNTIME_ALLOWED[own] - {own}
+def imported(package: str) -> Iterator[Import]:
+    """All that the files of a package import."""
+    for path in files(package):
+        yield from imports(path)
+
+
+def shown(found: Iterable[Import]) -> list[str]:
+    return [str(each) for each in found]
+
+
+def part(path: Path) -> str:
+    """The part of its package that a file belongs to."""
+    return path.relative_to(ROOT).parts[1].removesuffix(".py")
+
+
+def room(path: Path) -> str:
+    """As a part, but that the rooms of the facts are several."""
+    inside = path.relative_to(ROOT / "ta_lint").parts
+    return "/".join(inside[:2]) if inside[0] == "facts" and len(inside) > 2 else part(path)
+
+
+def test_imports_are_absolute_so_that_the_arrows_can_be_read() -> None:
+    assert (
+        shown(each for each in (*imported("ta_lint"), *imported("ta_runtime")) if each.name[0] == ".") == []
     )
-    assert not outside
-    linter = {name for name in found if name.split(".")[0] == "ta_lint"}
-    linter -= {"ta_lint"} if own == "linting" else set()  # its public functions
-    assert all(name == "ta_lint.__version__" or name.startswith("ta_lint.core") for name in linter), linter
-    assert not {name for name in found if name.split(".")[0] in ("libcst", "pyflakes")}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_nobody_imports_the_slow_parts_of_libcst(path: Path) -> None:
+def test_every_file_of_the_linter_is_in_a_room() -> None:
+    assert sorted({room(path) for path in files("ta_lint")} - {*ROOMS}) == []
+
+
+def test_a_room_imports_only_of_the_rooms_below_it() -> None:
+    floor = {name: number for number, name in enumerate(ROOMS)}
+    assert (
+        shown(
+            each
+            for each in imported("ta_lint")
+            if each.file is not None
+            and each.package == "ta_lint"
+            and floor[room(each.file)] > floor[room(each.path)]
+        )
+        == []
+    )
+
+
+def test_no_imports_of_the_linter_go_in_a_circle() -> None:
+    arrows = {
+        path: {each.file for each in imports(path) if each.file is not None} - {path}
+        for path in files("ta_lint")
+    }
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        circle = " <- ".join(path.relative_to(ROOT).as_posix() for path in error.args[1])
+        pytest.fail(f"a circle: {circle}")
+
+
+def test_the_linter_imports_neither_torch_nor_the_run() -> None:
+    assert shown(each for each in imported("ta_lint") if each.package in ("torch", "ta_runtime")) == []
+
+
+def test_the_core_imports_no_parser() -> None:
+    inside = ROOT / "ta_lint" / "core"
+    assert (
+        shown(
+            each for each in imported("ta_lint") if inside in each.path.parents and each.package == "libcst"
+        )
+        == []
+    )
+
+
+def test_nobody_imports_the_slow_parts_of_libcst() -> None:
     slow = ("libcst.matchers", "libcst.codemod")
-    assert not {name for name in imports(path) if name.startswith(slow)}
+    assert shown(each for each in imported("ta_lint") if each.name.startswith(slow)) == []
+
+
+def test_a_module_of_the_run_imports_only_what_its_part_may() -> None:
+    assert (
+        shown(
+            each
+            for each in imported("ta_runtime")
+            if each.file is not None
+            and each.package == "ta_runtime"
+            and part(each.file) not in {part(each.path), *RUNTIME_ALLOWED[part(each.path)]}
+        )
+        == []
+    )
+
+
+def test_the_run_imports_nothing_of_the_linter_but_its_core() -> None:
+    def is_allowed(each: Import) -> bool:
+        if each.file is None:
+            return each.package not in ("libcst", "pyflakes")
+        own = part(each.path)
+        return part(each.file) == "core" or (own == "linting" and part(each.file) == "__init__")
+
+    assert (
+        shown(
+            each for each in imported("ta_runtime") if each.package != "ta_runtime" and not is_allowed(each)
+        )
+        == []
+    )
 
 
 def loaded(folder: Path, *arguments: str) -> set[str]:

@@ -203,7 +203,7 @@ def test_the_report_says_what_differs_and_fails() -> None:
         Comparison("timm", "two processes", "line 7: ..."),
     ]
     assert report.is_missed
-    assert "differs from that of a run without gates: two processes: line 7" in "\n".join(
+    assert "differs from that of a run without gates: two processes: line 7" in "\n".join(  # type: ignore[unreachable]
         lint.rendered(report)
     )
     report.same = report.same[:1]

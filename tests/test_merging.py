@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sarif_validator import unexplained, validate
@@ -41,7 +42,7 @@ def other(model, optimizer, loader):
 TRAIN, OTHER, OTHER_AGAIN, ITEM, BACKWARD = 9, 16, 17, 7, 8
 
 
-def at(line: int, rule: str = "TA600", *, related: tuple[int, ...] = (), **fields: object) -> Finding:
+def at(line: int, rule: str = "TA600", *, related: tuple[int, ...] = (), **fields: Any) -> Finding:
     """A finding of the linter at a line of the source; `related` are lines as well."""
     others = tuple(Related(Site("train.py", other, 1, other, 2), "here") for other in related)
     finding = Finding(
@@ -51,7 +52,7 @@ def at(line: int, rule: str = "TA600", *, related: tuple[int, ...] = (), **field
         Site("train.py", line, 9, line, 25),
         related=others,
     )
-    return replace(finding, **fields)  # type: ignore[arg-type]
+    return replace(finding, **fields)
 
 
 def lint(*findings: Finding, source: str = SOURCE) -> list[Finding]:

@@ -394,7 +394,7 @@ def test_tuples_dicts_and_keyword_calls_are_measured() -> None:
     monitor = watching(Many())
     monitor.add_activation_metric("std")
     monitor.add_activation_metric("width", lambda x: float(x.shape[-1]), metric_regex="rnn$")
-    metrics = step(monitor, lambda: monitor.module(torch.randn(2, 5, 3), scale=2.0))  # type: ignore[misc]
+    metrics = step(monitor, lambda: monitor.module(torch.randn(2, 5, 3), scale=2.0))
     names = {key.split("/")[1] for key in metrics}
     assert names == {
         "rnn[0]", "rnn[1.0]", "rnn[1.1]", "heads.a", "[root module][scores]", "[root module][hidden.0]",
@@ -494,7 +494,7 @@ def test_the_gradients_of_an_embedding_may_be_sparse() -> None:
         model(torch.tensor([1, 1, 7])).sum().backward()
         monitor.monitor_gradients()
 
-    gradient = step(monitor, run), model.weight.grad.to_dense()  # type: ignore[union-attr]
+    gradient = step(monitor, run), model.weight.grad.to_dense()
     assert gradient[0] == pytest.approx(
         {
             f"gradient/weight/{name}": getattr(gradient[1], name)().item()
@@ -710,7 +710,7 @@ def test_a_module_logs_what_it_likes_also_one_that_was_never_monitored() -> None
     monitor.set_reference_module(reference)
     inputs = torch.randn(2, 3)
     alone(inputs)
-    metrics = step(monitor, lambda: (reference(inputs), model(inputs), copy.deepcopy(model)(inputs + 9)))  # type: ignore[misc]
+    metrics = step(monitor, lambda: (reference(inputs), model(inputs), copy.deepcopy(model)(inputs + 9)))
     expected = pytest.approx(model(inputs).mean().item())
     assert metrics == {"custom/model": expected, "custom/reference": expected}
     monitor.remove_reference_module()

@@ -4,6 +4,7 @@ import copy
 import math
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ def step(copies: Copies[int], tensors: Iterable[Tensor]) -> dict[int, Tensor]:
         if not copies.add(tensor, NEEDS, number):
             assert copies.add(tensor, NEEDS, number, new=True)
         tensor.zero_()
-    found = {}
+    found: dict[Any, Any] = {}
     for taken in copies.taken():
         assert taken.needs == NEEDS
         rows = taken.stacked()

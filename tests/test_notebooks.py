@@ -15,9 +15,11 @@ from IPython.core.inputtransformer2 import TransformerManager
 from ta_lint.cli import main
 from ta_lint.core import ipython
 from ta_lint.core.config import Configs, Options
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding
-from ta_lint.core.source import Source, Unreadable, bytes_of, source_of
-from ta_lint.engine import File, lint_file
+from ta_lint.core.source import Source, bytes_of, source_of
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 from ta_lint.fixing import fix_file
 
 NOTEBOOKS = sorted(CORPORA.rglob("*.ipynb"))

@@ -11,7 +11,7 @@ import pytest
 
 import ta_runtime.observers as package
 from ta_runtime.loops import around
-from ta_runtime.observers import Observer, observers
+from ta_runtime.observers import Observer, observers  # type: ignore[attr-defined]
 from ta_runtime.places import Place, discards
 
 

@@ -2,7 +2,9 @@
 
 import gc
 import weakref
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -45,7 +47,7 @@ def operations_of_a_loop(steps: int, gradients_every_n_steps: int | None) -> Cou
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
         scaler = torch.amp.GradScaler("cpu")
         samples = [(torch.randn(4), number % 2) for number in range(4 * steps)]
-        loader = torch.utils.data.DataLoader(samples, batch_size=4, shuffle=True)
+        loader = torch.utils.data.DataLoader(samples, batch_size=4, shuffle=True)  # type: ignore[var-annotated]
         with Counted() as counts:
             for inputs, targets in loader:
                 optimizer.zero_grad()
@@ -120,12 +122,12 @@ class Mark:
 
 class Marking(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, loss: torch.Tensor, mark: Mark) -> torch.Tensor:
+    def forward(ctx: Any, loss: torch.Tensor, mark: Mark) -> torch.Tensor:
         ctx.mark = mark
         return loss.clone()
 
     @staticmethod
-    def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         return gradient, None
 
 
@@ -212,7 +214,9 @@ def tracked(watched: Watched, steps: int) -> int:
 @pytest.mark.parametrize(
     "variant", [partial(ours, every_n_steps=1, gradients_every_n_steps=1)], ids=["full audit"]
 )
-def test_the_benchmark_sees_a_session_that_failed(variant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_benchmark_sees_a_session_that_failed(
+    variant: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from runtime import Missing
 
     monkeypatch.setattr("ta_runtime.observers.optimizers.Optimizers._measure", lambda *_: 1 / 0)

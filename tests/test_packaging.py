@@ -52,7 +52,7 @@ def test_on_a_package_index_every_link_of_the_readme_leads_to_the_repository(whe
     here = list(links((ROOT / "README.md").read_text(encoding="utf-8")))
     assert "docs/verdicts.md" in here
     url = "https://github.com/ta-lint/ta-lint/blob/main/"
-    assert list(links(text)) == [link if "://" in link else url + link for link in here]
+    assert list(links(text)) == [link if "://" in link else url + link for link in here]  # type: ignore[arg-type]
 
 
 def test_an_installed_wheel_finds_its_pages_beside_a_foreign_rules_package(

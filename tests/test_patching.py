@@ -67,7 +67,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 def called(put_on: Callable[[Wrapper], Patch | Recoded]) -> list[str]:
-    return {on_a_class: Door().open, on_one_that_inherits: Gate().open, in_code: opened}[put_on]()
+    return {on_a_class: Door().open, on_one_that_inherits: Gate().open, in_code: opened}[put_on]()  # type: ignore[index]
 
 
 by_place = pytest.mark.parametrize("put_on", PUT_ON, ids=lambda each: each.__name__)
@@ -133,7 +133,7 @@ def of_another() -> Callable[[], Callable[[], None]]:
         def run(door: Door) -> list[str]:
             return ["another", *found(door)]
 
-        Door.open = run  # type: ignore[method-assign]
+        Door.open = run  # type: ignore[assignment, method-assign]
 
         def put_back() -> None:
             Door.open = found  # type: ignore[method-assign]

@@ -15,7 +15,8 @@ from test_convert import STATEMENTS
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
-from ta_lint.engine import File, lint
+from ta_lint.engine import lint
+from ta_lint.file import File
 from ta_lint.syntax.parse import parse
 from ta_lint.syntax.tree import Tree
 

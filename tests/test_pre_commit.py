@@ -75,7 +75,13 @@ def pre_commit(folder: Path, *words: str, **environment: str) -> subprocess.Comp
 def test_try_repo_fails_on_a_buggy_file_and_shows_the_finding(
     tmp_path: Path, hook_repository: Path, home: str
 ) -> None:
-    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": BUGGY}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": BUGGY,
+    }
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     (tmp_path / "demo.ipynb").write_text(json.dumps(notebook))
     words = ("try-repo", str(hook_repository), "ta-lint", "--all-files", "--verbose")

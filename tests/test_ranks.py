@@ -116,7 +116,7 @@ def by_hand(folder: Path, ending: str) -> tuple[Ran, Ran, float]:
 
     def run(rank: int) -> tuple[Ran, float]:
         place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-        return warm(folder, "train.py", **place), time.time()
+        return warm(folder, "train.py", **place), time.time()  # type: ignore[arg-type]
 
     with ThreadPoolExecutor(2) as pool:
         (zero, over), (one, _) = pool.map(run, range(2))

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import commands
 import pytest
@@ -29,7 +30,7 @@ Rows = dict[tuple[int, str], float]
 
 
 @contextmanager
-def recording(folder: Path, **options: object) -> Iterator[Audit]:
+def recording(folder: Path, **options: Any) -> Iterator[Audit]:
     """An audit of every training in this process that is recorded."""
     audit = Audit(resolve(record=folder, live=False, **options))
     audit.start()
@@ -126,7 +127,7 @@ def test_the_numbers_are_those_of_the_training(tmp_path: Path) -> None:
                     rms = torch.cat(found).square().mean().sqrt()
                     expected[step, f"activation/{name}/rms"] = float(rms)
     found = metrics(tmp_path / "run")
-    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-5)  # type: ignore[call-overload]
     assert {key for _, key in found} - {key for _, key in expected} == {
         "step/seconds",
         "activation/body.1/rms",
@@ -539,7 +540,7 @@ def test_what_cannot_be_recorded_is_said_before_the_training(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as raised:
-        ta_runtime.enable(output=None, **options)  # type: ignore[arg-type]
+        ta_runtime.enable(output=None, **options)
     assert told in str(raised.value)
 
 

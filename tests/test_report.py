@@ -10,11 +10,12 @@ import sys
 import unicodedata
 from dataclasses import replace
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
 from ta_lint.core import report
-from ta_lint.core.catalogue import parse_page
+from ta_lint.core.catalogue import Rule, parse_page
 from ta_lint.core.finding import (
     Applicability,
     Finding,
@@ -32,7 +33,7 @@ FIX = Fix("clear them", (TextEdit(4, 1, 4, 1, "optimizer.zero_grad()\n"),), Appl
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def make_rule(rule_id, name, severity):
+def make_rule(rule_id: str, name: str, severity: str) -> Rule:
     page = f"""# {rule_id}: {name}
 ```toml
 severity = "{severity}"
@@ -70,15 +71,15 @@ SUPPRESSED = replace(FINDING, suppression=Suppression(True, "# noqa: TA600"))
 BASELINED = replace(FINDING, baselined=True)
 
 
-def at(**place):
+def at(**place: Any) -> Finding:
     return replace(FINDING, site=replace(SITE, **place))
 
 
-def text_of(*findings, lines=SOURCE, color=False):
+def text_of(*findings: Finding, lines: list[str] = SOURCE, color: bool = False) -> str:
     return report.text(findings, read_lines=lambda path, _: lines, display=lambda path: path, color=color)
 
 
-def test_notes_with_the_same_words_are_shown_once_for_a_file_with_the_lines_of_the_others():
+def test_notes_with_the_same_words_are_shown_once_for_a_file_with_the_lines_of_the_others() -> None:
     """N9: old code has the same note in a hundred lines; all are counted, and one is shown."""
     again = [replace(NOTE, site=replace(SITE, line=line)) for line in (3, 5, 7, 7)]
     other = replace(NOTE, site=replace(SITE, path="model.py", line=1))
@@ -90,7 +91,7 @@ def test_notes_with_the_same_words_are_shown_once_for_a_file_with_the_lines_of_t
     assert "= and 38 more of these in this file, on lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ..." in many
 
 
-def test_what_says_something_else_or_is_no_note_is_shown_each_time():
+def test_what_says_something_else_or_is_no_note_is_shown_each_time() -> None:
     """N9: what a commit is blocked for, and what a run has judged, stands for itself."""
     differing = replace(NOTE, message="it is slower")
     refuted = replace(NOTE, evidence={"share": 0.5})
@@ -99,27 +100,27 @@ def test_what_says_something_else_or_is_no_note_is_shown_each_time():
         assert text_of(*pair).count("-->") == 2
 
 
-def concise_of(*findings, color=False):
+def concise_of(*findings: Finding, color: bool = False) -> str:
     return report.concise(findings, display=lambda path: path, color=color)
 
 
-def snapshot(expected):
+def snapshot(expected: str) -> str:
     return dedent(expected).lstrip("\n")
 
 
-def excerpt_of(finding, lines=SOURCE):
+def excerpt_of(finding: Finding, lines: list[str] = SOURCE) -> tuple[str, str]:
     """The source line as shown and the line of carets, without their gutters."""
     shown, carets = text_of(finding, lines=lines).splitlines()[3:5]
     return shown.partition("| ")[2], carets.partition("| ")[2]
 
 
-def cells_before(text, part):
+def cells_before(text: str, part: str) -> int:
     before = text[: text.index(part)]
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in before)
     return len(before) + wide
 
 
-def test_text_shows_each_finding_on_its_line():
+def test_text_shows_each_finding_on_its_line() -> None:
     elsewhere = replace(WARNING, site=Site("lib/loop.py", 2, 5, 2, 24))
     assert text_of(FINDING, elsewhere) == snapshot("""
         TA600 error: gradients are never cleared
@@ -141,10 +142,10 @@ def test_text_shows_each_finding_on_its_line():
         """)
 
 
-def test_text_tells_what_explains_a_finding_and_what_was_measured():
+def test_text_tells_what_explains_a_finding_and_what_was_measured() -> None:
     related = (Related(Site("model.py", 7, 1, 7, 9), "the optimizer is built here"),)
     evidence = {"step": 120, "norm": 31234.5678, "peak": math.nan, "module": "encoder.fc"}
-    told = replace(FINDING, related=related, evidence=evidence, site=replace(SITE, line=12, end_line=12))
+    told = replace(FINDING, related=related, evidence=evidence, site=replace(SITE, line=12, end_line=12))  # type: ignore[arg-type]
     assert text_of(told, lines=["step()"] * 12) == snapshot("""
         TA600 error: gradients are never cleared
           --> train.py:12:2 in fit
@@ -160,7 +161,7 @@ def test_text_tells_what_explains_a_finding_and_what_was_measured():
 
 
 @pytest.mark.parametrize("lines", [[], SOURCE[:2]])
-def test_a_file_that_vanished_or_shrank_still_has_its_place(lines):
+def test_a_file_that_vanished_or_shrank_still_has_its_place(lines: list[str]) -> None:
     assert text_of(FINDING, lines=lines) == snapshot("""
         TA600 error: gradients are never cleared
          --> train.py:3:2 in fit
@@ -169,18 +170,18 @@ def test_a_file_that_vanished_or_shrank_still_has_its_place(lines):
         """)
 
 
-def test_each_file_is_read_once_for_findings_in_a_row():
-    asked = []
+def test_each_file_is_read_once_for_findings_in_a_row() -> None:
+    asked: list[str] = []
     report.text(
         [FINDING, WARNING, at(path="b.py"), at(path="b.py")],
-        read_lines=lambda path, _: asked.append(path) or SOURCE,
+        read_lines=lambda path, _: asked.append(path) or SOURCE,  # type: ignore[func-returns-value]
         display=lambda path: path,
         color=False,
     )
     assert asked == ["train.py", "b.py"]
 
 
-def test_paths_are_shown_as_the_caller_wishes():
+def test_paths_are_shown_as_the_caller_wishes() -> None:
     shown = report.concise([FINDING], display=lambda path: f"../{path}", color=False)
     assert shown == "../train.py:3:2: TA600 error: gradients are never cleared\n"
     shown = report.text(
@@ -189,7 +190,7 @@ def test_paths_are_shown_as_the_caller_wishes():
     assert "--> ../train.py:3:2" in shown
 
 
-def test_carets_stand_under_wide_characters_and_after_tabs():
+def test_carets_stand_under_wide_characters_and_after_tabs() -> None:
     shown, carets = excerpt_of(at(line=5, column=9, end_line=5, end_column=11))
     assert (cells_before(shown, "模型"), carets) == (8, " " * 8 + "^^^^")
     shown, carets = excerpt_of(at(line=5, column=19, end_line=5, end_column=26))
@@ -198,7 +199,7 @@ def test_carets_stand_under_wide_characters_and_after_tabs():
     assert (shown, carets) == ("a   b   cd", "     ^^^^")
 
 
-def test_a_combining_accent_takes_no_cell():
+def test_a_combining_accent_takes_no_cell() -> None:
     shown, carets = excerpt_of(at(line=1, column=4, end_line=1, end_column=5), ["e\u0301 x"])
     assert (shown, carets) == ("e\u0301 x", "  ^")
 
@@ -213,13 +214,13 @@ def test_a_combining_accent_takes_no_cell():
     ],
     ids=["several lines", "an empty span at the end", "past the end", "an empty line"],
 )
-def test_every_span_has_a_caret_and_none_leaves_its_line(place, carets):
+def test_every_span_has_a_caret_and_none_leaves_its_line(place: dict[str, int], carets: str) -> None:
     assert excerpt_of(at(**place))[1] == carets
 
 
 @pytest.mark.parametrize("column", [1, 30, 95, 250, 490, 500])
 @pytest.mark.parametrize("length", [1, 5, 300])
-def test_a_long_line_is_clipped_around_the_span(column, length):
+def test_a_long_line_is_clipped_around_the_span(column: int, length: int) -> None:
     line = "".join(chr(ord("a") + position % 26) for position in range(500))
     end = min(column + length, 501)
     shown, carets = excerpt_of(at(line=1, column=column, end_line=1, end_column=end), [line])
@@ -235,12 +236,12 @@ def test_a_long_line_is_clipped_around_the_span(column, length):
     assert carets.count("^") == min(end - column, len(shown.rstrip("…")) - start)
 
 
-def test_a_line_of_megabytes_takes_no_more_steps_than_one_of_hundreds():
-    def steps(length):
+def test_a_line_of_megabytes_takes_no_more_steps_than_one_of_hundreds() -> None:
+    def steps(length: int) -> int:
         finding = at(line=1, column=length // 2, end_line=1, end_column=length - 100)
         taken = 0
 
-        def step(*_):
+        def step(*_: object) -> Any:
             nonlocal taken
             taken += 1
             return step
@@ -258,7 +259,7 @@ def test_a_line_of_megabytes_takes_no_more_steps_than_one_of_hundreds():
     assert steps(10_000_000) == steps(1_000)
 
 
-def test_a_hostile_file_cannot_drive_the_terminal():
+def test_a_hostile_file_cannot_drive_the_terminal() -> None:
     evil = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202e \u2028 \x00 \x7f \r \udce9"
     finding = replace(
         at(path=f"{evil}\n.py", line=1, end_line=1, name=evil),
@@ -273,12 +274,12 @@ def test_a_hostile_file_cannot_drive_the_terminal():
     assert "␛[2J" in concise_of(finding)
 
 
-def test_ordinary_text_in_any_script_is_left_alone():
+def test_ordinary_text_in_any_script_is_left_alone() -> None:
     line = "naïve = 'ñ模型 👩\u200d💻\u00a0نمی\u200cخواهم'"
     assert excerpt_of(at(line=1, column=1, end_line=1, end_column=2), [line])[0] == line
 
 
-def test_colour_adds_nothing_but_colour():
+def test_colour_adds_nothing_but_colour() -> None:
     findings = [FINDING, WARNING, replace(NOTE, related=(Related(SITE, "here"),)), SUPPRESSED]
     assert ANSI.sub("", text_of(*findings, color=True)) == text_of(*findings)
     assert ANSI.sub("", concise_of(*findings, color=True)) == concise_of(*findings)
@@ -289,7 +290,7 @@ def test_colour_adds_nothing_but_colour():
 
 
 @pytest.mark.parametrize("color", [False, True])
-def test_rich_is_loaded_only_for_colour(color):
+def test_rich_is_loaded_only_for_colour(color: bool) -> None:
     script = (
         "import sys; from ta_lint.core import report; "
         f"report.concise([], display=str, color={color}); print('rich' in sys.modules)"
@@ -301,14 +302,14 @@ def test_rich_is_loaded_only_for_colour(color):
     assert done.stdout.strip() == str(color)
 
 
-def test_concise_is_one_line_for_each_finding():
+def test_concise_is_one_line_for_each_finding() -> None:
     assert concise_of(FINDING, NOTE) == snapshot("""
         train.py:3:2: TA600 error: gradients are never cleared
         train.py:3:2: TA700 note: it is slow
         """)
 
 
-def test_findings_that_do_not_count_are_only_mentioned():
+def test_findings_that_do_not_count_are_only_mentioned() -> None:
     assert report.summary([SUPPRESSED, BASELINED]) == "All checks passed (1 in the baseline, 1 suppressed).\n"
     assert text_of(SUPPRESSED, BASELINED) == ""
     assert concise_of(SUPPRESSED, BASELINED) == ""
@@ -328,7 +329,7 @@ def test_findings_that_do_not_count_are_only_mentioned():
         ([replace(BASELINED, suppression=SUPPRESSED.suppression)], "All checks passed (1 suppressed)."),
     ],
 )
-def test_the_summary_counts_each_finding_once(findings, line):
+def test_the_summary_counts_each_finding_once(findings: list[Finding], line: str) -> None:
     assert report.summary(findings) == line + "\n"
 
 
@@ -341,12 +342,12 @@ def test_the_summary_counts_each_finding_once(findings, line):
         ([False, False], "2 fixable with --fix --unsafe-fixes\n"),
     ],
 )
-def test_the_last_line_says_how_to_fix(made, line):
+def test_the_last_line_says_how_to_fix(made: list[bool], line: str) -> None:
     findings = [replace(at(line=number + 1), fix=FIX) for number in range(len(made))]
     assert report.remedies([FINDING, *findings], lambda finding: made[finding.site.line - 1]) == line
 
 
-def test_a_fix_that_will_be_made_is_marked_and_every_fix_is_named():
+def test_a_fix_that_will_be_made_is_marked_and_every_fix_is_named() -> None:
     fixable = replace(FINDING, fix=FIX)
     display = str
     line = "train.py:3:2: TA600 [*] error: gradients are never cleared\n"
@@ -356,7 +357,7 @@ def test_a_fix_that_will_be_made_is_marked_and_every_fix_is_named():
     assert "  = fix: clear them (unsafe)\n" in shown
 
 
-def test_json_holds_every_finding_whole():
+def test_json_holds_every_finding_whole() -> None:
     related = (Related(Site("model.py", 7, 1, 8, 9), "the optimizer is built here"),)
     known = replace(
         SUPPRESSED, related=related, evidence={"step": 3, "norm": math.inf}, fix=FIX, baselined=True
@@ -410,36 +411,36 @@ def test_json_holds_every_finding_whole():
     ]
 
 
-def test_json_of_an_ordinary_finding_has_no_suppression_and_no_fix():
+def test_json_of_an_ordinary_finding_has_no_suppression_and_no_fix() -> None:
     (item,) = json.loads(as_json([FINDING], RULES))
     assert item["suppression"] is None
     assert item["fix"] is None
     assert item["baselined"] is False
 
 
-def test_json_of_nothing_is_an_empty_list():
+def test_json_of_nothing_is_an_empty_list() -> None:
     assert as_json([], RULES) == "[]\n"
 
 
-def test_json_survives_any_terminal_and_any_file_name():
+def test_json_survives_any_terminal_and_any_file_name() -> None:
     odd = replace(at(path="caf\udce9/模型.py"), message="`\udce9`")
     written = as_json([odd], RULES)
     assert written.isascii()
     assert json.loads(written)[0]["path"] == r"caf\udce9/模型.py"
 
 
-def test_github_annotates_the_exact_span():
+def test_github_annotates_the_exact_span() -> None:
     assert report.github([FINDING, NOTE], RULES) == snapshot("""
         ::error file=train.py,line=3,endLine=3,col=2,endColumn=18,title=TA600 missing-zero-grad::gradients are never cleared
         ::notice file=train.py,line=3,endLine=3,col=2,endColumn=18,title=TA700 small-matter::it is slow
         """)
 
 
-def test_github_clips_a_site_of_several_lines_to_its_first():
+def test_github_clips_a_site_of_several_lines_to_its_first() -> None:
     assert "line=3,endLine=3,col=2,title=" in report.github([at(end_line=9, end_column=1)], RULES)
 
 
-def test_github_commands_cannot_be_broken_out_of():
+def test_github_commands_cannot_be_broken_out_of() -> None:
     finding = replace(at(path="a,b:100%\r\n::set-env.py"), message="100%: a, b\r\n::error::mine")
     command, nothing = report.github([finding], RULES).split("\n")
     assert nothing == ""
@@ -447,7 +448,7 @@ def test_github_commands_cannot_be_broken_out_of():
     assert command.endswith("::100%25: a, b%0D%0A::error::mine")
 
 
-def test_github_gets_the_worst_first_and_learns_what_it_will_not_show():
+def test_github_gets_the_worst_first_and_learns_what_it_will_not_show() -> None:
     lines = report.github([NOTE, *[WARNING] * 11, FINDING], RULES).splitlines()
     assert [line.split()[0] for line in lines[:-1]] == ["::error", *["::warning"] * 11, "::notice"]
     assert lines[-1] == (
@@ -456,7 +457,7 @@ def test_github_gets_the_worst_first_and_learns_what_it_will_not_show():
     assert report.github([WARNING] * 10, RULES).splitlines()[-1].startswith("::warning")
 
 
-def test_statistics_put_the_most_frequent_first():
+def test_statistics_put_the_most_frequent_first() -> None:
     findings = [FINDING, NOTE, *[WARNING] * 12]
     assert report.statistics(findings, RULES, color=False) == snapshot("""
         12  TA601  warning  step-before-backward
@@ -465,7 +466,7 @@ def test_statistics_put_the_most_frequent_first():
         """)
 
 
-def test_statistics_mark_what_fix_fixes():
+def test_statistics_mark_what_fix_fixes() -> None:
     findings = [FINDING, FINDING, WARNING, NOTE]
     fixes = lambda finding: finding is WARNING
     table = report.statistics(findings, RULES, color=False, fixes=fixes)
@@ -476,6 +477,6 @@ def test_statistics_mark_what_fix_fixes():
         """)
 
 
-def test_every_field_of_the_json_is_in_the_class_that_documents_it():
+def test_every_field_of_the_json_is_in_the_class_that_documents_it() -> None:
     (item,) = json.loads(as_json([FINDING], RULES))
     assert list(item) == list(inspect.get_annotations(Item))

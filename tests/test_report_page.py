@@ -512,7 +512,7 @@ def test_one_who_waits_at_a_terminal_is_told_what_for(
     run = write(tmp_path / "run", {"step/loss": curve(5)})
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert main(["report", str(run.folder)]) == 0
-    lines = sys.stderr.getvalue().split("\r\033[K")  # type: ignore[attr-defined]
+    lines = sys.stderr.getvalue().split("\r\033[K")  # type: ignore[union-attr]
     assert [line.split()[0] for line in lines if line] == ["reading", "drawing", "ta-runtime:"]
 
 

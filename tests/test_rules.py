@@ -12,9 +12,10 @@ import pytest
 from marked import Block, blocks, fixes
 
 from ta_lint import checks
-from ta_lint.core.catalogue import catalogue
+from ta_lint.core.catalogue import Rule, catalogue
 from ta_lint.core.config import Configs, Options
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 from ta_lint.fixing import Fixed, fix_file
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +72,7 @@ def test_the_fixes_of_a_rule_turn_the_marked_block_into_the_fixed_one(
 
 
 @pytest.mark.parametrize("rule", catalogue().values(), ids=lambda rule: rule.id)
-def test_a_page_shows_the_fix_that_it_claims(rule) -> None:
+def test_a_page_shows_the_fix_that_it_claims(rule: Rule) -> None:
     shown = any(good.page == rule.stem for _, good in fixes(ROOT / "rules" / f"{rule.stem}.md"))
     assert (rule.fix != "none") == shown
 
@@ -98,6 +99,6 @@ def test_a_check_has_the_stem_of_its_page_and_cases_of_its_own(rule: str) -> Non
 
 
 @pytest.mark.parametrize("rule", catalogue().values(), ids=lambda rule: rule.id)
-def test_a_page_claims_the_observers_that_exist(rule) -> None:
+def test_a_page_claims_the_observers_that_exist(rule: Rule) -> None:
     engine_level = rule.id in ("TA000", "TA001", "TA002")
     assert ("static" in rule.observers) == (engine_level or rule.id in checks.stems())

@@ -53,7 +53,7 @@ def busy(folder: Path) -> Iterator[subprocess.Popen[str]]:
     yield run
     for pid in group(run.pid):
         os.kill(pid, signal.SIGKILL)
-    run.communicate()
+    run.communicate(timeout=60)
 
 
 def group(leader: int) -> list[int]:
@@ -160,5 +160,5 @@ def test_workers_do_not_outlive_a_parent_that_was_killed(folder: Path) -> None:
     )
     wait_until(lambda: len(group(run.pid)) == 3)
     run.kill()
-    run.wait()
+    run.wait(60)
     wait_until(lambda: not group(run.pid))

@@ -6,13 +6,14 @@ those it marks. A block with the word `cuda` needs a CUDA device, one with
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from marked import Block, blocks
 from observed import observed
 
-from ta_lint.core.catalogue import catalogue
+from ta_lint.core.catalogue import Rule, catalogue
 from ta_runtime import checks
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +33,7 @@ CASE_BLOCKS = [
 ]
 
 
-def found_by_run(block: Block, folder: Path, **options: object) -> set[tuple[int, str]]:
+def found_by_run(block: Block, folder: Path, **options: Any) -> set[tuple[int, str]]:
     if "cuda" in block.words and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     torch.seed() if "unseeded" in block.words else torch.manual_seed(0)
@@ -68,5 +69,5 @@ def test_a_check_of_the_run_has_the_stem_of_its_page_and_cases_of_its_own(rule: 
 
 
 @pytest.mark.parametrize("rule", catalogue().values(), ids=lambda rule: rule.id)
-def test_a_page_names_the_run_if_it_sees_the_pitfall(rule) -> None:
+def test_a_page_names_the_run_if_it_sees_the_pitfall(rule: Rule) -> None:
     assert ("runtime" in rule.observers) == (rule.id == "TA000" or rule.id in checks.stems())

@@ -60,7 +60,8 @@ def test_what_a_run_hid_is_a_notification(tmp_path: Path) -> None:
 
 def test_the_linter_leaves_suppressions_of_what_only_a_run_sees_alone(tmp_path: Path) -> None:
     from ta_lint.core.config import Configs, Options
-    from ta_lint.engine import File, lint_file
+    from ta_lint.engine import lint_file
+    from ta_lint.file import File
 
     path = tmp_path / "train.py"
     path.write_text("import torch\n\nx = torch.ones(1)  # noqa: TA102 - the first steps are wild\n")

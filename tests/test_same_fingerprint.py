@@ -9,7 +9,8 @@ from observed import observed
 
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = [

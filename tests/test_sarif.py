@@ -5,14 +5,16 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from sarif_validator import unexplained
 
-from ta_lint.core.catalogue import catalogue, parse_page
+from ta_lint.core.catalogue import Rule, catalogue, parse_page
 from ta_lint.core.finding import (
     Applicability,
     Finding,
@@ -25,13 +27,20 @@ from ta_lint.core.finding import (
 )
 from ta_lint.core.sarif import sarif_log
 
+Validate = Callable[[str], list[str]]
+
 NOTHING_FOUND = {"SARIF2012": "where there are no results, there is no rule that a reader must understand"}
 OUTSIDE = {"SARIF2016": "a file outside the project has no relative path"}
 
 
 def make_rule(
-    rule_id="TA600", name="missing-zero-grad", severity="error", default="true", extra="", summary=None
-):
+    rule_id: str = "TA600",
+    name: str = "missing-zero-grad",
+    severity: str = "error",
+    default: str = "true",
+    extra: str = "",
+    summary: str | None = None,
+) -> Rule:
     page = f"""# {rule_id}: {name}
 ```toml
 severity = "{severity}"
@@ -71,33 +80,33 @@ FIX = Fix(
 )
 
 
-def log_of(*findings, **settings):
+def log_of(*findings: Finding, **settings: Any) -> Any:
     return json.loads(sarif_log(findings, RULES, version="0.1.0", **settings))
 
 
-def described(*findings, rules=RULES):
+def described(*findings: Finding, rules: Mapping[str, Rule] = RULES) -> Any:
     """The rules that a log describes."""
     (run,) = json.loads(sarif_log(findings, rules, version="0.1.0"))["runs"]
     return run["tool"]["driver"]["rules"]
 
 
-def of(rule_id):
+def of(rule_id: str) -> Finding:
     return replace(FINDING, rule=rule_id)
 
 
-def result_of(finding, **settings):
+def result_of(finding: Finding, **settings: Any) -> Any:
     return log_of(finding, **settings)["runs"][0]["results"][0]
 
 
-def location_of(finding):
+def location_of(finding: Finding) -> Any:
     return result_of(finding)["locations"][0]["physicalLocation"]
 
 
-def at(**place):
+def at(**place: Any) -> Finding:
     return replace(FINDING, site=replace(SITE, **place))
 
 
-def everything():
+def everything() -> list[Finding]:
     """A finding of every shape that a log can hold, save one outside the project."""
     related = (Related(Site("model.py", 1, 1, 3, 2), "the optimizer is built here"),)
     return [
@@ -116,23 +125,25 @@ def everything():
 
 
 @pytest.mark.parametrize("settings", [{}, {"root": Path("/project"), "baseline": True}])
-def test_the_validator_has_no_unexplained_remark(validate_sarif, settings):
+def test_the_validator_has_no_unexplained_remark(validate_sarif: Validate, settings: dict[str, Any]) -> None:
     remarks = validate_sarif(sarif_log(everything(), RULES, version="0.1.0", **settings))
     assert unexplained(remarks) == []
     assert {remark.split()[0] for remark in remarks} <= {"note"}
 
 
-def test_the_validator_accepts_a_log_without_findings(validate_sarif):
+def test_the_validator_accepts_a_log_without_findings(validate_sarif: Validate) -> None:
     remarks = validate_sarif(sarif_log([], RULES, version="0.1.0"))
     assert unexplained(remarks, NOTHING_FOUND) == []
 
 
-def test_the_validator_only_remarks_that_a_path_outside_the_project_is_absolute(validate_sarif):
+def test_the_validator_only_remarks_that_a_path_outside_the_project_is_absolute(
+    validate_sarif: Validate,
+) -> None:
     remarks = validate_sarif(sarif_log([at(path="/opt/other place/x.py")], RULES, version="0.1.0"))
     assert unexplained(remarks, OUTSIDE) == []
 
 
-def test_the_validator_does_object_to_what_github_rejects(validate_sarif):
+def test_the_validator_does_object_to_what_github_rejects(validate_sarif: Validate) -> None:
     log = log_of(FINDING)
     del log["runs"][0]["results"][0]["locations"]
     log["runs"][0]["originalUriBaseIds"]["%SRCROOT%"]["uri"] = "relative"
@@ -141,7 +152,7 @@ def test_the_validator_does_object_to_what_github_rejects(validate_sarif):
     assert "error SARIF1004" in remarks
 
 
-def test_the_same_findings_give_the_same_bytes():
+def test_the_same_findings_give_the_same_bytes() -> None:
     script = (
         f"import runpy; tests = runpy.run_path({__file__!r}); "
         "print(tests['sarif_log'](tests['everything'](), tests['RULES'], version='0.1.0'))"
@@ -155,7 +166,7 @@ def test_the_same_findings_give_the_same_bytes():
     assert json.loads(texts.pop()) == log_of(*everything())
 
 
-def test_a_fix_holds_its_edits_as_replacements_of_regions():
+def test_a_fix_holds_its_edits_as_replacements_of_regions() -> None:
     (fix,) = result_of(replace(FINDING, fix=FIX))["fixes"]
     assert fix["description"] == {"text": "Clear them."}
     assert fix["properties"] == {"applicability": "unsafe"}
@@ -177,21 +188,21 @@ def test_a_fix_holds_its_edits_as_replacements_of_regions():
     ]
 
 
-def test_the_log_is_ascii_so_that_no_terminal_spoils_it():
+def test_the_log_is_ascii_so_that_no_terminal_spoils_it() -> None:
     assert sarif_log(everything(), RULES, version="0.1.0").isascii()
 
 
-def test_the_log_says_what_it_is_before_anything_else():
+def test_the_log_says_what_it_is_before_anything_else() -> None:
     assert list(log_of()) == ["$schema", "version", "runs"]
     assert log_of()["version"] == "2.1.0"
 
 
-def test_the_driver_tells_its_version():
+def test_the_driver_tells_its_version() -> None:
     driver = log_of()["runs"][0]["tool"]["driver"]
     assert (driver["name"], driver["version"], driver["semanticVersion"]) == ("ta-lint", "0.1.0", "0.1.0")
 
 
-def test_a_log_describes_the_rules_that_it_has_results_of_and_no_others():
+def test_a_log_describes_the_rules_that_it_has_results_of_and_no_others() -> None:
     """N20: the pages of all of them are 650 kB."""
     assert described() == []
     assert [rule["id"] for rule in described(of("TA700"), of("TA600"), of("TA700"))] == ["TA600", "TA700"]
@@ -200,13 +211,13 @@ def test_a_log_describes_the_rules_that_it_has_results_of_and_no_others():
     assert len(clean) + 20_000 > len(sarif_log([FINDING], catalogue(), version="0.1.0"))
 
 
-def test_a_development_version_is_not_called_semantic():
+def test_a_development_version_is_not_called_semantic() -> None:
     driver = json.loads(sarif_log([], RULES, version="0.2.0.dev1"))["runs"][0]["tool"]["driver"]
     assert driver["version"] == "0.2.0.dev1"
     assert "semanticVersion" not in driver
 
 
-def test_a_rule_carries_its_page():
+def test_a_rule_carries_its_page() -> None:
     (rule,) = described(FINDING)
     url = "https://github.com/ta-lint/ta-lint/blob/main/rules"
     summary = "Gradients add up over steps. Each step then goes astray, as in TA601."
@@ -221,7 +232,7 @@ def test_a_rule_carries_its_page():
     assert rule["properties"] == {"tags": ["loop"], "precision": "high", "problem.severity": "error"}
 
 
-def test_only_a_security_rule_has_a_security_severity():
+def test_only_a_security_rule_has_a_security_severity() -> None:
     plain, security = (rule["properties"] for rule in described(FINDING, of("TA100")))
     assert "security-severity" not in plain
     assert "security" not in plain["tags"]
@@ -229,33 +240,33 @@ def test_only_a_security_rule_has_a_security_severity():
     assert security["tags"] == ["security", "external/cwe/cwe-502", "loop"]
 
 
-def test_of_too_many_tags_those_that_github_acts_on_stay():
+def test_of_too_many_tags_those_that_github_acts_on_stay() -> None:
     rule = replace(RULES["TA100"], tags=tuple(f"tag-{number}" for number in range(30)))
     tags = described(of("TA100"), rules={rule.id: rule})[0]["properties"]["tags"]
     assert len(tags) == 20
     assert tags[:3] == ["security", "external/cwe/cwe-502", "tag-0"]
 
 
-def test_a_rule_that_is_off_by_default_says_so_and_a_note_is_a_recommendation():
+def test_a_rule_that_is_off_by_default_says_so_and_a_note_is_a_recommendation() -> None:
     (rule,) = described(of("TA700"))
     assert rule["defaultConfiguration"] == {"level": "note", "enabled": False}
     assert rule["properties"]["problem.severity"] == "recommendation"
 
 
-def test_a_long_description_is_cut_to_what_github_takes():
+def test_a_long_description_is_cut_to_what_github_takes() -> None:
     rule = make_rule(summary="Long " * 400)
     (cut,) = described(FINDING, rules={rule.id: rule})
     assert len(cut["fullDescription"]["text"]) == 1024
     assert len(cut["shortDescription"]["text"]) == 1024
 
 
-def test_a_result_names_its_rule_by_id_and_index():
+def test_a_result_names_its_rule_by_id_and_index() -> None:
     results = log_of(of("TA700"), of("TA100"))["runs"][0]["results"]
     assert [(result["ruleId"], result["ruleIndex"]) for result in results] == [("TA700", 1), ("TA100", 0)]
 
 
 @pytest.mark.parametrize("severity", list(Severity))
-def test_every_result_has_its_level_even_where_it_is_the_default_of_the_schema(severity):
+def test_every_result_has_its_level_even_where_it_is_the_default_of_the_schema(severity: Severity) -> None:
     assert result_of(replace(FINDING, severity=severity))["level"] == severity.value
 
 
@@ -272,11 +283,11 @@ def test_every_result_has_its_level_even_where_it_is_the_default_of_the_schema(s
         ("`x[0]` is read", "`x[0]` is read."),
     ],
 )
-def test_a_message_becomes_a_sentence_and_never_a_link(message, shown):
+def test_a_message_becomes_a_sentence_and_never_a_link(message: str, shown: str) -> None:
     assert result_of(replace(FINDING, message=message))["message"]["text"] == shown
 
 
-def test_a_path_is_percent_encoded_below_the_root():
+def test_a_path_is_percent_encoded_below_the_root() -> None:
     path = "ünï cödé/模型 #1%?:.py"
     artifact = location_of(at(path=path))["artifactLocation"]
     assert artifact["uriBaseId"] == "%SRCROOT%"
@@ -285,46 +296,46 @@ def test_a_path_is_percent_encoded_below_the_root():
     assert unquote(artifact["uri"]) == path
 
 
-def test_a_path_that_is_not_unicode_keeps_its_bytes():
+def test_a_path_that_is_not_unicode_keeps_its_bytes() -> None:
     assert location_of(at(path="caf\udce9.py"))["artifactLocation"]["uri"] == "caf%E9.py"
 
 
-def test_a_message_that_is_not_unicode_stays_readable_json():
+def test_a_message_that_is_not_unicode_stays_readable_json() -> None:
     assert result_of(replace(FINDING, message="`\udce9` is odd"))["message"]["text"] == r"`\udce9` is odd."
 
 
-def test_a_path_outside_the_project_is_an_absolute_uri_without_a_base():
+def test_a_path_outside_the_project_is_an_absolute_uri_without_a_base() -> None:
     artifact = location_of(at(path="/opt/other place/ü.py"))["artifactLocation"]
     assert artifact == {"uri": "file:///opt/other%20place/%C3%BC.py"}
 
 
-def test_the_root_is_named_only_when_given(tmp_path):
+def test_the_root_is_named_only_when_given(tmp_path: Path) -> None:
     assert "uri" not in log_of()["runs"][0]["originalUriBaseIds"]["%SRCROOT%"]
     for root in (tmp_path, Path("/")):
         uri = log_of(root=root)["runs"][0]["originalUriBaseIds"]["%SRCROOT%"]["uri"]
         assert uri == root.resolve().as_uri().removesuffix("/") + "/"
 
 
-def test_a_region_has_an_exclusive_end_column():
+def test_a_region_has_an_exclusive_end_column() -> None:
     assert location_of(FINDING)["region"] == {"startLine": 4, "startColumn": 9, "endLine": 4, "endColumn": 25}
 
 
-def test_a_site_of_several_lines_is_clipped_to_its_first():
+def test_a_site_of_several_lines_is_clipped_to_its_first() -> None:
     region = location_of(at(end_line=9, end_column=2))["region"]
     assert region == {"startLine": 4, "startColumn": 9, "endLine": 4}
 
 
-def test_the_enclosing_name_is_a_logical_location_where_there_is_one():
+def test_the_enclosing_name_is_a_logical_location_where_there_is_one() -> None:
     named = result_of(FINDING)["locations"][0]["logicalLocations"]
     assert named == [{"name": "fit", "fullyQualifiedName": "Trainer.fit"}]
     assert "logicalLocations" not in result_of(at(name=""))["locations"][0]
 
 
-def test_our_fingerprint_never_poses_as_githubs():
+def test_our_fingerprint_never_poses_as_githubs() -> None:
     assert result_of(FINDING)["partialFingerprints"] == {"taLint/v1": "0123456789abcdef:1"}
 
 
-def test_related_places_explain_themselves():
+def test_related_places_explain_themselves() -> None:
     related = Related(Site("model.py", 1, 3, 5, 2), "the optimizer is built here")
     (place,) = result_of(replace(FINDING, related=(related,)))["relatedLocations"]
     assert place["message"]["text"] == "The optimizer is built here."
@@ -332,27 +343,27 @@ def test_related_places_explain_themselves():
 
 
 @pytest.mark.parametrize(("in_source", "kind"), [(True, "inSource"), (False, "external")])
-def test_a_suppressed_finding_is_a_suppressed_result(in_source, kind):
+def test_a_suppressed_finding_is_a_suppressed_result(in_source: bool, kind: str) -> None:
     suppressed = replace(FINDING, suppression=Suppression(in_source, "# noqa: TA600"))
     assert result_of(suppressed)["suppressions"] == [{"kind": kind, "justification": "# noqa: TA600"}]
     assert "suppressions" not in result_of(FINDING)
 
 
-def test_a_result_is_new_or_unchanged_only_against_a_baseline():
+def test_a_result_is_new_or_unchanged_only_against_a_baseline() -> None:
     known = replace(FINDING, baselined=True)
     assert result_of(known, baseline=True)["baselineState"] == "unchanged"
     assert result_of(FINDING, baseline=True)["baselineState"] == "new"
     assert "baselineState" not in result_of(FINDING)
 
 
-def test_evidence_is_valid_json_even_when_it_is_not_a_number():
+def test_evidence_is_valid_json_even_when_it_is_not_a_number() -> None:
     evidence = {"step": 3, "norm": math.nan, "peak": -math.inf, "share": 0.25, "module": "encoder.fc"}
-    properties = result_of(replace(FINDING, observer="runtime", evidence=evidence))["properties"]
+    properties = result_of(replace(FINDING, observer="runtime", evidence=evidence))["properties"]  # type: ignore[arg-type]
     assert properties["observer"] == "runtime"
     assert properties["evidence"] == {**evidence, "norm": "nan", "peak": "-inf"}
 
 
-def test_columns_count_code_points_and_the_category_ends_in_a_slash():
+def test_columns_count_code_points_and_the_category_ends_in_a_slash() -> None:
     run = log_of(category="ta-lint/nightly/")["runs"][0]
     assert run["columnKind"] == "unicodeCodePoints"
     assert run["automationDetails"]["id"] == "ta-lint/nightly/"
@@ -360,7 +371,7 @@ def test_columns_count_code_points_and_the_category_ends_in_a_slash():
         log_of(category="nightly")
 
 
-def test_of_too_many_results_the_worst_stay_and_the_rest_is_counted():
+def test_of_too_many_results_the_worst_stay_and_the_rest_is_counted() -> None:
     warnings = [replace(FINDING, severity=Severity.WARNING)] * 24_998
     known = replace(FINDING, baselined=True, fingerprint="known:1")
     note = replace(FINDING, rule="TA700", severity=Severity.NOTE)
@@ -375,13 +386,15 @@ def test_of_too_many_results_the_worst_stay_and_the_rest_is_counted():
     assert notification["message"]["text"].startswith("Findings left out: 1, ")
 
 
-def test_a_log_that_holds_everything_needs_no_notification():
+def test_a_log_that_holds_everything_needs_no_notification() -> None:
     run = log_of(*[FINDING] * 25_000)["runs"][0]
     assert len(run["results"]) == 25_000
     assert "invocations" not in run
 
 
-def test_the_validator_accepts_the_notification(validate_sarif, monkeypatch):
+def test_the_validator_accepts_the_notification(
+    validate_sarif: Validate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ta_lint.core.sarif.MAX_RESULTS", 2)
     remarks = validate_sarif(sarif_log(everything(), RULES, version="0.1.0"))
     assert unexplained(remarks) == []

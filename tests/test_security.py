@@ -74,7 +74,7 @@ def test_no_module_of_a_linted_repository_is_imported(tmp_path: Path) -> None:
         (tmp_path / f"train_{number}.py").write_text(f"{BUGGY}# {'x' * 20_000}\n")
     (tmp_path / "pyproject.toml").write_text("[tool.ta]\nselect = ['TA700']\n")
     command = [Path(sys.executable).with_name("ta-lint"), "check", "--jobs=2", "--format=sarif"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # type: ignore[arg-type]
     assert len(json.loads(ran.stdout)["runs"][0]["results"]) == 20
     assert not (tmp_path / "run").exists()
 

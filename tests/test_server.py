@@ -463,7 +463,9 @@ def test_a_cell_in_another_language_is_passed_over(editor: Editor) -> None:
 
 def test_a_notebook_that_is_open_as_text_shows_findings_on_its_lines(editor: Editor) -> None:
     lines = (BUGGY + "print(1)").splitlines(keepends=True)
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": lines}]
+    cells: list[dict[str, object]] = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": lines}
+    ]
     text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
     (diagnostic,) = editor.open("demo.ipynb", text, language="json")
     assert "optimizer.step" in text.split("\n")[diagnostic.range.start.line]

@@ -8,7 +8,8 @@ from pairs import ANY, KINDS, Case, Kind, Mark, cases
 
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Configs, Options
-from ta_lint.engine import File, lint_file
+from ta_lint.engine import lint_file
+from ta_lint.file import File
 
 CASES = cases()
 

@@ -65,12 +65,12 @@ def traced(case: Case, folder: Path) -> list[Path]:
 
 def told(case: Case, folder: Path, rules: Iterable[str], *invariants: str) -> list[Told]:
     """What a run of the buggy script tells, each step audited, in the order of steps."""
-    script = folder / f"{case.name}.py"  # this process has known the scripts of other cases, by their names
+    script = folder / "train.py"
     script.write_text(case.text("buggy"), encoding="utf-8")
     before, arguments, threads = Path.cwd(), sys.argv, torch.get_num_threads()
     os.chdir(folder)
     try:
-        launch_ta_runtime.main(",".join(rules), script.name, *invariants)
+        launch_ta_runtime.main(",".join(rules), str(script), *invariants)
     finally:
         os.chdir(before)
         sys.argv = arguments
@@ -84,7 +84,7 @@ def told(case: Case, folder: Path, rules: Iterable[str], *invariants: str) -> li
 def seen(case: Case, folder: Path) -> dict[str, int]:
     """The invariants that see the error, learned or shipped, with the steps after its trigger."""
     first, second, healthy, buggy = traced(case, folder)
-    found = {}
+    found: dict[str, int] = {}
     learned = infer([Run(str(first)), Run(str(second))])
     file.save(folder / "learned.json", learned)
     if case.ranks == 1:
@@ -130,11 +130,11 @@ def test_rules_see_what_the_page_says(case: Case, tmp_path: Path) -> None:
         for observer in ("runtime", "static")
     )
     rules = [rule.id for rule in catalogue().values() if rule.default or rule.id == case.rule]
-    found = {}
+    found: dict[str, errors.Seen] = {}
     for each in told(case, tmp_path, rules):
         if each.rule in of_run:
             found.setdefault("rule of the run", errors.Seen(each.rule, max(0, each.step - case.trigger)))
-    for each in lint(case, "buggy").found:
+    for each in lint(case, "buggy").found:  # type: ignore[assignment]
         if each.rule in of_source:
             found.setdefault("static rule", errors.Seen(each.rule, 0))
     buggy = RECORDED[case.name].buggy

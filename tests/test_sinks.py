@@ -204,7 +204,7 @@ def stopped(process: "subprocess.Popen[str]", by: signal.Signals) -> int:
     assert process.stdout is not None
     assert any(line == "43\n" for line in process.stdout)
     process.send_signal(by)
-    return 44 + len(process.communicate()[0].splitlines())
+    return 44 + len(process.communicate(timeout=120)[0].splitlines())
 
 
 def test_what_a_killed_writer_wrote_is_readable(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ for step in range(40):
 print(len(storage.get_all()), storage.sinks)
 """
     process = script(text, tmp_path)
-    out, error = process.communicate()
+    out, error = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "40 []\n"), error
     assert (
         "metrics.h5: gets no more numbers, while the run goes on: RuntimeError: " in error
@@ -518,7 +518,7 @@ on_its_way = type("Monitor", (), {})()
 at_end(on_its_way, storage.add, 3, {"a": 3})  # as a monitor hands over what a device had not computed
 """
     process = script(text, tmp_path, MLFLOW_ALLOW_FILE_STORE="true")
-    _, error = process.communicate()
+    _, error = process.communicate(timeout=120)
     assert "no more numbers" not in error
     assert [row["a"] for row in history(tmp_path)] == [0, 1, 2, 3]
     [metric] = tmp_path.glob("mlruns/*/*/metrics/a")

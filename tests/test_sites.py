@@ -41,7 +41,7 @@ def run(code: str, folder: Path, *, late: str = "") -> tuple[dict[str, Any], str
     exec(compile(START + late, str(script), "exec"), names)  # noqa: S102
     audit = Audit(resolve(every_n_steps=1, rules="ALL", output=None, live=False))
     steps: list[Step] = []
-    audit.session._look_closer = steps.append  # type: ignore[method-assign]
+    audit.session._look_closer = steps.append
     audit.start()
     try:
         exec(compile("\n" * lines + code, str(script), "exec"), names)  # noqa: S102
@@ -279,7 +279,7 @@ def test_code_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             "        super().__init__()\n        self.fc = nn.Linear(4, 4)\n",
         )
     monkeypatch.syspath_prepend(str(archive))
-    import packed_network
+    import packed_network  # type: ignore[import-not-found]
 
     late = packed_network.Net()
     audit = Audit(resolve(output=None, live=False))

@@ -421,7 +421,7 @@ def test_arrays_texts_and_numbers_of_a_batch_are_recorded(recorded: Callable[...
     """fkat raised on an array, and turned each number into text with a warning."""
 
     class Takes(nn.Linear):
-        def forward(self, batch: dict[str, Any], *, scale: float) -> Tensor:
+        def forward(self, batch: dict[str, Any], *, scale: float) -> Tensor:  # type: ignore[override]
             return super().forward(batch["x"]) * scale
 
     model = Takes(4, 2)
@@ -528,7 +528,7 @@ def test_a_batch_that_a_teacher_sees_first_or_that_is_drawn_ahead_is_one_of_the_
         (following,) = next(batches)
         for _ in range(2):
             (inputs,), following = (following,), next(batches, None)
-            model(inputs[0] if isinstance(inputs, list) else inputs).sum().backward()
+            model(inputs[0] if isinstance(inputs, list) else inputs).sum().backward()  # type: ignore[unreachable]
             optimizer.step()
 
     assert names(recorded(with_a_teacher), "batch").count("loaded.0") == 4
@@ -555,7 +555,7 @@ def test_a_step_whose_batch_cannot_be_drawn_is_recorded_as_far_as_it_came(tmp_pa
     def fails(_: object) -> None:
         raise RuntimeError("out of luck")
 
-    loader = DataLoader([1], collate_fn=fails)
+    loader: DataLoader[Any] = DataLoader([1], collate_fn=fails)
     with pytest.raises(RuntimeError, match="luck"), Snapshots(tmp_path / "run", of=OF_STEPS):
         next(iter(loader))
     assert names(rows(tmp_path / "run"), "rng", 0)
@@ -663,7 +663,7 @@ def test_at_the_first_step_parameters_have_the_names_of_the_model_also_where_an_
         def closure() -> Tensor:
             optimizer.zero_grad()  # noqa: B023
             loss: Tensor = model(torch.ones(4, 4)).square().mean()  # noqa: B023
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             return loss
 
         folder = tmp_path / str(number)
@@ -706,7 +706,7 @@ def test_frozen_and_unused_parameters_have_no_gradient_and_say_so(recorded: Call
     assert without["first.weight"] == "none: frozen"
     assert without["unused.weight"] == "none"
     assert without["last.weight"] is None
-    assert "unused.weight" in names(found, "parameter")
+    assert "unused.weight" in names(found, "parameter")  # type: ignore[unreachable]
 
 
 def test_tied_parameters_are_recorded_once_under_all_their_names(recorded: Callable[..., list[Row]]) -> None:
@@ -772,7 +772,7 @@ def test_an_optimizer_that_runs_a_closure_has_the_gradients_of_each_call(
     expected = []
 
     class Spent(torch.optim.LBFGS):
-        def step(self, closure: Any) -> Any:
+        def step(self, closure: Any) -> Any:  # type: ignore[override]
             loss = super().step(closure)
             self.zero_grad()
             return loss
@@ -1276,7 +1276,7 @@ def test_a_batch_of_yaml_is_nested_as_it_was_and_has_its_number(tmp_path: Path) 
     model, optimizer = made()
     data = [{"x": torch.randn(4), "y": (torch.tensor(1), torch.tensor(0)), "id": "a"} for _ in range(8)]
     with Snapshots(tmp_path / "run", schedule="at 1", form="yaml"):
-        for batch in DataLoader(data, batch_size=4):  # type: ignore[arg-type, var-annotated]
+        for batch in DataLoader(data, batch_size=4):
             nn.CrossEntropyLoss()(model(batch["x"]), batch["y"][0]).backward()
             optimizer.step()
     batch = content(tmp_path / "run/introspection/fit/step=1/rank0.yaml")["batch"]

@@ -27,9 +27,9 @@ TRUTH: dict[str, Callable[[Array], float]] = {
     "med": np.median,
     "mean": np.mean,
     "amean": lambda values: np.abs(values).mean(),
-    "std": lambda values: np.std(values, ddof=1),
+    "std": lambda values: np.std(values, ddof=1),  # type: ignore[dict-item, return-value]
     "var": np.var,
-    "uvar": lambda values: np.var(values, ddof=1),
+    "uvar": lambda values: np.var(values, ddof=1),  # type: ignore[dict-item, return-value]
     "skew": scipy.stats.skew,
     "kurt": lambda values: scipy.stats.kurtosis(values, fisher=False),
     "mode": lambda values: scipy.stats.mode(values).mode,

@@ -4,6 +4,7 @@ import random
 import runpy
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -73,13 +74,13 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "invariants.json"
 
 
-def run_of(code: str, folder: Path, invariants: Path, **options: object) -> Audit:
+def run_of(code: str, folder: Path, invariants: Path, **options: Any) -> Audit:
     return watched(
         code, folder, path="example.py", every_n_steps=0, rules=["TA510"], invariants=invariants, **options
     )
 
 
-def findings(code: str, folder: Path, invariants: Path, **options: object) -> list[Finding]:
+def findings(code: str, folder: Path, invariants: Path, **options: Any) -> list[Finding]:
     return run_of(code, folder, invariants, **options).findings
 
 
@@ -203,7 +204,7 @@ def test_invariants_are_refused_where_the_rule_that_would_tell_is_off(
 
 
 def test_a_run_for_invariants_alone_says_that_none_are_given(learned: Path, tmp_path: Path) -> None:
-    def said(**options: object) -> bool:
+    def said(**options: Any) -> bool:
         audit = watched(program(), tmp_path, path="example.py", every_n_steps=0, **options)
         return any(what.startswith("invariants, as none are given; ") for what in audit.not_seen)
 

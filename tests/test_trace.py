@@ -44,7 +44,7 @@ def steps(count: int, each: int = 10) -> list[Event]:
 
 
 def traced(folder: str | Path, events: list[Event], **options: int) -> TraceWriter:
-    trace = TraceWriter(folder, **options)  # type: ignore[arg-type]
+    trace = TraceWriter(folder, **options)
     for event in events:
         trace.see(event)
     trace.close()
@@ -116,7 +116,7 @@ def test_a_trace_and_metrics_share_a_folder(tmp_path: Path) -> None:
     run = RunWriter(tmp_path)
     run.metrics.add([{"step": 0, "key": "step/loss", "value": 0.5}])
     run.flush()
-    traced(run, steps(1))  # type: ignore[arg-type]
+    traced(run, steps(1))
     assert (Run(tmp_path).metrics.num_rows, Run(tmp_path).read("events").num_rows) == (1, 10)
 
 
@@ -282,7 +282,7 @@ def test_a_run_lies_wherever_fsspec_leads(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UsageError, match="memory:///traces/kept: holds a run already; name another folder"):
         TraceWriter(folder)
     part = run.folder / "events" / listed[0].rpartition("/")[2]
-    part.write_bytes(b"PAR1")  # type: ignore[union-attr]
+    part.write_bytes(b"PAR1")
     with pytest.raises(UsageError, match=re.escape(f"{listed[0]}: damaged, or no part of a run: ")):
         Run(folder).parts("events")
     with pytest.raises(UsageError, match="memory:///traces/none: no such folder; "):
@@ -326,7 +326,7 @@ def test_numbers_and_findings_are_recorded_wherever_fsspec_leads(tmp_path: Path)
 def test_a_place_that_nothing_leads_to_is_named(location: str | Path, told: str) -> None:
     for reads in (Run, RunWriter, TraceWriter):
         with pytest.raises(UsageError, match=re.escape(told)):
-            reads(location)  # type: ignore[arg-type]
+            reads(location)
 
 
 def test_a_file_system_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

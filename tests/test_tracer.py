@@ -791,7 +791,7 @@ def hooks() -> list[object]:
         dict(vars(sys.modules["torch.optim.optimizer"])["_global_optimizer_pre_hooks"]),
         dict(vars(sys.modules["torch.optim.optimizer"])["_global_optimizer_post_hooks"]),
         torch._C._len_torch_function_stack(),
-        clip_grad_norm_.__wrapped__.__code__,  # type: ignore[attr-defined]
+        clip_grad_norm_.__wrapped__.__code__,
         torch.serialization.save.__code__,
         *(vars(optimizer)[name] for name in ("zero_grad", "state_dict", "__init__")),
         *(vars(nn.Module)[name] for name in ("train", "eval", "zero_grad", "state_dict", "__call__")),

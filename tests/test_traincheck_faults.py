@@ -50,7 +50,7 @@ def test_a_change_of_the_last_row_of_a_weight_is_seen() -> None:
     model = nn.Linear(64, 64, bias=False)
     mask = torch.zeros(64, 1)
     mask[63] = 1
-    model.weight.register_hook(lambda gradient: gradient * mask)
+    model.weight.register_hook(lambda gradient: gradient * mask)  # type: ignore[no-untyped-call]
     first = model.weight[:63].clone()
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
 

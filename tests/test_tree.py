@@ -105,7 +105,7 @@ def test_every_name_in_the_source_is_in_the_tree() -> None:
     while pending:
         node = pending.pop()
         names += isinstance(node, cst.Name)
-        pending += node.children
+        pending += node.children  # type: ignore[arg-type]
     assert len(tree.all(cst.Name)) == names
 
 

@@ -52,10 +52,7 @@ class Watcher:
         """The next report, once it is complete."""
         deadline = time.monotonic() + DEADLINE
         while WAITING not in self._unread:
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self._leader], [], [], max(0, left))
-            assert ready, f"no report within {DEADLINE} s, only {self._unread!r}"
-            self._unread += os.read(self._leader, 65536).decode()
+            self._unread += self._read(deadline, f"no report, only {self._unread!r}")
         shown, _, self._unread = self._unread.partition(WAITING)
         return shown.replace("\r\n", "\n")
 
@@ -71,10 +68,15 @@ class Watcher:
         os.write(self._leader, key)
         last = self._unread
         with contextlib.suppress(OSError):  # Linux says so at the end of a terminal
-            while part := os.read(self._leader, 65536):
-                last += part.decode()
+            while part := self._read(time.monotonic() + DEADLINE, f"it goes on after {key!r}"):
+                last += part
         self.process.wait(DEADLINE)
         return last
+
+    def _read(self, deadline: float, otherwise: str) -> str:
+        ready, _, _ = select.select([self._leader], [], [], max(0, deadline - time.monotonic()))
+        assert ready, f"{otherwise}, for {DEADLINE} s"
+        return os.read(self._leader, 65536).decode()
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -171,7 +173,7 @@ def test_an_editor_that_saves_by_renaming_is_followed(project: Path, watching: W
     for text, right in ((CLEAN, "All checks passed"), (ADAM, "TA401"), (CLEAN, "All checks passed")):
         (project / ".train.py.tmp").write_text(text)
         (project / ".train.py.tmp").replace(project / "train.py")
-        watcher.until(lambda shown, right=right: right in shown)
+        watcher.until(lambda shown, right=right: right in shown)  # type: ignore[misc]
 
 
 def test_what_is_excluded_or_ignored_stays_out_and_is_no_reason_to_report(
@@ -381,7 +383,7 @@ def test_a_long_watch_takes_no_more_memory(project: Path, watching: Watching) ->
     def memory(changes: range) -> int:
         for change in changes:
             (project / "fine.py").write_text(f"{LOAD}# {change}\n{body}" if change % 2 else f"{CLEAN}{body}")
-            watcher.until(lambda shown, odd=change % 2: ("TA700" in shown) is bool(odd))
+            watcher.until(lambda shown, odd=change % 2: ("TA700" in shown) is bool(odd))  # type: ignore[misc]
         status = Path(f"/proc/{watcher.process.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0])
 

@@ -34,7 +34,7 @@ def done(jobs: Sequence[Job], *, ranks: int = 1, told: Path | None = None) -> li
     if ranks == 1:
         return [said for job in jobs for said in _done(job)]
     assert told is not None
-    mp.spawn(_by_a_rank, (list(jobs), [_free_port() for _ in jobs], str(told)), nprocs=ranks)
+    mp.spawn(_by_a_rank, (list(jobs), [_free_port() for _ in jobs], str(told)), nprocs=ranks)  # type: ignore[attr-defined, no-untyped-call]
     return [line for rank in range(ranks) for line in Path(f"{told}.{rank}").read_text("utf-8").splitlines()]
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,17 +20,17 @@ class Timeline:
     def __init__(self) -> None:
         self._seq = 0
 
-    def __call__(self, kind: str, name: str, **values: object) -> Event:
+    def __call__(self, kind: str, name: str, **values: Any) -> Event:
         seq, self._seq = self._seq, self._seq + 2
         known = {
             "step": 0, "phase": "train", "seq": seq, "end": seq + 1, "parent": -1, "kind": kind, "name": name,
             "subject": "", "inputs": "", "dtype": "", "shape": "", "arguments": "", "digest": None, "value": None,
             "flags": TRAIN, "file": "train.py", "line": 1,
         }  # fmt: skip
-        return Event(**{**known, **values})  # type: ignore[arg-type]
+        return Event(**{**known, **values})
 
 
-def written(folder: Path, events: Mapping[int, Sequence[Event]], *, parts: int = 1, **about: object) -> Path:
+def written(folder: Path, events: Mapping[int, Sequence[Event]], *, parts: int = 1, **about: Any) -> Path:
     """The folder of a run with these events of each rank, in so many parts."""
     (folder / "events").mkdir(parents=True)
     for rank, of_rank in events.items():

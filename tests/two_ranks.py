@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 TIMEOUT = 60.0
 """Seconds that a pair may take, and 5 for each script."""
@@ -112,9 +113,9 @@ def main(folder: Path) -> None:
     results = []
     meeting = dist.TCPStore("localhost", int(os.environ["MASTER_PORT"]), 2, rank == 0)
     begin = dist.init_process_group
-    held = []  # a process group that is freed while its threads run can wait for them for ever
+    held: list[Any] = []  # a process group that is freed while its threads run can wait for them for ever
 
-    def init_process_group(*args: object, **options: object) -> None:
+    def init_process_group(*args: Any, **options: Any) -> None:
         store = dist.PrefixStore(str(number), meeting)
         begin(*args, store=store, rank=rank, world_size=2, **options)
         held.append(dist.distributed_c10d._get_default_group())
@@ -142,13 +143,14 @@ def main(folder: Path) -> None:
     os._exit(0)
 
 
-def _watched(job: dict[str, object]) -> dict[str, object]:
+def _watched(job: dict[str, Any]) -> dict[str, Any]:
     from observed import watched
 
     from ta_lint.core.config import Configs, Options
     from ta_lint.core.finding import Verdict
     from ta_lint.core.verdict import joined
-    from ta_lint.engine import File, lint
+    from ta_lint.engine import lint
+    from ta_lint.file import File
 
     folder, path, code = Path(job["folder"]), job["path"], job["code"]
     rules = job["rules"]

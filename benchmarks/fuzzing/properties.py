@@ -27,11 +27,12 @@ from ta_lint import __version__, fixing
 from ta_lint.core import report, sarif
 from ta_lint.core.catalogue import catalogue
 from ta_lint.core.config import Config, Configs, Options
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.files import encodable
 from ta_lint.core.finding import Finding, Site, TextEdit
 from ta_lint.core.json_report import as_json
 from ta_lint.core.notebook import read_notebook
-from ta_lint.core.source import Source, Unreadable, source_of
+from ta_lint.core.source import Source, source_of
 from ta_lint.core.suppress import silencing
 from ta_lint.engine import lint_file
 from ta_lint.file import File
@@ -310,10 +311,10 @@ def _compiles(name: str, data: bytes) -> bool:
     code: str | bytes = data
     try:
         if name.endswith(".ipynb"):
-            source = read_notebook(name, data)
-            if source.notebook is None or source.notebook.refusals:
+            notebook = read_notebook(data)
+            if notebook.refusals:
                 return False
-            code = source.text
+            code = notebook.text
         with warnings.catch_warnings(action="ignore"):
             compile(code, name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, Unreadable):

@@ -15,7 +15,7 @@ KEYWORDS = (("eval", "train"), ("eval", "False"))
 def check(module: Module) -> Iterator[Suspicion]:
     if module.is_test or _is_driven(module) or module.recording.freezes(module.tree.root):
         return
-    if What.EVAL not in module.evaluations.modes:
+    if Action.EVAL not in module.evaluations.modes:
         return
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)

@@ -519,7 +519,7 @@ def _rendered(
         return source_of(path, given if given is not None else read(root / path))
 
     def read_lines(path: str, cell: int | None) -> list[str]:
-        from ta_lint.core.source import Unreadable
+        from ta_lint.core.errors import Unreadable
 
         try:
             source = source_at(path)

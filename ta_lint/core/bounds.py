@@ -9,7 +9,8 @@ import ast
 import re
 from collections.abc import Iterable
 
-from ta_lint.core.source import Source, Unreadable
+from ta_lint.core.errors import Unreadable
+from ta_lint.core.source import Source
 
 DEEPEST = 5_000
 """Levels of a tree. Ten calls for each, as the slowest reader takes, are what a thread of `runner` has room for."""

@@ -7,6 +7,24 @@ class UsageError(Exception):
     """A mistake in what the user gave: the message names the file or key and the remedy. Exit status 2."""
 
 
+class Unreadable(Exception):
+    """A file that cannot be decoded or parsed: where (from 1) and why."""
+
+    def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(reason, line, column)
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+def refused(error: SyntaxError, above: int = 0) -> Unreadable:
+    """What Python refuses, in a part of a file that this many lines stand above."""
+    reason = error.msg.splitlines()[0]
+    return Unreadable(
+        f"Python cannot parse this: {reason}", (error.lineno or 1) + above, max(error.offset or 1, 1)
+    )
+
+
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """What is nobody's defect: who catches everything else lets these pass."""
 

@@ -9,7 +9,7 @@ import re
 import tokenize
 import warnings
 
-from ta_lint.core.source import LINE_END
+from ta_lint.core.lines import LINE_END
 
 # Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
 _PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")

@@ -31,7 +31,8 @@ def searchable(data: bytes) -> bytes:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if data.isascii() and _DECLARED.match(data) is None:
         return data
-    from ta_lint.core.source import Unreadable, decode
+    from ta_lint.core.errors import Unreadable
+    from ta_lint.core.source import decode
 
     try:
         text = decode(data)

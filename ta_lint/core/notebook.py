@@ -15,9 +15,10 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
+from ta_lint.core.errors import Unreadable, refused
 from ta_lint.core.finding import Cell, Finding, Site, TextEdit
 from ta_lint.core.ipython import as_python, leaves_no_names, parsed, refusal
-from ta_lint.core.source import LINE_END, Source, Unreadable, refused
+from ta_lint.core.lines import LINE_END
 
 _BOM = "\ufeff"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a notebook that lists lines ends them here alone
@@ -206,8 +207,8 @@ class Notebook:
                 yield (spans[start - 1][1] if start else first, spans[end - 1][1]), ""
 
 
-def read_notebook(name: str, data: bytes) -> Source:
-    """The code cells of a notebook as one source; without code if they are not Python.
+def read_notebook(data: bytes) -> Notebook:
+    """The notebook that these bytes are; without code if its cells are not Python.
 
     Raises:
         Unreadable: it is not a notebook.
@@ -244,7 +245,7 @@ def read_notebook(name: str, data: bytes) -> Source:
     is_refused = isinstance(tree, SyntaxError) and not _is_of_newer_python(content)
     if is_refused or (isinstance(tree, ast.Module) and _joins(tree, cells)):
         notebook = _without_broken_cells(notebook, texts)
-    return Source(name, notebook.text, notebook)
+    return notebook
 
 
 def _joins(tree: ast.Module, cells: list[_CodeCell]) -> bool:
@@ -286,9 +287,7 @@ def write_notebook(text: str, like: bytes) -> bytes:
     Raises:
         ValueError: the source does not have the notebook's cells any more.
     """
-    notebook = read_notebook("", like).notebook
-    assert notebook is not None
-    return notebook.rewritten(text).encode("utf-8")
+    return read_notebook(like).rewritten(text).encode("utf-8")
 
 
 def _code(content: dict[str, Any]) -> Iterator[tuple[int, str, bool]]:

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ta_lint.core.errors import oneline
+from ta_lint.core.errors import Unreadable, oneline
+from ta_lint.core.lines import LINE_END
 
 if TYPE_CHECKING:
     from ta_lint.core.notebook import Notebook
@@ -27,30 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LINE_END = re.compile(r"\r\n|\r|\n")
-"""What ends a line to Python, in a file and in a cell of a notebook."""
 _OF_HOST_NAMES = ("idna", "punycode")  # which take minutes for a file, or cannot write what they have read
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
 
 NOTEBOOK = ".ipynb"
-
-
-class Unreadable(Exception):
-    """A file that cannot be decoded or parsed: where (from 1) and why."""
-
-    def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(reason, line, column)
-        self.reason = reason
-        self.line = line
-        self.column = column
-
-
-def refused(error: SyntaxError, above: int = 0) -> Unreadable:
-    """What Python refuses, in a part of a file that this many lines stand above."""
-    reason = error.msg.splitlines()[0]
-    return Unreadable(
-        f"Python cannot parse this: {reason}", (error.lineno or 1) + above, max(error.offset or 1, 1)
-    )
 
 
 @dataclass(frozen=True)
@@ -186,7 +167,8 @@ def source_of(name: str, data: bytes) -> Source:
     if name.endswith(NOTEBOOK):
         from ta_lint.core.notebook import read_notebook
 
-        return read_notebook(name, data)
+        notebook = read_notebook(data)
+        return Source(name, notebook.text, notebook)
     return Source(name, decode(data))
 
 

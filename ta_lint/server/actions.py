@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 
 from lsprotocol import types
 
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Applicability, Finding, Fix, TextEdit
-from ta_lint.core.source import Unreadable
 from ta_lint.core.suppress import silencing
 from ta_lint.engine import located
 from ta_lint.fixing import fix_file

@@ -12,12 +12,12 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
+from ta_lint.core.lines import LINE_END
 from ta_lint.core.source import NOTEBOOK, source_of
 from ta_lint.discovery import SUFFIXES
 from ta_lint.texts import bytes_of_text
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TextPart:
     @cached_property
     def lines(self) -> list[str]:
         """Without line ends."""
-        return _LINE_END.split(self.text)
+        return LINE_END.split(self.text)
 
 
 @dataclass(frozen=True)

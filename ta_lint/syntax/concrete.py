@@ -14,9 +14,9 @@ import libcst as cst
 from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
 
 from ta_lint.core.bounds import check_work, may_take_minutes
-from ta_lint.core.errors import oneline
+from ta_lint.core.errors import Unreadable, oneline, refused
 from ta_lint.core.letters import undisguised
-from ta_lint.core.source import LINE_END, Source, Unreadable, refused
+from ta_lint.core.source import LINE_END, Source
 from ta_lint.syntax.span import Span
 from ta_lint.syntax.tree import Node, Tree
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ta_lint.core.catalogue import Rule, pages, rule_of
+from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding, Severity, Site, Verdict
 from ta_lint.core.fingerprint import named
-from ta_lint.core.source import NOTEBOOK, Source, Unreadable, decode, read
+from ta_lint.core.source import NOTEBOOK, Source, decode, read
 from ta_runtime.report.words import counted, listed, marked, number
 
 AROUND = 2

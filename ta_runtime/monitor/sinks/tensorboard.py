@@ -34,7 +34,7 @@ class TensorBoard:
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         # one event for all of them: `add_scalar` makes an array and an event of each, and takes six times as long
-        from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
+        from tensorboard.compat.proto.summary_pb2 import Summary
 
         scalars = [Summary.Value(tag=key, simple_value=value) for key, value in values.items()]
         file: Any = self.writer.file_writer
