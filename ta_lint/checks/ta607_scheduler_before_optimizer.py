@@ -8,6 +8,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.loops.order import LoopEvent
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import Fix, Side, move
 from ta_lint.syntax.tree import argument, dotted
 
@@ -15,7 +16,7 @@ KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:
-    if module.loops.framework:
+    if module.loops.framework or not _steps_without_arguments(module):
         return
     for schedule in module.order.events(Action.SCHEDULE):
         if schedule.call.args or _is_own(module, schedule):
@@ -33,6 +34,11 @@ def check(module: Module) -> Iterator[Suspicion]:
             )
             fix = Fix("step the scheduler after the optimizer", edits) if edits else None
             yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
+
+
+def _steps_without_arguments(module: Module) -> bool:
+    """Whether a `step()` stands in the file, as schedulers have it: to look for the events costs far more."""
+    return any(called_name(call) == "step" and not call.args for call in module.tree.all(cst.Call))
 
 
 def _is_own(module: Module, schedule: LoopEvent) -> bool:

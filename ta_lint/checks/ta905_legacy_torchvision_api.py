@@ -9,7 +9,13 @@ from ta_lint.facts.torch.torchvision import Builder, builder, gone, renamed_para
 from ta_lint.syntax.edits import Edit, Fix, replace
 from ta_lint.syntax.tree import dotted, is_name
 
-KEYWORDS = ("torchvision", ("models", "v2", "make_grid", "save_image"))
+KEYWORDS = (
+    "torchvision",
+    tuple(
+        "models v2 make_grid save_image RandomRotation RandomAffine rotate affine functional_tensor "
+        "load_state_dict_from_url datapoints RandomSizedCrop Scale misc".split()
+    ),
+)
 
 _NEW_NAMES = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
 _V2 = "torchvision.transforms.v2"
