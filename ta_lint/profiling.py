@@ -41,7 +41,7 @@ _STAGES = {
     "ta_lint.syntax.convert": {"skeleton": "skeleton"},
     "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
     "ta_lint.syntax.written": {"Written._parsed": "libcst parse"},
-    "ta_lint.commands.check": {"_report": "report"},
+    "ta_lint.commands.check.report": {"write": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
 

@@ -24,7 +24,6 @@ ALLOWED = {
     "profiling": {"checks", "engine", "facts", "file"},
     "workers": set(),
     "runner": {"cache", "engine", "file", "fixing", "workers"},
-    "watching": {"discovery", "file", "runner"},
     "merging": set(),
     "server": {"discovery", "engine", "file", "fixing", "runner", "texts"},
     "commands": {
@@ -37,7 +36,6 @@ ALLOWED = {
         "merging",
         "runner",
         "server",
-        "watching",
     },
     "cli": {"commands"},
     "texts": {"discovery", "runner"},
