@@ -14,6 +14,7 @@ Kwargs = dict[str, Any]
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 Failed = Callable[[str, Exception], None]
 Given = Callable[[Args, Kwargs], tuple[str, str]]
+After = Callable[[Open, Args], object]
 
 
 class Wrapping:
@@ -28,7 +29,7 @@ class Wrapping:
         *,
         quiet: int = QUIET,
         given: Given | None = None,
-        after: Callable[[Open, Args], object] | None = None,
+        after: After | None = None,
     ) -> Wrapper:
         """A wrapper that tells of each call.
 
@@ -38,7 +39,7 @@ class Wrapping:
             given: `inputs` and `arguments` of a call, if they are told.
             after: called when it has not raised, before the event is over.
         """
-        course, wanted = self.course, self.wanted
+        course, wanted, finish = self.course, self.wanted, self._finishing(after)
 
         def start(args: Args, kwargs: Kwargs) -> tuple[Open, str, str] | None:
             try:
@@ -56,15 +57,6 @@ class Wrapping:
                 return None
             return event, inputs, arguments
 
-        def finish(started: tuple[Open, str, str], args: Args, *, raised: bool) -> None:
-            event, inputs, arguments = started
-            try:
-                if after is not None and event.told and not raised:
-                    after(event, args)
-                course.end(event, inputs, arguments, flags=RAISED if raised else 0)
-            except Exception as error:  # noqa: BLE001 - the run goes on
-                self.failed("the end of a call", error)
-
         def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **kwargs: Any) -> Any:
                 if course.quiet == QUIET or course.is_elsewhere or torch.compiler.is_compiling():
@@ -75,14 +67,29 @@ class Wrapping:
                 try:
                     value = original(*args, **kwargs)
                 except BaseException:
-                    finish(started, args, raised=True)
+                    finish(started, args, True)
                     raise
-                finish(started, args, raised=False)
+                finish(started, args, False)
                 return value
 
             return run
 
         return wrapper
+
+    def _finishing(self, after: After | None) -> Callable[[tuple[Open, str, str], Args, bool], None]:
+        """What ends the event of a call: made once for each wrapper, not once for each call."""
+        course = self.course
+
+        def finish(started: tuple[Open, str, str], args: Args, raised: bool) -> None:
+            event, inputs, arguments = started
+            try:
+                if after is not None and event.told and not raised:
+                    after(event, args)
+                course.end(event, inputs, arguments, flags=RAISED if raised else 0)
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self.failed("the end of a call", error)
+
+        return finish
 
     def named(self, function: Callable[..., Any]) -> Given:
         """What a call was given, by the names of the parameters of this function."""
