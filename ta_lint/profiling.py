@@ -1,6 +1,6 @@
 """`ta-lint check --profile`: where the time of a run goes, by stage, by rule and by fact.
 
-All is measured from outside: for the run, stopwatches are put around functions of ta-lint. A run without has none.
+Everything is measured from outside: for the run, stopwatches are put around functions of ta-lint. A plain run has none.
 """
 
 import builtins
@@ -116,7 +116,7 @@ class Profile:
         self.wanted: Counter[str] = Counter()
 
     def rendered(self) -> str:
-        """Three tables: stages, rules and facts, what took longest first.
+        """Three tables: stages, rules and facts, each with the longest first.
 
         A rule that no file wanted, and that took less than a thousandth of the time, is left out.
         """
@@ -146,12 +146,12 @@ class Profile:
             part = Part(FACTS, fact)
             return fact, f"{1000 * seconds[part]:.1f}", str(entries[part])
 
-        told = {rule: spent for rule, spent in rules.items() if self.wanted[rule] or spent >= whole / 1000}
+        shown = {rule: spent for rule, spent in rules.items() if self.wanted[rule] or spent >= whole / 1000}
         tables = [
             _table(("stage", "s", "share", "times"), map(of_stage, _longest_first(stages))),
             _table(
                 ("rule", "gate ms", "files wanted", "check ms", "findings"),
-                map(of_rule, _longest_first(told)),
+                map(of_rule, _longest_first(shown)),
             ),
             _table(("fact", "ms", "times"), map(of_fact, _longest_first(facts))),
         ]
@@ -169,7 +169,7 @@ def profiling() -> Iterator[Profile]:
 
 
 class _Seams:
-    """Where stopwatches are put: into modules as soon as they are loaded, as a run loads what it needs alone."""
+    """Where stopwatches are put: into each module as soon as it is loaded, as a run loads only what it needs."""
 
     def __init__(self, profile: Profile, stack: ExitStack) -> None:
         self._profile = profile

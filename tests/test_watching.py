@@ -443,7 +443,7 @@ def test_what_is_wrong_from_the_start_ends_it(
     assert "[tool.ta] select" in capsys.readouterr().err
 
 
-def test_without_the_extra_the_remedy_is_told(project: Path) -> None:
+def test_without_the_extra_the_error_names_the_remedy(project: Path) -> None:
     code = "import sys; sys.modules['watchfiles'] = None; from ta_lint.cli import main; sys.exit(main(sys.argv[1:]))"
     ran = python(project, "-c", code, "check", "--watch")
     assert ran.returncode == 2

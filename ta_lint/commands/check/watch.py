@@ -18,7 +18,7 @@ from ta_lint.commands.check.progress import with_progress
 from ta_lint.commands.check.settings import Settings, read_settings, warn_of_overlooked, working_folder
 from ta_lint.commands.check.watched_files import Reading, WatchedFiles
 from ta_lint.commands.messages import complain
-from ta_lint.core.collector import settled
+from ta_lint.core.collector import resume
 from ta_lint.core.report import remedies, summary
 from ta_lint.core.terminal import wants_color
 from ta_lint.file import File
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         files = WatchedFiles(arguments.paths or [Path()], read, lint)
-        settled()
+        resume()
         follow(files, lambda: _show(arguments, files, cache))
     except KeyboardInterrupt:
         if sys.stdout.isatty():
