@@ -21,9 +21,7 @@ GATES, CHECKS, FACTS = "gates", "checks", "facts"
 
 _STAGES = {
     "ta_lint.core.config": {"Configs.__init__": "settings"},
-    "ta_lint.discovery": {"discover": "discovery", "named": "discovery"},
     "ta_lint.cache": dict.fromkeys(("Cache.__init__", "Cache.find", "Cache.keep", "Cache.close"), "cache"),
-    "ta_lint.file": {"worth_a_look": "reading"},
     "ta_lint.core.source": {
         "read": "reading",
         "source_of": "reading",
@@ -41,6 +39,8 @@ _STAGES = {
     "ta_lint.syntax.convert": {"skeleton": "skeleton"},
     "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
     "ta_lint.syntax.written": {"Written._parsed": "libcst parse"},
+    "ta_lint.commands.check.files": {"discover": "discovery", "named": "discovery"},
+    "ta_lint.commands.check.lint": {"worth_a_look": "reading"},
     "ta_lint.commands.check.report": {"write": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
