@@ -30,7 +30,7 @@ from tables import aligned
 
 from ta_lint import checks
 from ta_lint.core.catalogue import catalogue
-from ta_lint.core.collector import settled
+from ta_lint.core.collector import resume
 from ta_lint.runner import start_thread
 
 BATCH = 50
@@ -219,7 +219,7 @@ def _work(batch: Batch, done: int, known: frozenset[tuple[str, str]], end: Conne
             end.send(
                 Event(given, judgement, {signature: _small(given, signature) for signature in sorted(new)})
             )
-        settled()
+        resume()
         end.close()
 
     start_thread(work_off).join()

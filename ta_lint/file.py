@@ -16,7 +16,7 @@ class File(NamedTuple):
     """A file to lint: where it is, how findings name it (`core.finding.Site.path`), and what holds for it."""
 
     location: "str | Path"
-    """`path`, as whoever found it had it: of most files a `Path` is never needed."""
+    """A string or a `Path`, as discovered; `path` converts it on demand, as most files never need one."""
     name: str
     config: "Config"
     given: bytes | None = None
@@ -32,7 +32,7 @@ class File(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes; 0 where it cannot be told."""
+        """In bytes; 0 where that is unknown."""
         if self.given is not None:
             return len(self.given)
         try:
@@ -45,10 +45,10 @@ _FEW = 20
 
 
 def worth_a_look(files: list[File]) -> bool:
-    """Whether there may be a finding in files; no other answer than that takes more than reading a few of them.
+    """Whether there may be a finding in files: True for many files, which are not read for the answer.
 
-    It spares the most frequent runs, of an editor or a commit hook over files that are not ours (`core.libraries`), the
-    loading of all that looks closer. What `engine.examine` looks at has one of these words.
+    The most frequent runs, of an editor or a commit hook over files that are not ours (`core.libraries`), end here and
+    load nothing that looks closer. Every file that `engine.examine` looks at has one of these words.
     """
     return len(files) > _FEW or any(map(_may_hold_a_finding, files))
 

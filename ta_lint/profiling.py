@@ -1,6 +1,6 @@
 """`ta-lint check --profile`: where the time of a run goes, by stage, by rule and by fact.
 
-All is measured from outside: for the run, stopwatches are put around functions of ta-lint. A run without has none.
+Everything is measured from outside: for the run, stopwatches are put around functions of ta-lint. A plain run has none.
 """
 
 import builtins
@@ -21,9 +21,7 @@ GATES, CHECKS, FACTS = "gates", "checks", "facts"
 
 _STAGES = {
     "ta_lint.core.config": {"Configs.__init__": "settings"},
-    "ta_lint.discovery": {"discover": "discovery", "named": "discovery"},
     "ta_lint.cache": dict.fromkeys(("Cache.__init__", "Cache.find", "Cache.keep", "Cache.close"), "cache"),
-    "ta_lint.file": {"worth_a_look": "reading"},
     "ta_lint.core.source": {
         "read": "reading",
         "source_of": "reading",
@@ -40,7 +38,9 @@ _STAGES = {
     "ta_lint.syntax.concrete": {"whole": "libcst parse", "Concrete._parsed": "libcst parse"},
     "ta_lint.syntax.parse": {"converted": "nodes"},
     "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
-    "ta_lint.commands.check": {"_report": "report"},
+    "ta_lint.commands.check.files": {"discover": "discovery", "named": "discovery"},
+    "ta_lint.commands.check.lint": {"worth_a_look": "reading"},
+    "ta_lint.commands.check.report": {"write": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
 
@@ -115,7 +115,7 @@ class Profile:
         self.wanted: Counter[str] = Counter()
 
     def rendered(self) -> str:
-        """Three tables: stages, rules and facts, what took longest first.
+        """Three tables: stages, rules and facts, each with the longest first.
 
         A rule that no file wanted, and that took less than a thousandth of the time, is left out.
         """
@@ -145,12 +145,12 @@ class Profile:
             part = ProfiledPart(FACTS, fact)
             return fact, f"{1000 * seconds[part]:.1f}", str(entries[part])
 
-        told = {rule: spent for rule, spent in rules.items() if self.wanted[rule] or spent >= whole / 1000}
+        shown = {rule: spent for rule, spent in rules.items() if self.wanted[rule] or spent >= whole / 1000}
         tables = [
             _table(("stage", "s", "share", "times"), map(of_stage, _longest_first(stages))),
             _table(
                 ("rule", "gate ms", "files wanted", "check ms", "findings"),
-                map(of_rule, _longest_first(told)),
+                map(of_rule, _longest_first(shown)),
             ),
             _table(("fact", "ms", "times"), map(of_fact, _longest_first(facts))),
         ]
@@ -168,7 +168,7 @@ def profiling() -> Iterator[Profile]:
 
 
 class _Seams:
-    """Where stopwatches are put: into modules as soon as they are loaded, as a run loads what it needs alone."""
+    """Where stopwatches are put: into each module as soon as it is loaded, as a run loads only what it needs."""
 
     def __init__(self, profile: Profile, stack: ExitStack) -> None:
         self._profile = profile

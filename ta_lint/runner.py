@@ -31,9 +31,9 @@ T = TypeVar("T")
 def lint_files(
     files: "list[File]", jobs: int | None = None, cache: "Cache | None" = None
 ) -> Iterator[Result]:
-    """Each file with its findings, as they are ready and in no certain order; see `_each`.
+    """Each file with its findings, as they are ready and in no particular order; see `_each`.
 
-    What the cache knows comes first, and what it does not know is put into it.
+    Files that the cache knows come first; the others are linted and put into it.
     """
     if cache is None:
         from ta_lint.engine import lint_file
@@ -58,16 +58,16 @@ def lint_files(
 
 
 def fix_files(files: "list[File]", accepted: frozenset[str], jobs: int | None = None) -> "Iterator[Fixed]":
-    """Each file as it is after its fixes, which nobody has written yet; see `fixing.fix_file` and `_each`."""
+    """Each file with its fixes made in memory, nothing written; see `fixing.fix_file` and `_each`."""
     from ta_lint.fixing import fix_file
 
     return (fixed for _, fixed in _each(partial(fix_file, accepted=accepted), files, jobs))
 
 
 def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) -> "Iterator[tuple[File, T]]":
-    """Each file with what a task makes of it, as it is ready and in no certain order.
+    """Each file with what a task makes of it, as it is ready and in no particular order.
 
-    `jobs` is the number of processes; None takes every core that this process may use, or one for few files.
+    `jobs` is the number of processes; None means every core that this process may use, or one for few files.
 
     Raises:
         UsageError: a worker process was killed from outside.
@@ -115,7 +115,7 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     start_thread(work).join()
     if failure:
         raise failure[0]
-    collector.settled()
+    collector.resume()
     return results
 
 

@@ -150,19 +150,28 @@ def pieces(tensor: Tensor) -> list[Tensor]:
         return [piece for part in tensor.unbind() for piece in pieces(part)] or [torch.empty(0)]
     if tensor.is_quantized:
         return _quantised(tensor)
-    if tensor.layout is torch.sparse_coo:
-        whole = tensor.coalesce()
-        return [*pieces(whole.indices()), *pieces(whole.values())]
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        return [*pieces(tensor.crow_indices()), *pieces(tensor.col_indices()), *pieces(tensor.values())]
-    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-        return [*pieces(tensor.ccol_indices()), *pieces(tensor.row_indices()), *pieces(tensor.values())]
     if tensor.layout is not torch.strided:
-        raise Undigestible(f"of layout {str(tensor.layout).removeprefix('torch.')}")
+        return [piece for part in _sparse_parts(tensor) for piece in pieces(part)]
     plain = tensor.detach()
     if plain.is_conj() or plain.is_neg():
         plain = plain.resolve_conj().resolve_neg()
     return [plain.contiguous().view(-1)]
+
+
+def _sparse_parts(tensor: Tensor) -> tuple[Tensor, ...]:
+    """The indices and the values of a sparse tensor.
+
+    Raises:
+        Undigestible: its layout is none that torch documents.
+    """
+    if tensor.layout is torch.sparse_coo:
+        whole = tensor.coalesce()
+        return whole.indices(), whole.values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    raise Undigestible(f"of layout {str(tensor.layout).removeprefix('torch.')}")
 
 
 def memory(flat: Tensor) -> memoryview:

@@ -9,7 +9,7 @@ import pytest
 from marked import blocks
 
 from ta_lint import engine
-from ta_lint.core.collector import paused, settled
+from ta_lint.core.collector import paused, resume
 from ta_lint.core.config import Configs, Options
 from ta_lint.facts import module
 from ta_lint.file import File
@@ -36,7 +36,7 @@ def test_it_is_away_for_a_while_and_then_back() -> None:
 
 def test_it_comes_back_early_to_a_command_that_goes_on() -> None:
     with paused():
-        settled()
+        resume()
         assert gc.isenabled()
         assert gc.get_freeze_count() > 0
     assert gc.isenabled()
@@ -45,7 +45,7 @@ def test_it_comes_back_early_to_a_command_that_goes_on() -> None:
 def test_a_program_that_sent_it_away_keeps_it_away() -> None:
     gc.disable()
     with paused():
-        settled()
+        resume()
         assert not gc.isenabled()
     assert not gc.isenabled()
     assert gc.get_freeze_count() == 0

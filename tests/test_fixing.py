@@ -13,7 +13,8 @@ import pytest
 from ta_lint import checks, commands, fixing
 from ta_lint.checks import Check
 from ta_lint.cli import main
-from ta_lint.commands import check as check_command
+from ta_lint.commands.check import fix as fix_command
+from ta_lint.commands.check.files import Chosen
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Applicability, Finding, TextEdit
 from ta_lint.engine import lint_file
@@ -541,13 +542,13 @@ def test_a_file_that_cannot_be_written_is_named_and_the_others_are_done(
 def test_a_file_that_changed_meanwhile_is_not_overwritten(
     check: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = check_command._saved
+    write = fix_command.write
 
-    def edited_first(results: list[Fixed], root: Path) -> object:
+    def edited_first(results: list[Fixed], chosen: Chosen, root: Path) -> object:
         (tmp_path / "a.py").write_text("edited\n")
-        return saved(results, root)
+        return write(results, chosen, root)
 
-    monkeypatch.setattr(check_command, "_saved", edited_first)
+    monkeypatch.setattr(fix_command, "write", edited_first)
     assert check("--fix", "--unsafe-fixes") == 2
     assert "cannot write a.py: it has changed since it was read" in check.err
     assert (tmp_path / "a.py").read_text() == "edited\n"

@@ -33,7 +33,6 @@ ROOMS = [
     "workers",
     "runner",
     "discovery",
-    "watching",
     "merging",
     "texts",
     "__init__",

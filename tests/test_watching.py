@@ -20,10 +20,12 @@ import watchfiles
 from commands import python
 
 from ta_lint.cli import main
+from ta_lint.commands.check.settings import Settings
+from ta_lint.commands.check.watch import follow
+from ta_lint.commands.check.watched_files import Reading, WatchedFiles
 from ta_lint.core.config import Configs, Options
 from ta_lint.file import File
 from ta_lint.runner import Result, lint_files
-from ta_lint.watching import Settings, Tree, watch
 
 ADAM = "import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)\n"
 CLEAN = ADAM.replace("Adam(", "AdamW(")
@@ -111,6 +113,11 @@ def watching(project: Path) -> Iterator[Callable[..., Watcher]]:
 Watching = Callable[..., Watcher]
 
 
+def reading_of(project: Path) -> Reading:
+    """The default settings, and no baseline."""
+    return Reading(Settings(Configs(Options(), project), project), [], [])
+
+
 def group_lives(leader: int) -> bool:
     """Whether a process is left of the group that a process led."""
     try:
@@ -195,19 +202,18 @@ def test_what_is_excluded_or_ignored_stays_out_and_is_no_reason_to_report(
 def test_only_the_changed_file_is_linted(project: Path) -> None:
     linted: list[list[str]] = []
 
-    def lint(files: list[File]) -> Iterator[Result]:
+    def lint(files: list[File], _: Settings) -> Iterator[Result]:
         linted.append([file.name for file in files])
         return lint_files(files, 1)
 
-    configs = Configs(Options(), project)
-    tree = Tree([project], lambda: Settings(configs, project, [], []), lint)
-    assert tree.refresh()
+    files = WatchedFiles([project], lambda: reading_of(project), lint)
+    assert files.refresh()
     assert linted == [["fine.py", "train.py"]]
-    assert not tree.refresh()
+    assert not files.refresh()
     (project / "fine.py").write_text(LOAD)
-    assert tree.refresh()
+    assert files.refresh()
     assert linted[1:] == [[], ["fine.py"]]
-    assert {file.name: [finding.rule for finding in found] for file, found in tree.results} == {
+    assert {file.name: [finding.rule for finding in found] for file, found in files.results} == {
         "fine.py": ["TA700"],
         "train.py": ["TA401"],
     }
@@ -312,7 +318,7 @@ def test_a_folder_that_comes_and_goes_before_it_can_be_watched_is_reported_gone(
             yield changes
 
     def show() -> None:
-        shown.append([file.name for file, _ in tree.results])
+        shown.append([file.name for file, _ in files.results])
         if not shown[-1]:
             raise KeyboardInterrupt
         shutil.rmtree(source.parent)
@@ -321,12 +327,9 @@ def test_a_folder_that_comes_and_goes_before_it_can_be_watched_is_reported_gone(
     monkeypatch.setattr(watchfiles, "watch", watch_late)
     come()
     shown: list[list[str]] = []
-    configs = Configs(Options(), project)
-    tree = Tree(
-        [source.parent], lambda: Settings(configs, project, [], []), lambda files: lint_files(files, 1)
-    )
+    files = WatchedFiles([source.parent], lambda: reading_of(project), lambda files, _: lint_files(files, 1))
     with pytest.raises(KeyboardInterrupt):
-        watch(tree, show)
+        follow(files, show)
     assert shown == [["src/loop.py"], ["src/loop.py"], []]
 
 
@@ -442,7 +445,7 @@ def test_what_is_wrong_from_the_start_ends_it(
     assert "[tool.ta] select" in capsys.readouterr().err
 
 
-def test_without_the_extra_the_remedy_is_told(project: Path) -> None:
+def test_without_the_extra_the_error_names_the_remedy(project: Path) -> None:
     code = "import sys; sys.modules['watchfiles'] = None; from ta_lint.cli import main; sys.exit(main(sys.argv[1:]))"
     ran = python(project, "-c", code, "check", "--watch")
     assert ran.returncode == 2

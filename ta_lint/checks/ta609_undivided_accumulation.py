@@ -70,7 +70,6 @@ def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accum
 
 def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumulation) -> bool:
     """Whether the loss is divided in its loop, or passes through code that this file does not show."""
-    number = module.number(accumulation.count)
     pending: list[Node] = [backward.subject]
     seen: set[Node] = set()
     while pending:
@@ -78,30 +77,40 @@ def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumula
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node, cst.BinaryOperation):
-            if isinstance(node.operator, cst.Divide) and module.number(node.right) in (None, number):
-                return True
-            pending += [node.left, node.right]
-        elif isinstance(node, cst.Name):
-            pending += _values(module, node, accumulation)
-        elif isinstance(node, (cst.Attribute, cst.Subscript)):
-            pending.append(node.value)
-        elif isinstance(node, cst.IfExp):
-            pending += [node.body, node.orelse]
-        elif isinstance(node, cst.AugAssign):
-            if isinstance(node.operator, cst.DivideAssign):
-                return True
-            pending.append(node.value)
-        elif isinstance(node, cst.Call):
-            if _hides_division(module, node, accumulation):
-                return True
-            if isinstance(node.func, cst.Attribute) and not (module.qualified(node.func) or "").startswith(
-                "torch."
-            ):
-                pending.append(node.func.value)
-            if called_name(node) in ("scale", "scale_loss", "sum", "backward"):
-                pending += [arg.value for arg in node.args[:1]]
+        if _may_divide(module, node, accumulation):
+            return True
+        pending += _carried(module, node, accumulation)
     return False
+
+
+def _may_divide(module: Module, node: Node, accumulation: Accumulation) -> bool:
+    """Whether a node divides by the count, or may do so out of sight."""
+    if isinstance(node, cst.BinaryOperation):
+        number = module.number(accumulation.count)
+        return isinstance(node.operator, cst.Divide) and module.number(node.right) in (None, number)
+    if isinstance(node, cst.AugAssign):
+        return isinstance(node.operator, cst.DivideAssign)
+    return isinstance(node, cst.Call) and _hides_division(module, node, accumulation)
+
+
+def _carried(module: Module, node: Node, accumulation: Accumulation) -> list[Node]:
+    """The expressions that a node may carry the loss on from."""
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    if isinstance(node, cst.Name):
+        return _values(module, node, accumulation)
+    if isinstance(node, (cst.Attribute, cst.Subscript, cst.AugAssign)):
+        return [node.value]
+    if isinstance(node, cst.IfExp):
+        return [node.body, node.orelse]
+    if not isinstance(node, cst.Call):
+        return []
+    carried: list[Node] = []
+    if isinstance(node.func, cst.Attribute) and not (module.qualified(node.func) or "").startswith("torch."):
+        carried.append(node.func.value)
+    if called_name(node) in ("scale", "scale_loss", "sum", "backward"):
+        carried += [arg.value for arg in node.args[:1]]
+    return carried
 
 
 def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[Node]:

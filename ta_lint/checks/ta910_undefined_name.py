@@ -64,23 +64,14 @@ def check_source(source: Source) -> Iterator[Report]:
     syntax = source.syntax
     if isinstance(syntax, SyntaxError):
         return
-    hiding = _perhaps_read_first(syntax, hiding_in)
-    if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
-        return
-    unbound -= _bound_elsewhere(source, syntax)
-    suspects = [
-        (name, local)
-        for name, local in _undefined(source, syntax)
-        if name.id in (hiding if local else unbound)
-    ]
+    suspects = _suspects(source, syntax, unbound, hiding_in)
     if not suspects or not _is_of_a_run(syntax):
         return
     above = {child: node for node in ast.walk(syntax) for child in ast.iter_child_nodes(node)}
     postponed = _postpones_annotations(syntax)
     for name, local in suspects:
-        if not _can_raise(name, above, postponed):
-            continue
-        if source.notebook is not None and _may_be_magic(name, above):
+        is_magic = source.notebook is not None and _may_be_magic(name, above)
+        if is_magic or not _can_raise(name, above, postponed):
             continue
         if not local:
             yield _report(name, "is not defined here: this raises `NameError`", source)
@@ -111,6 +102,21 @@ def _is_call_of_a_run(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     return node.func.attr in _RUNS or ast.unparse(node.func) == "torch.save"
+
+
+def _suspects(
+    source: Source, syntax: ast.Module, unbound: set[str], hiding_in: dict[int, set[str]]
+) -> list[tuple[ast.Name, bool]]:
+    """The candidates that pyflakes finds undefined, each with whether a function around binds it later."""
+    hiding = _perhaps_read_first(syntax, hiding_in)
+    if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
+        return []
+    unbound = unbound - _bound_elsewhere(source, syntax)
+    return [
+        (name, local)
+        for name, local in _undefined(source, syntax)
+        if name.id in (hiding if local else unbound)
+    ]
 
 
 def _is_template(source: Source) -> bool:

@@ -1,10 +1,24 @@
-"""What each command of `ta-lint` does: `run(arguments)` of the module that is named as the command.
+"""The commands of `ta-lint`: each module is named as its command, and has `add_arguments(parser)` and `run(arguments)`.
 
-`ta_lint.cli` knows their arguments and imports the one that runs: what a command does not need costs it nothing.
+`ta_lint.cli` imports only the module of the command that runs, so no command pays for another.
 """
-
-from pathlib import Path
 
 CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
-STDIN = Path("-")
+EXAMPLES = """\
+examples:
+  ta-lint check                                   lint every Python file and notebook below this folder
+  ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
+  ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
+  ta-lint check --watch                           again whenever a file is saved
+  ta-lint check --format sarif --output ta.sarif  a file for code scanning
+  ta-lint check - --stdin-filename train.py       what an editor holds; with --fix it gets it back, fixed
+  ta-lint merge lint.sarif run.sarif              what a run says of what the linter suspects
+  ta-lint rule TA600                              what a rule means, with examples
+  ta-lint rules                                   every rule
+  ta-lint clean                                   remove what is remembered of earlier runs
+
+exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
+             2 wrong usage or a file that could not be written, 130 interrupted
+"""
+"""Shown below the help of `ta-lint`, and of `ta-lint check`."""

@@ -4,16 +4,50 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from ta_lint.commands import CLEAN, FINDINGS, STDIN
+from ta_lint.commands import CLEAN, FINDINGS
+from ta_lint.core.arguments import file, path
 
 if TYPE_CHECKING:
     from ta_lint.merging import Merged
+
+_ABOUT = """\
+Joins the SARIF of a lint with that of runs: each suspicion of the source ends as
+confirmed, refuted or unobserved, with what was measured. What only a run found
+stays. A refuted finding is suppressed, with the numbers as its justification.
+Files may have been edited in between: places are matched by fingerprint, not by
+line. One run or rank that confirms outweighs all that refute.
+"""
+
+_EXAMPLES = """\
+examples:
+  ta-lint merge lint.sarif run.sarif -o ta.sarif      one log for code scanning
+  ta-lint merge lint.sarif nightly/*.sarif            of many runs: the verdicts as a table
+  ta-lint merge ta.sarif new-run.sarif -o ta.sarif    what was merged may be merged again
+
+exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
+             2 wrong usage, or a file that cannot be read or written
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _ABOUT, _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "logs", nargs="+", type=path, metavar="SARIF", help="logs of ta-lint and ta-runtime, in any order"
+    )
+    parser.add_argument("--output", "-o", type=file, metavar="FILE", help="write the merged log, as SARIF")
+    parser.add_argument("--format", choices=("table", "text", "concise", "json", "sarif", "github"), default="table",
+                        help="how to report on standard output (default: table)")  # fmt: skip
+    parser.add_argument("--quiet", "-q", action="store_true", help="print nothing beside --output")
+    parser.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
+                        help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Join the logs and report; returns the exit status."""
     from ta_lint.core.errors import UsageError
-    from ta_lint.core.files import write_atomically
+    from ta_lint.core.files import STDIN, write_atomically
     from ta_lint.core.finding import Severity
     from ta_lint.merging import merged
 

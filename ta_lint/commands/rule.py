@@ -6,6 +6,10 @@ import sys
 from ta_lint.commands import CLEAN
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the page; returns the exit status."""
     from ta_lint.core.catalogue import find

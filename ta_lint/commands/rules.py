@@ -5,6 +5,10 @@ import argparse
 from ta_lint.commands import CLEAN
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print the list; returns the exit status."""
     from ta_lint.core.catalogue import catalogue

@@ -7,10 +7,31 @@ import sys
 
 from ta_lint.commands import CLEAN, FINDINGS
 
+_ABOUT = """\
+Speaks the Language Server Protocol on standard input and output: findings while
+you type, fixes and comments against findings as actions, and the page of a rule
+where the pointer rests. Settings are those of `ta-lint check`, and the nearest
+[tool.ta] holds for each file. It needs pip install 'ta-lint[server]'.
+"""
+
+_STATUS = """\
+docs/editors.md has what to write in the settings of VS Code, Neovim, Helix, Emacs and Zed.
+
+exit status: 0 the editor left, 1 it left without asking for a shutdown first, 2 pygls is not installed
+"""
+
 _LONELY = """\
 ta-lint server speaks the Language Server Protocol on standard input: it is an editor that starts it.
 docs/editors.md says how; to lint files here, use `ta-lint check`. Ctrl-C ends it.
 """
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _ABOUT, _STATUS
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "--stdio", action="store_true", help="what it does anyway: some editors add this argument"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

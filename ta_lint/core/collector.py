@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _paused = False
-"""Whether it is away because of us; a program that we are part of may have sent it away itself."""
+"""Whether it is away because of us: the program that we are part of may have sent it away itself."""
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """It stays away for a while; if it did so before, nothing changes."""
+    """Keep it away during the block; where it was away before, nothing changes."""
     global _paused
     if not gc.isenabled():
         yield
@@ -29,8 +29,8 @@ def paused() -> Iterator[None]:
         gc.enable()
 
 
-def settled() -> None:
-    """A command that paused it has loaded what it needs, and goes on for long: it comes back, for what is new."""
+def resume() -> None:
+    """Bring it back for what is new: a command that paused it has loaded what it needs, and goes on for long."""
     global _paused
     if _paused:
         _paused = False

@@ -7,6 +7,9 @@ from ta_lint.core.errors import UsageError, oneline
 
 Stamp = tuple[int, ...] | None
 
+STDIN = Path("-")
+"""What `-` means on a command line. It is this object: `./-` is a file of that name, and equal to it."""
+
 
 def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
     """Write bytes, or text as UTF-8, beside `path` and move them there.

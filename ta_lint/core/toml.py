@@ -42,8 +42,22 @@ def _is_key(text: str) -> bool:
 
 def _simple(toml: str) -> dict[str, Any]:
     """The same of simple tables. Raises ValueError for all else, a key or a table that is there twice included."""
-    tables: list[list[str]] = [[]]
+    heads, tables = _as_json(toml)
+    found: list[dict[str, Any]] = json.loads(f"[{','.join('{' + ','.join(lines) + '}' for lines in tables)}]")
+    if len(found) != len(tables):
+        raise _NotSimple("a value that closes its table")
+    if any(len(lines) != len(table) for lines, table in zip(tables, found, strict=True)):
+        raise _NotSimple("a key twice, or two on one line")
+    fields = found[0]
+    for names, table in zip(heads[1:], found[1:], strict=True):
+        _put(table, names, fields)
+    return fields
+
+
+def _as_json(toml: str) -> tuple[list[list[str]], list[list[str]]]:
+    """The name of each table, in its parts, and the lines of each as members of a JSON object; the first has no name."""
     heads: list[list[str]] = [[]]
+    tables: list[list[str]] = [[]]
     for line in toml.splitlines():
         if not line or line[0] == "#":
             continue
@@ -59,20 +73,16 @@ def _simple(toml: str) -> dict[str, Any]:
         if value[:1] == value[-1:] == "'" and value.count("'") == 2:
             value = json.dumps(value[1:-1])
         tables[-1].append(f'"{key}":{value}' if key[0] != '"' else f"{key}:{value}")
-    found: list[dict[str, Any]] = json.loads(f"[{','.join('{' + ','.join(lines) + '}' for lines in tables)}]")
-    if len(found) != len(tables):
-        raise _NotSimple("a value that closes its table")
-    fields = found[0]
-    for names, lines, table in zip(heads, tables, found, strict=True):
-        if len(table) != len(lines):
-            raise _NotSimple("a key twice, or two on one line")
-        if names:
-            above = fields
-            for name in names[:-1]:
-                above = above.setdefault(name, {})
-                if not isinstance(above, dict):
-                    raise _NotSimple("a value and a table of the same name")
-            if names[-1] in above:
-                raise _NotSimple("a table twice")
-            above[names[-1]] = table
-    return fields
+    return heads, tables
+
+
+def _put(table: dict[str, Any], names: list[str], fields: dict[str, Any]) -> None:
+    """A table to where its name says."""
+    above = fields
+    for name in names[:-1]:
+        above = above.setdefault(name, {})
+        if not isinstance(above, dict):
+            raise _NotSimple("a value and a table of the same name")
+    if names[-1] in above:
+        raise _NotSimple("a table twice")
+    above[names[-1]] = table

@@ -16,7 +16,8 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 from ta_lint.core.bounds import check_work, may_take_minutes
 from ta_lint.core.errors import Unreadable, oneline, refused
 from ta_lint.core.letters import undisguised
-from ta_lint.core.source import LINE_END, Source
+from ta_lint.core.lines import LINE_END
+from ta_lint.core.source import Source
 from ta_lint.syntax.span import Span
 from ta_lint.syntax.tree import Node, Tree
 
@@ -123,7 +124,8 @@ class _Statement:
         return self._tree.root.code_for_node(self._node(number))
 
     def _node(self, number: int) -> Node:
-        return self._tree.nodes[number - self._number]
+        node: Node = self._tree.nodes[number - self._number]
+        return node
 
     @cached_property
     def _places(self) -> Mapping[Node, CodeRange]:

@@ -129,8 +129,8 @@ class Places:
         found = self._range(node)
         if found is None:
             span = self._concrete.span(node)
-            lines = (span.line, span.column), (span.end_line, span.end_column)
-            found = tuple(self._starts[line - 1] + column - 1 for line, column in lines)
+            start = self._starts[span.line - 1] + span.column - 1
+            found = start, self._starts[span.end_line - 1] + span.end_column - 1
         return list(self._around(node, *found))
 
     def _around(self, node: Node, start: int, end: int) -> Iterator[_Range]:

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 from types import FrameType
@@ -270,13 +271,8 @@ class Optimizers:
         takers: list[tuple[str, list[Update] | list[State]]] = []
         after: dict[int, State] = {}
         for indices, before in sample.groups:
-            now = [self._now(sample.updates[index]) for index in indices]
-            kept = [number for number, value in enumerate(now) if _like(value, before)]
-            if len(kept) < len(now):  # replaced by the step: there is nothing to compare
-                before = before[kept]
-                now = [now[number] for number in kept]
-                indices = [indices[number] for number in kept]
-            if not kept:
+            indices, before, now = self._comparable(sample, indices, before)
+            if not now:
                 continue
             updates = [sample.updates[index] for index in indices]
             changes = torch.stack(now)
@@ -295,27 +291,39 @@ class Optimizers:
                 counts.append(row_norms(changes, order=0.0) / max(before.shape[1:].numel(), 1))
                 counted += updates
 
-        def deliver(values: list[float]) -> None:
-            rest = iter(values)
-            for field, entries in takers:
-                for entry in entries:
-                    setattr(entry, field, next(rest))
-
         def deliver_changed(values: list[float]) -> None:
             for update, share in zip(counted, values, strict=True):
                 if update.tensor.dtype.itemsize == 2 or id(update.tensor) in self.closer:
                     update.changed = share
 
         if norms:
-            window.readings.vectors(norms, deliver)
+            window.readings.vectors(norms, partial(_hand_out, takers))
         if counts:
             window.readings.vectors(counts, deliver_changed)
         window.step.updates += [sample.updates[index] for index in sorted(compared)]
         return after
 
+    def _comparable(
+        self, sample: _Sample, indices: list[int], before: Tensor
+    ) -> tuple[list[int], Tensor, list[Tensor]]:
+        """Of the tensors of a group, those that the step changed in place: their indices, and values before and now."""
+        now = [self._now(sample.updates[index]) for index in indices]
+        kept = [number for number, value in enumerate(now) if _like(value, before)]
+        if len(kept) == len(now):
+            return indices, before, now
+        return [indices[number] for number in kept], before[kept], [now[number] for number in kept]
+
     def _now(self, update: Update) -> Tensor:
         values = local(update.tensor)
         return values if update.exact else _sample(values)
+
+
+def _hand_out(takers: list[tuple[str, list[Update] | list[State]]], values: list[float]) -> None:
+    """Give values, in their order, to the fields of the entries that they were measured for."""
+    rest = iter(values)
+    for field, entries in takers:
+        for entry in entries:
+            setattr(entry, field, next(rest))
 
 
 def _rate(optimizer: torch.optim.Optimizer) -> float | None:

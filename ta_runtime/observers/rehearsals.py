@@ -191,6 +191,15 @@ class _Scene:
                 return "".join(str(self.plain(value)) for value in values)
             case ast.FormattedValue(value, -1, None):
                 return self.value(value)
+            case ast.BoolOp() | ast.UnaryOp() | ast.Compare() | ast.BinOp():
+                return self.computed(node)
+            case ast.Call():
+                return self.result(node)
+        raise _Unknown
+
+    def computed(self, node: ast.expr) -> Any:
+        """What an operator makes of its operands."""
+        match node:
             case ast.BoolOp(kind, values):
                 return (all if isinstance(kind, ast.And) else any)(map(self.holds, values))
             case ast.UnaryOp(ast.Not(), operand):
@@ -201,8 +210,6 @@ class _Scene:
                 return _OPERATORS[type(kind)](self.plain(operand))
             case ast.BinOp(left, kind, right) | ast.Compare(left, [kind], [right]):
                 return _OPERATORS[type(kind)](self.plain(left), self.plain(right))
-            case ast.Call():
-                return self.result(node)
         raise _Unknown
 
     def plain(self, node: ast.expr) -> Any:

@@ -39,21 +39,23 @@ def plain(value: Any, depth: int = _DEPTH) -> Plain:
         return plain(fspath(value))
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).hex()
-    if depth:
-        if isinstance(value, Mapping):
-            return {_key(key): plain(item, depth - 1) for key, item in value.items()}
-        if is_dataclass(value) and not isinstance(value, type):
-            return {each.name: plain(getattr(value, each.name, None), depth - 1) for each in fields(value)}
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return {
-                str(name): plain(item, depth - 1) for name, item in zip(value._fields, value, strict=True)
-            }
-        if isinstance(value, (set, frozenset)):
-            return sorted((plain(item, depth - 1) for item in value), key=repr)
-        if isinstance(value, (list, tuple)):
-            return [plain(item, depth - 1) for item in value]
-        if isinstance(value, Tensor) or type(value).__module__ == "numpy":
-            return plain(value.tolist(), depth - 1)
+    return _compound(value, depth - 1) if depth else encodable(str(value))
+
+
+def _compound(value: Any, depth: int) -> Plain:
+    """A value that consists of others, each made plain; what consists of none is its `str`."""
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item, depth) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name, None), depth) for each in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {str(name): plain(item, depth) for name, item in zip(value._fields, value, strict=True)}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item, depth) for item in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(item, depth) for item in value]
+    if isinstance(value, Tensor) or type(value).__module__ == "numpy":
+        return plain(value.tolist(), depth)
     return encodable(str(value))
 
 

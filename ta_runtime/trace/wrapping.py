@@ -18,6 +18,7 @@ Failed = Callable[[str, Exception], None]
 Said = tuple[Action, str, str]
 """What a call does, its name and its subject, as in `event.Event`."""
 Given = Callable[[Args, Kwargs], tuple[str, str]]
+After = Callable[[Open, Args], object]
 
 
 class Wrapping:
@@ -32,7 +33,7 @@ class Wrapping:
         *,
         quiet: int = QUIET,
         given: Given | None = None,
-        after: Callable[[Open, Args], object] | None = None,
+        after: After | None = None,
     ) -> Wrapper:
         """A wrapper that records each call.
 
@@ -42,7 +43,7 @@ class Wrapping:
             given: returns `inputs` and `arguments` of a call; None: they are not recorded.
             after: called before the event ends, unless the call raised.
         """
-        course, wanted = self.course, self.wanted
+        course, wanted, finish = self.course, self.wanted, self._finishing(after)
 
         def start(args: Args, kwargs: Kwargs) -> tuple[Open, str, str] | None:
             try:
@@ -61,15 +62,6 @@ class Wrapping:
                 return None
             return event, inputs, arguments
 
-        def finish(started: tuple[Open, str, str], args: Args, *, raised: bool) -> None:
-            event, inputs, arguments = started
-            try:
-                if after is not None and event.told and not raised:
-                    after(event, args)
-                course.end(event, inputs, arguments, flags=RAISED if raised else 0)
-            except Exception as error:  # noqa: BLE001 - the run goes on
-                self.failed("the end of a call", error)
-
         def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **kwargs: Any) -> Any:
                 if course.quiet == QUIET or course.is_elsewhere or torch.compiler.is_compiling():
@@ -80,14 +72,29 @@ class Wrapping:
                 try:
                     value = original(*args, **kwargs)
                 except BaseException:
-                    finish(started, args, raised=True)
+                    finish(started, args, True)
                     raise
-                finish(started, args, raised=False)
+                finish(started, args, False)
                 return value
 
             return run
 
         return wrapper
+
+    def _finishing(self, after: After | None) -> Callable[[tuple[Open, str, str], Args, bool], None]:
+        """What ends the event of a call: made once for each wrapper, not once for each call."""
+        course = self.course
+
+        def finish(started: tuple[Open, str, str], args: Args, raised: bool) -> None:
+            event, inputs, arguments = started
+            try:
+                if after is not None and event.told and not raised:
+                    after(event, args)
+                course.end(event, inputs, arguments, flags=RAISED if raised else 0)
+            except Exception as error:  # noqa: BLE001 - the run goes on
+                self.failed("the end of a call", error)
+
+        return finish
 
     def named(self, function: Callable[..., Any]) -> Given:
         """The arguments of a call, by the parameter names of this function."""

@@ -37,6 +37,7 @@ _STEPS = frozenset(
 
 # The second result of these is an index.
 _INDEXED = frozenset("cummax cummin kthvalue max median min mode sort topk".split())
+_CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 _COMPARISONS = {
     cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual
 }  # fmt: skip
@@ -355,29 +356,17 @@ class _Walk:
             return self._call(node)
         if isinstance(node, cst.BinaryOperation):
             return self._operation(node)
-        if isinstance(node, cst.UnaryOperation):
-            return self.of(node.expression)
         if isinstance(node, cst.Comparison):
-            jumps = {type(target.operator) for target in node.comparisons} <= _COMPARISONS
-            compared = self._together([node.left, *(target.comparator for target in node.comparisons)])
-            return self._cut(node, compared, steps=True) if jumps else _NONE
+            return self._comparison(node)
         if isinstance(node, cst.Subscript):
             return self._subscript(node)
         if isinstance(node, cst.IfExp):
             return _either([self.of(node.body), self.of(node.orelse)])
-        if isinstance(node, cst.NamedExpr):
-            return self.of(node.value)
-        if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+        if isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
             return self._together(element.value for element in node.elements)
-        if isinstance(node, cst.Dict):
-            return self._together(element.value for element in node.elements)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            return self.of(node.elt)
-        if isinstance(
-            node, (cst.Integer, cst.Float, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
-        ):
-            return _NONE
-        return _MAYBE
+        if (carried := _carried(node)) is not None:
+            return self.of(carried)
+        return _NONE if isinstance(node, _CONSTANTS) else _MAYBE
 
     # -- variables --------------------------------------------------------------------------------------------
 
@@ -527,6 +516,12 @@ class _Walk:
             return _YES
         return _NONE if isinstance(origin, (cst.Integer, cst.Float)) else _MAYBE
 
+    def _comparison(self, node: cst.Comparison) -> Gradient:
+        """Of `<`, `==` and their like, which jump between 0 and 1; `is` and `in` give a plain bool."""
+        compared = self._together([node.left, *(target.comparator for target in node.comparisons)])
+        jumps = {type(target.operator) for target in node.comparisons} <= _COMPARISONS
+        return self._cut(node, compared, steps=True) if jumps else _NONE
+
     def _operation(self, node: cst.BinaryOperation) -> Gradient:
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
             return self._cut(node, self._together([node.left, node.right]), steps=True)
@@ -646,6 +641,15 @@ class _Walk:
     def _together(self, nodes: Iterable[Node]) -> Gradient:
         """The gradient of a value computed from several others."""
         return _with(_NONE, [self.of(node) for node in nodes])
+
+
+def _carried(node: Node) -> Node | None:
+    """The expression whose gradient a node has as its own: of `-x` it is `x`."""
+    if isinstance(node, cst.UnaryOperation):
+        return node.expression
+    if isinstance(node, cst.NamedExpr):
+        return node.value
+    return node.elt if isinstance(node, (cst.ListComp, cst.GeneratorExp)) else None
 
 
 def _with(first: Gradient, others: list[Gradient]) -> Gradient:

@@ -98,33 +98,41 @@ class Provenance:
         if (written := self._written(node)) is not None:
             return written
         node = self._kinds.origin(node)
-        parts: list[Node] = self._unpacked(node)
         if isinstance(node, cst.Call):
             return self._of_call(node, depth)
         if isinstance(node, cst.Param):
             return self._of_param(node, depth)
-        if isinstance(node, (cst.Attribute, cst.Subscript)):
-            held = node.value if isinstance(node, cst.Subscript) else node
-            if _REQUEST.fullmatch(self._names.qualified(held) or ""):
-                return Foreign(node, "what a client sends")
-        if isinstance(node, cst.Subscript):
-            if self._names.qualified(node.value) == "sys.argv":
-                return Foreign(node, "a file that the command line names")
-            parts = [node.value]
-        elif isinstance(node, cst.Attribute) and node.attr.value in _CARRYING_ATTRIBUTES:
-            parts = [node.value]
-        elif isinstance(node, cst.BinaryOperation):
-            parts = [node.left, node.right]
-        elif isinstance(node, cst.FormattedString):
-            held_in = (part for part in node.parts if isinstance(part, cst.FormattedStringExpression))
-            parts = [part.expression for part in held_in]
-        elif isinstance(node, cst.Await):
-            parts = [node.expression]
-        return self._first(parts, depth)
+        return self._of_input(node) or self._first(self._parts(node), depth)
 
-    def _unpacked(self, node: Node) -> list[Node]:
+    def _of_input(self, node: Node) -> Foreign | None:
+        """What a client or the command line gives, by its name."""
+        if not isinstance(node, (cst.Attribute, cst.Subscript)):
+            return None
+        held = self._names.qualified(node.value if isinstance(node, cst.Subscript) else node) or ""
+        if _REQUEST.fullmatch(held):
+            return Foreign(node, "what a client sends")
+        if isinstance(node, cst.Subscript) and held == "sys.argv":
+            return Foreign(node, "a file that the command line names")
+        return None
+
+    def _parts(self, node: Node) -> list[Node]:
+        """The expressions that a value is made of."""
+        if isinstance(node, cst.Name):
+            return self._unpacked(node)
+        if isinstance(node, cst.Subscript):
+            return [node.value]
+        if isinstance(node, cst.Attribute):
+            return [node.value] if node.attr.value in _CARRYING_ATTRIBUTES else []
+        if isinstance(node, cst.BinaryOperation):
+            return [node.left, node.right]
+        if isinstance(node, cst.FormattedString):
+            held_in = (part for part in node.parts if isinstance(part, cst.FormattedStringExpression))
+            return [part.expression for part in held_in]
+        return [node.expression] if isinstance(node, cst.Await) else []
+
+    def _unpacked(self, name: cst.Name) -> list[Node]:
         """The call behind `path` in `path, headers = urlretrieve(url)`."""
-        binding = self._names.definition(node) if isinstance(node, cst.Name) else None
+        binding = self._names.definition(name)
         called = binding is not None and binding.how == "unpack" and isinstance(binding.value, cst.Call)
         return [binding.value] if binding is not None and binding.value is not None and called else []
 

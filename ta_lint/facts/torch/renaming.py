@@ -1,6 +1,6 @@
 """How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
@@ -146,54 +146,65 @@ class Renaming:
         return isinstance(above, cst.Comparison)
 
     def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
-        """A call of the old function as one of the new, by the name `code`."""
+        """A call of the old function as one of the new, by the name `code`; None where that is not certain."""
+        given = self._given(call, rewrite)
+        if given is None:
+            return None
+        now = {
+            arg: rewrite.values[name][self._places.code(arg.value)]
+            for name, arg in given
+            if name in rewrite.values
+        }
+        goes = [arg for name, arg in given if name in rewrite.drops or now.get(arg) == ""]
+        kept = [(name, arg) for name, arg in given if arg not in goes]
+        if not kept:
+            inside = ", ".join(filter(None, (rewrite.first_argument, rewrite.last_argument)))
+            whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({inside})")
+            return [whole]
+        added = self._added(call, dict(given), rewrite)
+        if added is None:
+            return None
+        removed = [remove_argument(call, arg) for arg in goes]
+        return [replace(call.func, code), *self._of_arguments(kept, now, rewrite), *removed, *added]
+
+    def _given(self, call: cst.Call, rewrite: Rewrite) -> list[tuple[str, cst.Arg]] | None:
+        """The arguments of a call, each with its parameter; None where the rewriting is not of such a call."""
         if spreads(call) and (rewrite.parameters is not None or rewrite.last_argument or rewrite.renamed):
             return None
         generators = (arg.value for arg in call.args if isinstance(arg.value, cst.GeneratorExp))
         if not all(map(self._places.parentheses, generators)):
             return None
         parameters = _parameters(call, rewrite)
-        counted = [arg for arg in call.args if arg.keyword is None or not rewrite.as_list]
-        if (
-            parameters is None
-            or len(counted) < rewrite.at_least
-            or not self._are_as_said(dict(zip(parameters, call.args, strict=True)), rewrite)
-        ):
+        if parameters is None or len(_counted(call, rewrite)) < rewrite.at_least:
             return None
-        now = {
-            arg: rewrite.values[name][self._places.code(arg.value)]
-            for arg, name in zip(call.args, parameters, strict=True)
-            if name in rewrite.values
-        }
-        goes = [
-            arg
-            for arg, name in zip(call.args, parameters, strict=True)
-            if name in rewrite.drops or now.get(arg) == ""
-        ]
-        kept = [(arg, name) for arg, name in zip(call.args, parameters, strict=True) if arg not in goes]
-        if not kept:
-            given = ", ".join(filter(None, (rewrite.first_argument, rewrite.last_argument)))
-            whole = Replacement(Anchor(call.func, Side.START), Anchor(call, Side.END), f"{code}({given})")
-            return [whole]
-        edits: list[Edit] = [replace(call.func, code)]
+        given = list(zip(parameters, call.args, strict=True))
+        return given if self._are_as_said(dict(given), rewrite) else None
+
+    def _of_arguments(
+        self, kept: list[tuple[str, cst.Arg]], now: dict[cst.Arg, str], rewrite: Rewrite
+    ) -> Iterator[Edit]:
+        """The arguments that stay: under other names, with other values, and behind what comes first."""
         before = (f"{rewrite.first_argument}, " if rewrite.first_argument else "") + (
             "[" if rewrite.as_list else ""
         )
-        for arg, name in kept:
+        for name, arg in kept:
             before += f"{name}=" if rewrite.as_keywords and arg.keyword is None else ""
             if before:
-                edits.append(Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before))
+                yield Replacement(Anchor(arg, Side.START), Anchor(arg, Side.START), before)
             if arg.keyword is not None and arg.keyword.value in rewrite.renamed:
-                edits.append(replace(arg.keyword, rewrite.renamed[arg.keyword.value]))
+                yield replace(arg.keyword, rewrite.renamed[arg.keyword.value])
             if arg in now:
-                edits.append(replace(arg, now[arg]))
+                yield replace(arg, now[arg])
             before = ""
-        edits += [remove_argument(call, arg) for arg in goes]
+
+    def _added(self, call: cst.Call, given: dict[str, cst.Arg], rewrite: Rewrite) -> list[Edit] | None:
+        """What the new function wants besides: a list closed, an end moved by one, a last argument."""
+        edits: list[Edit] = []
         if rewrite.as_list:
-            last = Anchor(counted[-1], Side.END)
+            last = Anchor(_counted(call, rewrite)[-1], Side.END)
             edits.append(Replacement(last, last, "]"))
         if rewrite.end_included:
-            ends = self._past_the_end(dict(zip(parameters, call.args, strict=True)))
+            ends = self._past_the_end(given)
             if ends is None:
                 return None
             edits += ends
@@ -385,6 +396,11 @@ def _integer(node: Node) -> int | None:
 
 def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
     return () if isinstance(statement.names, cst.ImportStar) else statement.names
+
+
+def _counted(call: cst.Call, rewrite: Rewrite) -> list[cst.Arg]:
+    """The arguments that count: all of them, or the items of what becomes a list."""
+    return [arg for arg in call.args if arg.keyword is None or not rewrite.as_list]
 
 
 def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:

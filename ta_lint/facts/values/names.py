@@ -68,15 +68,32 @@ class Names:
     # -- building ---------------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        tree = self._tree
-        for declaration in tree.all(cst.Global):
+        self._collect_declarations()
+        self._collect_imports()
+        self._collect_assignments()
+        self._collect_loops()
+        self._collect_as_names()
+        self._collect_definitions()
+        self._collect_deletions()
+        self._collect_captures()
+
+    def _collect_declarations(self) -> None:
+        for declaration in self._tree.all(cst.Global):
             names = {item.name.value for item in declaration.names}
             self._globals.setdefault(self.scope(declaration), set()).update(names)
-        for node in tree.all(cst.Import, cst.ImportFrom):
+        for nonlocal_ in self._tree.all(cst.Nonlocal):
+            for item in nonlocal_.names:
+                self._nonlocals.setdefault(item.name.value, []).append(self.scope(nonlocal_))
+
+    def _collect_imports(self) -> None:
+        for node in self._tree.all(cst.Import, cst.ImportFrom):
             self.imported.update(_imported_names(node))
             for name, qualified, alias in _imported(node):
                 binding = Binding("import", alias, qualified=_canonical(qualified), written=qualified)
                 self._bind(name, binding)
+
+    def _collect_assignments(self) -> None:
+        tree = self._tree
         for assign in tree.all(cst.Assign):
             for target in assign.targets:
                 self._bind_target(target.target, assign, assign.value)
@@ -88,32 +105,41 @@ class Names:
                 self._bind(augmented.target.value, Binding("augment", augmented, augmented.value))
         for walrus in tree.all(cst.NamedExpr):
             self._bind_target(walrus.target, walrus, walrus.value)
-        for loop in tree.all(cst.For, cst.CompFor):
+
+    def _collect_loops(self) -> None:
+        for loop in self._tree.all(cst.For, cst.CompFor):
             for name in _target_names(loop.target):
                 self._bind(name, Binding("for", loop, loop.iter))
-        for named in tree.all(cst.AsName):
-            item = tree.parent[named]
+
+    def _collect_as_names(self) -> None:
+        """Of `with` and `except`; an import has its own."""
+        for named in self._tree.all(cst.AsName):
+            item = self._tree.parent[named]
             if isinstance(item, cst.WithItem) and isinstance(named.name, cst.Name):
                 self._bind(named.name.value, Binding("with", item, item.item))
             elif isinstance(item, (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler)):
                 for name in _target_names(named.name):
                     self._bind(name, Binding("other", item))
+
+    def _collect_definitions(self) -> None:
+        tree = self._tree
         for function in tree.all(cst.FunctionDef):
             self._bind(function.name.value, Binding("def", function))
         for klass in tree.all(cst.ClassDef):
             self._bind(klass.name.value, Binding("class", klass))
         for param in tree.all(cst.Param):
             self._bind(param.name.value, Binding("param", param, param.default))
-        for deleted in tree.all(cst.Del):
+
+    def _collect_deletions(self) -> None:
+        for deleted in self._tree.all(cst.Del):
             for name in _target_names(deleted.target):
                 self._bind(name, Binding("other", deleted))
-        for capture in tree.all(cst.MatchAs, cst.MatchStar, cst.MatchMapping):
+
+    def _collect_captures(self) -> None:
+        for capture in self._tree.all(cst.MatchAs, cst.MatchStar, cst.MatchMapping):
             captured = capture.rest if isinstance(capture, cst.MatchMapping) else capture.name
             if captured is not None:
                 self._bind(captured.value, Binding("other", capture))
-        for nonlocal_ in tree.all(cst.Nonlocal):
-            for item in nonlocal_.names:
-                self._nonlocals.setdefault(item.name.value, []).append(self.scope(nonlocal_))
 
     def _bind(self, name: str, binding: Binding) -> None:
         self._bound.setdefault(name, []).append(binding)

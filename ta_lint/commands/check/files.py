@@ -1,0 +1,58 @@
+"""The files of a run: those below the given paths, or what comes on standard input."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from ta_lint.commands.check.settings import Settings
+from ta_lint.commands.messages import warn
+from ta_lint.core.errors import UsageError
+from ta_lint.core.files import STDIN
+from ta_lint.discovery import discover, named
+from ta_lint.file import File
+
+
+class Chosen(NamedTuple):
+    """The files to lint; `given` is what came on standard input, where it takes the place of files on disk."""
+
+    files: list[File]
+    given: bytes | None
+
+
+def choose(arguments: argparse.Namespace, settings: Settings) -> Chosen:
+    """The files that the command line means.
+
+    Raises:
+        UsageError: a path does not exist, or standard input is not to be had.
+    """
+    given = _standard_input(arguments)
+    if given is not None:
+        name = arguments.stdin_filename or STDIN
+        files = named(name, given, settings.configs, settings.root)
+    else:
+        files = discover(arguments.paths or [Path()], settings.configs, settings.root)
+    if arguments.no_gates:
+        files = [file._replace(gated=False) for file in files]
+    if not files and given is None:
+        warn_of_no_files()
+    return Chosen(files, given)
+
+
+def warn_of_no_files() -> None:
+    warn("no Python files to lint under the given paths")
+
+
+def _standard_input(arguments: argparse.Namespace) -> bytes | None:
+    """What standard input holds, where `-` asks for it."""
+    if not any(path is STDIN for path in arguments.paths):
+        if arguments.stdin_filename is not None:
+            raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")
+        return None
+    if len(arguments.paths) > 1:
+        raise UsageError("-: standard input is linted alone; leave the other paths out")
+    if arguments.stdin_filename is not None and arguments.stdin_filename.is_dir():
+        raise UsageError(f"--stdin-filename: {arguments.stdin_filename} is a folder; give the name of a file")
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    return sys.stdin.buffer.read()

@@ -1,0 +1,46 @@
+"""Linting the files of a run, through the cache."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ta_lint.commands.check.files import Chosen
+from ta_lint.commands.check.outcome import Outcome, in_order
+from ta_lint.commands.check.settings import Settings
+from ta_lint.commands.messages import warn
+from ta_lint.file import worth_a_look
+
+if TYPE_CHECKING:
+    from ta_lint.cache import Cache
+
+
+def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> Outcome:
+    """Lint the files, each as it is."""
+    if not worth_a_look(chosen.files):
+        return Outcome([], chosen.given)
+    from ta_lint.commands.check.progress import with_progress
+    from ta_lint.runner import lint_files
+
+    cache = open_cache(arguments, settings) if chosen.given is None else None
+    linted = lint_files(chosen.files, arguments.jobs, cache)
+    findings = in_order(with_progress(linted, chosen.files, lambda result: result[0]))
+    if cache is not None and not arguments.quiet:
+        warn_of_cache(cache)
+    return Outcome(findings, chosen.given)
+
+
+def open_cache(arguments: argparse.Namespace, settings: Settings) -> "Cache | None":
+    """The cache of the project; None where every file is to be linted."""
+    if arguments.no_cache or arguments.no_gates:
+        return None
+    from ta_lint.cache import Cache, cache_folder
+
+    return Cache(cache_folder(settings.config, settings.root), settings.root)
+
+
+def warn_of_cache(cache: "Cache") -> None:
+    """Warn if the cache cannot keep anything."""
+    if cache.problem:
+        warn(
+            "the cache cannot be written, so each run lints every file: "
+            f"{cache.problem}, --no-cache does without"
+        )

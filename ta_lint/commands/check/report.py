@@ -1,0 +1,117 @@
+"""The report of a run, in the format that is asked for, to where it is asked for."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint import __version__
+from ta_lint.commands.check.files import Chosen
+from ta_lint.commands.check.outcome import Outcome
+from ta_lint.commands.check.settings import Settings
+from ta_lint.core import report
+from ta_lint.core.files import display, write_atomically
+from ta_lint.core.terminal import wants_color
+from ta_lint.file import File
+
+if TYPE_CHECKING:
+    from ta_lint.core.finding import Finding
+    from ta_lint.core.source import Source
+
+    Fixes = Callable[[Finding], bool]
+
+
+def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, outcome: Outcome) -> None:
+    """Write the report, with what was fixed; beside it where a machine reads it.
+
+    Where standard input was fixed, standard output is for that, and the report goes to standard error.
+    """
+    stream = sys.stderr if outcome.given is not None and arguments.fix else sys.stdout
+    color = arguments.output is None and wants_color(stream)
+    fixes = fixes_of(chosen.files)
+    findings = outcome.findings
+    text = rendered(arguments, settings, findings, fixes, color=color, given=outcome.given)
+    if not arguments.quiet:
+        done = report.fixed(outcome.fixed, outcome.fixed_files)
+        if arguments.format in ("text", "concise"):
+            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
+        elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report alone
+            print(done, end="", file=sys.stderr)
+    if arguments.output is not None:
+        write_atomically(arguments.output, text)
+    else:
+        stream.write(text)
+
+
+def fixes_of(files: list[File]) -> "Fixes":
+    """Whether `--fix` would fix a finding in one of the files, by the settings of that file."""
+    makes = {file.name: file.config.makes for file in files}
+    return lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+
+
+def rendered(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    findings: "list[Finding]",
+    fixes: "Fixes",
+    *,
+    color: bool,
+    given: bytes | None = None,
+) -> str:
+    """The report without its summary; `given` is what was linted in the place of files."""
+    if arguments.statistics or arguments.format not in ("text", "concise"):
+        return _with_catalogue(arguments, settings, findings, fixes, color)
+
+    def shown(path: str) -> str:
+        return display(settings.root / path)
+
+    if arguments.format == "concise":
+        return report.concise(findings, display=shown, color=color, fixes=fixes)
+    lines = _line_reader(settings.root, given)
+    return report.text(findings, read_lines=lines, display=shown, color=color, fixes=fixes)
+
+
+def _with_catalogue(
+    arguments: argparse.Namespace, settings: Settings, findings: "list[Finding]", fixes: "Fixes", color: bool
+) -> str:
+    """The formats that say more of a rule than its id."""
+    from ta_lint.core.catalogue import catalogue
+
+    rules = catalogue()
+    if arguments.format == "sarif":
+        from ta_lint.core.sarif import sarif_log
+
+        known = settings.config.baseline is not None
+        seen = {rule.id: rule for rule in rules.values() if "static" in rule.observers}
+        return sarif_log(findings, seen, version=__version__, root=settings.root, baseline=known)
+    if arguments.format == "github":
+        return report.github(findings, rules)
+    if arguments.format != "json":
+        return report.statistics(findings, rules, color=color, fixes=fixes)
+    from ta_lint.core.json_report import as_json, statistics_as_json
+
+    return statistics_as_json(findings, rules, fixes) if arguments.statistics else as_json(findings, rules)
+
+
+def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None], list[str]]:
+    """Reads the lines of a file, or of a cell of it by number: none if the file is gone."""
+
+    @lru_cache(maxsize=1)  # a notebook may be large, and is asked for each of its cells
+    def source_at(path: str) -> "Source":
+        from ta_lint.core.source import read, source_of
+
+        return source_of(path, given if given is not None else read(root / path))
+
+    def lines_of(path: str, cell: int | None) -> list[str]:
+        from ta_lint.core.errors import Unreadable
+
+        try:
+            source = source_at(path)
+        except Unreadable:
+            return []
+        notebook = source.notebook
+        return notebook.lines_of(cell) if notebook is not None and cell is not None else source.lines
+
+    return lines_of

@@ -1,0 +1,62 @@
+"""The settings of a run: what the command line says, over what `[tool.ta]` says in each folder."""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+from ta_lint.commands.messages import warn
+from ta_lint.core.config import Config, Configs, Options, cache_variable, project_root
+from ta_lint.core.errors import UsageError
+from ta_lint.core.terms import Severity
+
+
+class Settings(NamedTuple):
+    """The settings of every folder, and the root of the project, which the paths of findings start from."""
+
+    configs: Configs
+    root: Path
+
+    @property
+    def config(self) -> Config:
+        """The settings of the working folder: what is not of one file, such as the baseline, is read here."""
+        return self.configs.root_config
+
+
+def working_folder() -> Path:
+    """The working folder.
+
+    Raises:
+        UsageError: it was removed.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working folder does not exist any more") from error
+
+
+def read_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
+    """The settings as seen from a folder.
+
+    Raises:
+        UsageError: they are wrong.
+    """
+    options = Options(
+        select=arguments.select,
+        extend_select=arguments.extend_select or [],
+        ignore=arguments.ignore or [],
+        target_torch=arguments.target_torch,
+        fail_level=Severity(arguments.fail_level) if arguments.fail_level else None,
+        baseline=arguments.baseline,
+        unsafe_fixes=arguments.unsafe_fixes,
+        force_exclude=arguments.force_exclude,
+        cache_dir=arguments.cache_dir or cache_variable(),
+        config=arguments.config,
+        isolated=arguments.isolated,
+    )
+    return Settings(Configs(options, folder), project_root(folder))
+
+
+def warn_of_overlooked(settings: Settings) -> None:
+    """Warn of what looks like settings and is not read."""
+    for remark in settings.configs.overlooked:
+        warn(remark)

@@ -1,0 +1,100 @@
+"""`--watch`: lint again what changes, and show what is found now."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ta_lint.commands import CLEAN
+from ta_lint.commands.check import baseline, report
+from ta_lint.commands.check.changes import changes
+from ta_lint.commands.check.files import warn_of_no_files
+from ta_lint.commands.check.lint import open_cache, warn_of_cache
+from ta_lint.commands.check.outcome import in_order
+from ta_lint.commands.check.progress import with_progress
+from ta_lint.commands.check.settings import Settings, read_settings, warn_of_overlooked, working_folder
+from ta_lint.commands.check.watched_files import Reading, WatchedFiles
+from ta_lint.commands.messages import complain
+from ta_lint.core.collector import resume
+from ta_lint.core.report import remedies, summary
+from ta_lint.core.terminal import wants_color
+from ta_lint.file import File
+from ta_lint.runner import Result, lint_files
+
+if TYPE_CHECKING:
+    from ta_lint.cache import Cache
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lint again what changes, until Ctrl-C, which is how it ends: nothing is left undone, so the status is 0."""
+    folder = working_folder()
+    cache: Cache | None = None
+
+    def read() -> Reading:
+        settings = read_settings(arguments, folder)
+        accepted = baseline.accepted(arguments, settings.config)
+        sources = [path for path in (arguments.config, settings.config.baseline) if path is not None]
+        return Reading(settings, accepted, sources)
+
+    def lint(files: list[File], settings: Settings) -> Iterator[Result]:
+        nonlocal cache
+        cache = open_cache(arguments, settings)
+        linted = lint_files(files, arguments.jobs, cache)
+        return with_progress(linted, files, lambda result: result[0])
+
+    try:
+        files = WatchedFiles(arguments.paths or [Path()], read, lint)
+        resume()
+        follow(files, lambda: _show(arguments, files, cache))
+    except KeyboardInterrupt:
+        if sys.stdout.isatty():
+            print()  # the prompt that follows begins a line
+    return CLEAN
+
+
+def follow(files: WatchedFiles, show: Callable[[], None]) -> None:
+    """Lint all files, and then, until Ctrl-C, what changes; `show` is called whenever there is something new.
+
+    Raises:
+        UsageError: the operating system does not let so many folders be watched.
+        KeyboardInterrupt: by the user, who has no other way to end it.
+    """
+    seen = changes(files)
+    next(seen)  # from here on no change is missed
+    files.refresh()
+    show()
+    for reread in seen:
+        if files.refresh(reread):
+            show()
+
+
+def _show(arguments: argparse.Namespace, files: WatchedFiles, cache: "Cache | None") -> None:
+    """What is found now, alone on the screen of a terminal; below one another anywhere else."""
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    settings = files.reading.settings
+    found = in_order(files.results)
+    compared = baseline.compare(found, files.reading.accepted, files.files, settings.root)
+    fixes = report.fixes_of(files.files)
+    color = wants_color(sys.stdout)
+    text = report.rendered(arguments, settings, compared.findings, fixes, color=color)
+    print(f"{_CLEAR if terminal else ''}{text}", end="", flush=True)
+    warn_of_overlooked(settings)
+    if not files.files:
+        warn_of_no_files()
+    if files.trouble:
+        complain(f"{files.trouble}; what held before stays")
+    if not arguments.quiet:
+        if cache is not None:
+            warn_of_cache(cache)
+        baseline.warn_of_stale(compared, settings.config)
+        now = time.strftime("%H:%M:%S")
+        counts = summary(compared.findings).strip()
+        print(
+            f"{remedies(compared.findings, fixes)}[{now}] {counts} Watching for file changes.",
+            flush=True,
+        )

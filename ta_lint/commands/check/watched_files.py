@@ -1,0 +1,102 @@
+"""The files that `--watch` watches, and what was found in each."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ta_lint.commands.check.settings import Settings
+from ta_lint.core.baseline import Entry
+from ta_lint.core.errors import UsageError
+from ta_lint.core.files import Stamp, stamp
+from ta_lint.core.finding import Finding
+from ta_lint.discovery import discover
+from ta_lint.file import File
+from ta_lint.runner import Result
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What holds for the watched files, as it was read at one time."""
+
+    settings: Settings
+    accepted: list[Entry]
+    """The entries of the baseline."""
+    sources: list[Path]
+    """The files that the command line or the settings name, to read settings from."""
+
+
+class WatchedFiles:
+    """The files that are watched, and what was found in each; `trouble` says why newer settings do not hold.
+
+    Raises:
+        UsageError: the settings cannot be read, or a path does not exist. Later neither ends the watching.
+    """
+
+    def __init__(
+        self,
+        paths: list[Path],
+        read: Callable[[], Reading],
+        lint: Callable[[list[File], Settings], Iterable[Result]],
+    ) -> None:
+        self.paths = paths
+        self.reading = read()
+        self.files = self._find(paths, self.reading)
+        self.trouble = ""
+        self._standing: list[Path] = []
+        self._read = read
+        self._lint = lint
+        self._known: dict[Path, tuple[Stamp, list[Finding]]] = {}
+
+    @property
+    def results(self) -> list[Result]:
+        return [(file, self._known[file.path][1]) for file in self.files if file.path in self._known]
+
+    @property
+    def moved(self) -> bool:
+        """Whether a named path has come or gone since the files were last looked for."""
+        return self._standing != self._find_standing()
+
+    def refresh(self, reread: bool = False) -> bool:
+        """Lint the files that have changed, all of them if the settings have; returns whether anything is new.
+
+        `reread` asks for settings to be read again. Those that are wrong do not hold: the old ones stay.
+        """
+        before, known, old = self.trouble, self._known, self.reading
+        self.trouble = ""
+        try:
+            self._survey(self._read() if reread or before else old)
+        except UsageError as error:
+            self.trouble = str(error)
+            self._survey_as_before()
+        stamps = {file.path: stamp(file.path) for file in self.files}
+        if self.reading is not old:
+            known = {}
+        changed = [
+            file for file in self.files if file.path not in known or known[file.path][0] != stamps[file.path]
+        ]
+        gone = self._known.keys() - stamps.keys()
+        self._known = {path: entry for path, entry in known.items() if path in stamps}
+        try:
+            for file, found in self._lint(changed, self.reading.settings):
+                self._known[file.path] = stamps[file.path], found
+        except UsageError as error:
+            self.trouble = str(error)
+        return bool(changed or gone or self.reading is not old or self.trouble != before)
+
+    def _survey(self, reading: Reading) -> None:
+        self._standing = self._find_standing()
+        self.files = self._find(self._standing, reading)
+        self.reading = reading
+
+    def _find(self, paths: list[Path], reading: Reading) -> list[File]:
+        return discover(paths, reading.settings.configs, reading.settings.root)
+
+    def _find_standing(self) -> list[Path]:
+        return [path for path in self.paths if os.path.lexists(path)]
+
+    def _survey_as_before(self) -> None:
+        try:
+            self._survey(self.reading)
+        except UsageError:  # of a new folder, which has no settings from before
+            self.files = [file for file in self.files if os.path.lexists(file.path)]
