@@ -7,7 +7,11 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.syntax.tree import argument, spreads
 
-KEYWORDS = (("transformers", "datasets", "huggingface_hub", "diffusers", "peft", "vllm", "evaluate"),)
+KEYWORDS = (
+    tuple(
+        "auto_gptq datasets diffusers evaluate huggingface_hub optimum peft sentence_transformers transformers trl vllm".split()
+    ),
+)
 
 
 def check(module: Module) -> Iterator[Suspicion]:
