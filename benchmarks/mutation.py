@@ -29,8 +29,8 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, decode
 from ta_lint.engine import lint
-from ta_lint.facts import Clearing, Kind, Module, TrainingLoop
-from ta_lint.facts.module import is_test
+from ta_lint.facts import Clearing, FileFacts, Kind, TrainingLoop
+from ta_lint.facts.file_facts import is_test
 from ta_lint.file import File
 from ta_lint.syntax.parse import parse
 
@@ -204,7 +204,7 @@ def outcome_of(data: bytes, name: str, rules: Iterable[str]) -> Outcome:
     outcome = Outcome()
     try:
         source = Source(name, decode(data))
-        module = Module(source, *parse(source))
+        module = FileFacts(source, *parse(source))
     except Unreadable:
         return outcome
     text = Text(module)
@@ -261,7 +261,7 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     if check is not None and not check.wants(gate.Text(data)):
         return "its text does not hold what the rule needs"
     source = Source(name, decode(data))
-    module = Module(source, *parse(source))
+    module = FileFacts(source, *parse(source))
     loops = module.training_loops
     if index >= len(loops):
         return "no longer a training loop"
@@ -281,13 +281,13 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     return UNCLASSIFIED
 
 
-def _knows_models(module: Module, loop: TrainingLoop) -> bool:
+def _knows_models(module: FileFacts, loop: TrainingLoop) -> bool:
     """Whether facts know what is called in a loop, or what is set to a mode in its file, for a model."""
     called = {module.kind(call.func) for call in module.tree.own(loop.region, cst.Call)}
     return Kind.MODULE in called | _kinds_of_receivers(module, "eval", "train")
 
 
-def _kinds_of_receivers(module: Module, *methods: str) -> set[Kind | None]:
+def _kinds_of_receivers(module: FileFacts, *methods: str) -> set[Kind | None]:
     return {
         module.kind(call.func.value)
         for call in module.tree.all(cst.Call)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, TrainingLoop
+from ta_lint.facts import FileFacts, Kind, TrainingLoop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, children, dotted
 
@@ -46,7 +46,7 @@ class Edit(NamedTuple):
 class Text:
     """A parsed file as text: where its nodes stand, and edits of them."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: FileFacts) -> None:
         source = module.source
         self.module = module
         self.tree = module.tree
@@ -154,7 +154,7 @@ class Site:
     loop: TrainingLoop
 
     @property
-    def module(self) -> Module:
+    def module(self) -> FileFacts:
         return self.text.module
 
     @property

@@ -23,7 +23,7 @@ from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
 
 if TYPE_CHECKING:
-    from ta_lint.facts import Module, Suspicion
+    from ta_lint.facts import FileFacts, Suspicion
     from ta_lint.syntax.tree import Node
 
 # What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
@@ -161,10 +161,10 @@ def _with_admitted_fix(finding: Finding, config: Config) -> Finding:
 def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[Finding]:
     facts = None
     if any(check.over_facts is not None for check in wanted):
-        from ta_lint.facts import Module
+        from ta_lint.facts import FileFacts
         from ta_lint.syntax.parse import parse
 
-        facts = Module(source, *parse(source), file.config.target_torch)
+        facts = FileFacts(source, *parse(source), file.config.target_torch)
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 
@@ -178,7 +178,7 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
             yield _crash(f"the check of {check.rule}", error, source)
 
 
-def _found(check: checks.Check, source: Source, facts: "Module | None") -> Iterator[Finding]:
+def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> Iterator[Finding]:
     """What a check finds in a file."""
     if check.over_source is not None:
         for report in check.over_source(source):
@@ -188,7 +188,7 @@ def _found(check: checks.Check, source: Source, facts: "Module | None") -> Itera
             yield _placed(check.rule, suspicion, facts)
 
 
-def _placed(rule: str, suspicion: "Suspicion", facts: "Module") -> Finding:
+def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
     """The finding that a suspicion is."""
     from ta_lint.syntax.placing import text_edits
 

@@ -3,15 +3,15 @@
 import libcst as cst
 
 from ta_lint.core.source import Source
-from ta_lint.facts import Module
+from ta_lint.facts import FileFacts
 from ta_lint.syntax.parse import parse
 
 
-def module_of(text: str) -> Module:
+def module_of(text: str) -> FileFacts:
     source = Source("example.py", text)
-    return Module(source, *parse(source))
+    return FileFacts(source, *parse(source))
 
 
-def call_in(module: Module, code: str) -> cst.Call:
+def call_in(module: FileFacts, code: str) -> cst.Call:
     """The first call that is written like this."""
     return next(call for call in module.tree.all(cst.Call) if module.code(call) == code)

@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from modules import module_of
 
-from ta_lint.facts import Module
+from ta_lint.facts import FileFacts
 
 IMPORTS = """
 import lightning.pytorch as pl
@@ -23,7 +23,7 @@ T = TypeVar("T")
 """
 
 
-def facts(code: str) -> tuple[Module, dict[str, cst.ClassDef]]:
+def facts(code: str) -> tuple[FileFacts, dict[str, cst.ClassDef]]:
     """The facts of a program and its classes by name (the last of that name)."""
     text = IMPORTS + code
     module = module_of(text)

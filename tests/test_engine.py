@@ -12,7 +12,7 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
 from ta_lint.engine import lint_file
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.file import File
 
 BUGGY = "import torch\noptimizer = torch.optim.Adam(torch.nn.Linear(2, 2).parameters(), weight_decay=0.1)\n"
@@ -25,7 +25,7 @@ def lint(folder: Path, text: str, *select: str) -> list[Finding]:
     return lint_file(File(path, "train.py", config))
 
 
-def crash(_: Module) -> Iterator[Suspicion]:
+def crash(_: FileFacts) -> Iterator[Suspicion]:
     raise ZeroDivisionError("division by zero")
     yield  # type: ignore[unreachable]
 

@@ -18,11 +18,11 @@ from ta_lint.commands.check.files import Chosen
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Applicability, Finding, TextEdit
 from ta_lint.engine import lint_file
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.file import File
 from ta_lint.fixing import Fixed, fix_file
 from ta_lint.syntax.edits import (
-    Fix,
+    ProposedFix,
     add_argument,
     call_method,
     insert_line_after,
@@ -35,7 +35,7 @@ from ta_lint.syntax.edits import (
     wrap,
 )
 
-Make = Callable[[Module], Iterator[Suspicion]]
+Make = Callable[[FileFacts], Iterator[Suspicion]]
 
 UNCALLED = """\
 import torch
@@ -66,14 +66,14 @@ def proposing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Make], None
     checks.enabled.cache_clear()
 
 
-def calls(module: Module, name: str) -> list[cst.Call]:
+def calls(module: FileFacts, name: str) -> list[cst.Call]:
     return [call for call in module.tree.all(cst.Call) if module.code(call.func) == name]
 
 
-def each(name: str, fix: Callable[[Module, cst.Call], Fix | None]) -> Make:
+def each(name: str, fix: Callable[[FileFacts, cst.Call], ProposedFix | None]) -> Make:
     """Suspects every call of a name, and fixes it as told."""
 
-    def check(module: Module) -> Iterator[Suspicion]:
+    def check(module: FileFacts) -> Iterator[Suspicion]:
         for call in calls(module, name):
             yield Suspicion(call, "it is suspicious", fix=fix(module, call))
 
@@ -123,7 +123,7 @@ def test_new_lines_end_as_those_around_them(
         each(
             "step",
             lambda module, call: (
-                Fix("", (insert_line_after(module.tree, call, "a(\n    b\n)"),), ("import copy",))
+                ProposedFix("", (insert_line_after(module.tree, call, "a(\n    b\n)"),), ("import copy",))
                 if "a(" not in module.source.text
                 else None
             ),
@@ -148,12 +148,12 @@ def test_new_lines_end_as_those_around_them(
 def test_a_line_after_the_last_keeps_the_end_of_the_file(
     tmp_path: Path, proposing: Callable[[Make], None]
 ) -> None:
-    def move(module: Module, call: cst.Call) -> Fix | None:
+    def move(module: FileFacts, call: cst.Call) -> ProposedFix | None:
         step = calls(module, "step")[0]
         if module.tree.before(step, call):
             return None
         edits = (insert_line_after(module.tree, step, "clear()"), remove_statement(module.tree, call))
-        return Fix("move it", edits)
+        return ProposedFix("move it", edits)
 
     proposing(each("clear", move))
     before = "import torch\nwith a:\n    clear()\n    step()"
@@ -206,19 +206,19 @@ def test_an_encoding_that_would_not_give_the_same_bytes_back_is_left_alone(tmp_p
     ],
 )  # fmt: skip
 def test_an_edit_does_what_it_says_or_is_not_made(
-    make: Callable[[Module, cst.Call], object],
+    make: Callable[[FileFacts, cst.Call], object],
     before: str,
     after: str | None,
     tmp_path: Path,
     proposing: Callable[[Make], None],
 ) -> None:
-    def fix(module: Module, call: cst.Call) -> Fix | None:
+    def fix(module: FileFacts, call: cst.Call) -> ProposedFix | None:
         if "new" in module.source.text or "z=1" in module.source.text or call is not calls(module, "f")[0]:
             return None
         if module.source.text == f"import torch\n{after}\n":
             return None
         edit = make(module, call)
-        return Fix("edit it", (edit,)) if edit is not None else None  # type: ignore[arg-type]
+        return ProposedFix("edit it", (edit,)) if edit is not None else None  # type: ignore[arg-type]
 
     proposing(each("f", fix))
     result = fixed(f"import torch\n{before}\n", tmp_path)
@@ -242,7 +242,7 @@ def test_an_edit_does_what_it_says_or_is_not_made(
 def test_what_is_unwrapped_means_the_same(
     before: str, after: str, tmp_path: Path, proposing: Callable[[Make], None]
 ) -> None:
-    proposing(each("f", lambda _, call: Fix("", unwrap(call, call.args[0].value))))
+    proposing(each("f", lambda _, call: ProposedFix("", unwrap(call, call.args[0].value))))
     assert fixed(f"import torch\n{before}\n", tmp_path).after.decode() == f"import torch\n{after}\n"
 
 
@@ -253,8 +253,10 @@ def test_what_is_unwrapped_means_the_same(
 def test_a_method_is_called_on_the_whole_expression(
     before: str, after: str, tmp_path: Path, proposing: Callable[[Make], None]
 ) -> None:
-    def fix(module: Module, call: cst.Call) -> Fix | None:
-        return None if ".d()" in module.source.text else Fix("", call_method(call.args[0].value, ".d()"))
+    def fix(module: FileFacts, call: cst.Call) -> ProposedFix | None:
+        return (
+            None if ".d()" in module.source.text else ProposedFix("", call_method(call.args[0].value, ".d()"))
+        )
 
     proposing(each("f", fix))
     assert fixed(f"import torch\n{before}\n", tmp_path).after.decode() == f"import torch\n{after}\n"
@@ -263,11 +265,11 @@ def test_a_method_is_called_on_the_whole_expression(
 # -- imports --------------------------------------------------------------------------------------------------
 
 
-def copying(module: Module, call: cst.Call) -> Fix | None:
+def copying(module: FileFacts, call: cst.Call) -> ProposedFix | None:
     spelled = module.spelled("copy.deepcopy", at=call)
     if spelled is None or module.code(call.args[0].value).startswith(spelled[0]):
         return None
-    return Fix("copy", wrap(call.args[0].value, f"{spelled[0]}(", ")"), spelled[1])
+    return ProposedFix("copy", wrap(call.args[0].value, f"{spelled[0]}(", ")"), spelled[1])
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ def test_twins_of_an_accepted_finding_stay_since_they_would_take_its_number(tmp_
 def test_of_two_fixes_that_overlap_the_second_waits_for_the_next_round(
     tmp_path: Path, proposing: Callable[[Make], None]
 ) -> None:
-    proposing(each("f", lambda _, call: Fix("", unwrap(call, call.args[0].value))))
+    proposing(each("f", lambda _, call: ProposedFix("", unwrap(call, call.args[0].value))))
     result = fixed("import torch\ny = f(f(f(x)))\n", tmp_path)
     assert result.after.decode() == "import torch\ny = x\n"
     assert result.count == 3
@@ -328,7 +330,12 @@ def test_a_fix_that_would_break_the_file_is_dropped_and_the_others_are_made(
     tmp_path: Path, proposing: Callable[[Make], None]
 ) -> None:
     proposing(
-        each("f", lambda module, call: Fix("", (replace(call, module.code(call.args[0].value).strip("'")),)))
+        each(
+            "f",
+            lambda module, call: ProposedFix(
+                "", (replace(call, module.code(call.args[0].value).strip("'")),)
+            ),
+        )
     )
     result = fixed("import torch\nf('a')\nf(')')\nf('break')\nf('b')\n", tmp_path)
     assert result.after.decode() == "import torch\na\nf(')')\nf('break')\nb\n"
@@ -340,7 +347,7 @@ def test_a_fix_that_would_break_the_file_is_dropped_and_the_others_are_made(
 
 
 def test_a_fix_that_brings_itself_again_ends(tmp_path: Path, proposing: Callable[[Make], None]) -> None:
-    proposing(each("f", lambda _, call: Fix("", wrap(call.args[0].value, "(", ")"))))
+    proposing(each("f", lambda _, call: ProposedFix("", wrap(call.args[0].value, "(", ")"))))
     result = fixed("import torch\nf(x)\n", tmp_path)
     assert result.count == fixing.ROUNDS
     assert result.complaints == ("train.py: fixes of TA603 still bring new ones after 10 rounds",)

@@ -28,9 +28,9 @@ from ta_lint.checks import Check, Report
 from ta_lint.checks.gate import Gate, Keywords
 from ta_lint.core import sarif
 from ta_lint.core.source import Source
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.runner import start_thread
-from ta_lint.syntax.edits import Fix, insert_after, replace_with_atom
+from ta_lint.syntax.edits import ProposedFix, insert_after, replace_with_atom
 
 POOL = originals(None)
 """The blocks of pages and cases alone: no corpora, so that the share is the same everywhere."""
@@ -74,7 +74,7 @@ def test_a_mutated_notebook_leaves_the_linter_standing(programs: list[str], rng:
 
 BUGGY = "import torch\nmodel = torch.nn.Linear(4, 1)\nstep()\nstep(1)\n"
 
-Check_ = Callable[[Module], Iterator[Suspicion]]
+Check_ = Callable[[FileFacts], Iterator[Suspicion]]
 
 
 @pytest.fixture
@@ -91,10 +91,10 @@ def planting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     checks.enabled.cache_clear()
 
 
-def suspecting(fix: Callable[[cst.Call], Fix | None] = lambda call: None) -> Check_:
+def suspecting(fix: Callable[[cst.Call], ProposedFix | None] = lambda call: None) -> Check_:
     """Suspects every call of `step`, and fixes it as told."""
 
-    def check(module: Module) -> Iterator[Suspicion]:
+    def check(module: FileFacts) -> Iterator[Suspicion]:
         for call in module.tree.all(cst.Call):
             if module.code(call.func) == "step":
                 yield Suspicion(call, "it is suspicious", fix=fix(call))
@@ -102,8 +102,8 @@ def suspecting(fix: Callable[[cst.Call], Fix | None] = lambda call: None) -> Che
     return check
 
 
-def calling_another(call: cst.Call) -> Fix:
-    return Fix("call another", (replace_with_atom(call.func, "other"),))
+def calling_another(call: cst.Call) -> ProposedFix:
+    return ProposedFix("call another", (replace_with_atom(call.func, "other"),))
 
 
 def kinds(data: bytes | str = BUGGY, name: str = "train.py") -> set[str]:
@@ -118,7 +118,7 @@ def test_a_sound_check_with_a_sound_fix_has_no_problem(planting: Callable[..., N
 
 
 def test_a_check_that_raises_is_a_problem(planting: Callable[..., None]) -> None:
-    def check(module: Module) -> Iterator[Suspicion]:
+    def check(module: FileFacts) -> Iterator[Suspicion]:
         raise KeyError("x")
         yield  # type: ignore[unreachable]
 
@@ -152,7 +152,7 @@ def test_a_gate_that_hides_a_finding_is_a_problem(planting: Callable[..., None])
 
 
 def test_findings_that_change_from_one_time_to_the_next_are_a_problem(planting: Callable[..., None]) -> None:
-    seen: list[Module] = []
+    seen: list[FileFacts] = []
 
     def check_source(source: Source) -> Iterator[Report]:
         seen.append(None)  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ def test_a_finding_outside_the_file_is_a_problem(
 def test_a_fix_that_breaks_the_file_is_a_problem(
     planting: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planting(suspecting(lambda call: Fix("open it", (insert_after(call, "("),))))
+    planting(suspecting(lambda call: ProposedFix("open it", (insert_after(call, "("),))))
     assert kinds() == set()  # as the linter sees it itself, and says so
     assert judgement(BUGGY).complaints == {"the fix of TA603 would break the file; it was not made": 2}
     monkeypatch.setattr(fixing, "_is_broken", lambda *_: False)
@@ -183,13 +183,13 @@ def test_a_fix_that_breaks_the_file_is_a_problem(
 
 
 def test_a_fix_that_brings_itself_again_is_a_problem(planting: Callable[..., None]) -> None:
-    planting(suspecting(lambda call: Fix("call it", (insert_after(call, "()"),))))
+    planting(suspecting(lambda call: ProposedFix("call it", (insert_after(call, "()"),))))
     assert "unstable fix" in kinds("import torch\nstep()\n")
 
 
 def test_a_fix_that_leaves_what_was_found_is_a_problem(planting: Callable[..., None]) -> None:
-    def once(call: cst.Call) -> Fix | None:
-        return Fix("give it one", (replace_with_atom(call, "step(1)"),)) if not call.args else None
+    def once(call: cst.Call) -> ProposedFix | None:
+        return ProposedFix("give it one", (replace_with_atom(call, "step(1)"),)) if not call.args else None
 
     planting(suspecting(once))
     assert kinds() == {"fixed, and still found"}
@@ -245,7 +245,7 @@ def test_a_notebook_that_is_written_anew_is_a_problem(
 
 
 def test_too_much_work_is_a_problem(planting: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(module: Module) -> Iterator[Suspicion]:
+    def check(module: FileFacts) -> Iterator[Suspicion]:
         for number in range(300_000):
             abs(number)
         yield from ()

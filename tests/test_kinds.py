@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from modules import module_of
 
-from ta_lint.facts import Kind, Module
+from ta_lint.facts import FileFacts, Kind
 
 IMPORTS = """
 import copy
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 """
 
 
-def asked(code: str) -> tuple[Module, cst.BaseExpression]:
+def asked(code: str) -> tuple[FileFacts, cst.BaseExpression]:
     """The facts of a program, and the argument of its last call of `ask`."""
     text = IMPORTS + code
     module = module_of(text)

@@ -17,7 +17,7 @@ from ta_lint.checks.gate import Gate, Text
 
 if TYPE_CHECKING:
     from ta_lint.core.source import Source
-    from ta_lint.facts import Module, Suspicion
+    from ta_lint.facts import FileFacts, Suspicion
 
 
 class Report(NamedTuple):
@@ -36,7 +36,7 @@ class Check:
 
     rule: str
     gate: Gate
-    over_facts: "Callable[[Module], Iterator[Suspicion]] | None"
+    over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_source: "Callable[[Source], Iterator[Report]] | None"
 
     def wants(self, text: Text) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, replace_with_atom
+from ta_lint.syntax.edits import ProposedFix, replace_with_atom
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
@@ -31,7 +31,7 @@ _COUNTED = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:  # they compare the two
         return
     for node in module.tree.all(cst.Call, cst.BinaryOperation):
@@ -45,7 +45,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _logarithm(module: Module, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
+def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
     """The suspicion that a logarithm and what it is taken of have a function of their own."""
     activation = module.activations.of(operand)
     if activation is not None and activation.name in ("softmax", "sigmoid"):
@@ -68,7 +68,9 @@ def _logarithm(module: Module, call: cst.Call, operand: cst.BaseExpression) -> I
             yield _use(module, call, "torch.logsumexp", "overflows where `exp` does", over)
 
 
-def _logarithm_with_one(module: Module, call: cst.Call, operand: cst.BinaryOperation) -> Iterator[Suspicion]:
+def _logarithm_with_one(
+    module: FileFacts, call: cst.Call, operand: cst.BinaryOperation
+) -> Iterator[Suspicion]:
     """`log(1 + x)`, `log(1 + exp(x))` and `log(1 - sigmoid(x))`."""
     if isinstance(operand.operator, cst.Add):
         sides = (operand.left, operand.right)
@@ -91,7 +93,7 @@ def _logarithm_with_one(module: Module, call: cst.Call, operand: cst.BinaryOpera
             yield _use(module, call, f"{_FUNCTIONAL}logsigmoid", why, negated)
 
 
-def _use(module: Module, node: cst.BaseExpression, stable: str, why: str, code: str | None) -> Suspicion:
+def _use(module: FileFacts, node: cst.BaseExpression, stable: str, why: str, code: str | None) -> Suspicion:
     """The suspicion that `stable` should be called, with these arguments if they can be told."""
     last = stable.rpartition(".")[2]
     message = f"`{module.code(node)}` {why}: `{last}` does not"
@@ -100,11 +102,13 @@ def _use(module: Module, node: cst.BaseExpression, stable: str, why: str, code: 
         return Suspicion(node, message)
     spelling, imports = spelled
     return Suspicion(
-        node, message, fix=Fix(f"use `{last}`", (replace_with_atom(node, f"{spelling}({code})"),), imports)
+        node,
+        message,
+        fix=ProposedFix(f"use `{last}`", (replace_with_atom(node, f"{spelling}({code})"),), imports),
     )
 
 
-def _given(module: Module, node: Node, name: str, more: bool = False) -> cst.BaseExpression | None:
+def _given(module: FileFacts, node: Node, name: str, more: bool = False) -> cst.BaseExpression | None:
     """`x` for `torch.log(x)` and `x.log()`; `more` arguments may follow."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Name, cst.Attribute)):
         return None
@@ -122,7 +126,7 @@ def _is_method(call: cst.Call, receiver: Node) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.value is receiver
 
 
-def _arguments(module: Module, activation: Node) -> str | None:
+def _arguments(module: FileFacts, activation: Node) -> str | None:
     """What a call of an activation is given, as the arguments of a function: `x, dim=1`; None for a layer's."""
     if not isinstance(activation, cst.Call):
         return None
@@ -147,7 +151,7 @@ def _is_minus_one(operation: cst.BinaryOperation) -> bool:
     )
 
 
-def _is_small(module: Module, node: Node) -> bool:
+def _is_small(module: FileFacts, node: Node) -> bool:
     """Whether the source says that a value is small: a small number times something, a tensor of such numbers, a squared ratio.
 
     Most that one is added to before a logarithm is large, and there the logarithm is what makes it small.
@@ -168,7 +172,7 @@ def _is_small(module: Module, node: Node) -> bool:
     return bool(numbers) and all(_is_small_number(module.number(number)) for number in numbers)
 
 
-def _is_squared_ratio(module: Module, node: Node) -> bool:
+def _is_squared_ratio(module: FileFacts, node: Node) -> bool:
     """Whether a value is `(a / b) ** 2`, which 1 swallows in float32 where `a` is less than 0.0003 of `b`."""
     power = module.kinds.origin(node)
     if not isinstance(power, cst.BinaryOperation) or not isinstance(power.operator, cst.Power):
@@ -182,7 +186,7 @@ def _is_small_number(number: float | None) -> bool:
     return number is not None and 0 < abs(number) <= _SMALL
 
 
-def _is_count(module: Module, node: Node) -> bool:
+def _is_count(module: FileFacts, node: Node) -> bool:
     """Whether a value consists of whole numbers, or their logarithms."""
     if _COUNTED.search(plain(node)):
         return True
@@ -200,21 +204,21 @@ def _is_count(module: Module, node: Node) -> bool:
     return False
 
 
-def _is_coarse(module: Module, node: Node) -> bool:
+def _is_coarse(module: FileFacts, node: Node) -> bool:
     """Whether the small values of an expression are cut off or rounded away."""
     statement = module.tree.statement(node)
     above = (other for other in module.tree.ancestors(node) if module.tree.contains(statement, other))
     return any(isinstance(other, cst.Call) and called_name(other) in _CUTS for other in above)
 
 
-def _is_shifted(module: Module, exponent: Node) -> bool:
+def _is_shifted(module: FileFacts, exponent: Node) -> bool:
     """Whether the largest exponent was taken off before, so that nothing overflows."""
     origin = module.kinds.origin(exponent)
     parts = module.tree.within(origin, cst.Name)
     return any("max" in name.value or "max" in _source(module, name) for name in parts)
 
 
-def _source(module: Module, name: cst.Name) -> str:
+def _source(module: FileFacts, name: cst.Name) -> str:
     """The code that gives a name its value, that of the whole tuple where it is unpacked: `m, _ = x.max(1)`."""
     bound = module.names.definition(name)
     if bound is not None and bound.how == "unpack" and bound.value is not None:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (("*mask*", "*bias*"), ("float16", "half"))
@@ -15,7 +15,7 @@ _LARGEST = 65520.0  # from here on a number is rounded to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if not _runs_half(module):
         return
     for product in module.tree.all(cst.BinaryOperation):
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(product, message, fix=_fix(literal, number))
 
 
-def _runs_half(module: Module) -> bool:
+def _runs_half(module: FileFacts) -> bool:
     """Whether a file turns tensors or modules into half precision: a mention in a comparison is none."""
     tree = module.tree
     for call in tree.all(cst.Call):
@@ -41,7 +41,7 @@ def _runs_half(module: Module) -> bool:
     return False
 
 
-def _is_mask(module: Module, node: Node) -> bool:
+def _is_mask(module: FileFacts, node: Node) -> bool:
     """Whether a factor is a mask that may be in half precision: `(1.0 - mask)`, `mask`, and not `mask.float()`."""
     names = [name.value for name in module.tree.within(node, cst.Name)]
     if "float" in names or "float32" in names:
@@ -49,8 +49,10 @@ def _is_mask(module: Module, node: Node) -> bool:
     return any("mask" in name.lower() for name in names) and dotted(node) != "self"
 
 
-def _fix(literal: Node, number: float) -> Fix | None:
+def _fix(literal: Node, number: float) -> ProposedFix | None:
     """A number that half precision holds and that is far below the scores of attention."""
     if not isinstance(literal, (cst.UnaryOperation, cst.Float, cst.Integer)):
         return None
-    return Fix("use a number that half precision holds", (replace(literal, "-1e4" if number < 0 else "1e4"),))
+    return ProposedFix(
+        "use a number that half precision holds", (replace(literal, "-1e4" if number < 0 else "1e4"),)
+    )

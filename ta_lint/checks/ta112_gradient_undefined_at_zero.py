@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
@@ -25,7 +25,7 @@ _GUARDS = frozenset(
 _ZEROABLE = frozenset({"var", "mse_loss", "square"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[Node] = set()
     for loss in module.gradients.losses:
         for node in module.gradients.path(loss):
@@ -41,7 +41,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(node, message, related=((loss.call, "the backward pass comes from here"),))
 
 
-def _rooted(module: Module, node: Node) -> tuple[str, cst.BaseExpression] | None:
+def _rooted(module: FileFacts, node: Node) -> tuple[str, cst.BaseExpression] | None:
     """The function of `torch.sqrt(x)`, `x.norm()` or `x ** 0.5`, and `x`."""
     if isinstance(node, cst.BinaryOperation):
         root = isinstance(node.operator, cst.Power) and module.number(node.right) == 0.5
@@ -57,7 +57,7 @@ def _rooted(module: Module, node: Node) -> tuple[str, cst.BaseExpression] | None
     return None
 
 
-def _can_be_zero(module: Module, name: str, operand: cst.BaseExpression) -> bool:
+def _can_be_zero(module: FileFacts, name: str, operand: cst.BaseExpression) -> bool:
     """Whether nothing keeps an operand from where the gradient is undefined, and its form says that it gets there."""
     tree = module.tree
     origin = module.kinds.origin(operand)
@@ -68,7 +68,7 @@ def _can_be_zero(module: Module, name: str, operand: cst.BaseExpression) -> bool
     return name != "sqrt" or _is_zeroable(module, origin)
 
 
-def _is_zeroable(module: Module, node: Node) -> bool:
+def _is_zeroable(module: FileFacts, node: Node) -> bool:
     """Whether the operand of a root is a square, a distance, a variance or a mean of them."""
     tree = module.tree
     if isinstance(node, cst.Call):
@@ -87,7 +87,7 @@ def _is_zeroable(module: Module, node: Node) -> bool:
     return squares or powers
 
 
-def _has_epsilon(module: Module, node: Node) -> bool:
+def _has_epsilon(module: FileFacts, node: Node) -> bool:
     """Whether something small is added: a literal, or what goes by the name of it."""
     for part in module.tree.within(node, cst.BinaryOperation):
         if isinstance(part.operator, cst.Add):

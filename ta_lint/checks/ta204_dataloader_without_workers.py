@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
 
 KEYWORDS = ("DataLoader",)
@@ -13,7 +13,7 @@ _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.dict", "builtins.range"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for loader in module.loaders.all:
@@ -25,7 +25,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(loader.call, f"`DataLoader` {given} loads every batch in the training process")
 
 
-def _costs_nothing(loader: LoaderCall, module: Module) -> bool:
+def _costs_nothing(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether the samples lie ready in memory, or on the device, which workers must not touch."""
     made = module.loaders.dataset(loader)
     if isinstance(made, _LITERALS):
@@ -44,7 +44,7 @@ def _is_tensor_factory(called: str) -> bool:
     return called == "torch.utils.data.TensorDataset" or called.rpartition(".")[0] == "torch"
 
 
-def _reads_memory_or_device(klass: cst.ClassDef, module: Module) -> bool:
+def _reads_memory_or_device(klass: cst.ClassDef, module: FileFacts) -> bool:
     """Whether `__getitem__` of a class calls nothing, or moves what it returns to a device."""
     getitem = module.classes.method(klass, "__getitem__")
     if getitem is None:

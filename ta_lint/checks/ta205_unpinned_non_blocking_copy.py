@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
-from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.edits import ProposedFix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = ("non_blocking", "DataLoader")
@@ -15,7 +15,7 @@ KEYWORDS = ("non_blocking", "DataLoader")
 _NO_CUDA = ("cpu", "mps", "meta", "xla")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loaders.replaced:
         return
     copies: dict[tuple[LoaderCall, ...], list[cst.Call]] = {}
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(calls[0], message, related=made + others, fix=_fix(loaders))
 
 
-def _copies_without_blocking(call: cst.Call, module: Module) -> bool:
+def _copies_without_blocking(call: cst.Call, module: FileFacts) -> bool:
     """`batch.to(device, non_blocking=True)`, or `cuda`, other than to a device that is certainly no CUDA device."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("to", "cuda"):
         return False
@@ -41,14 +41,14 @@ def _copies_without_blocking(call: cst.Call, module: Module) -> bool:
     return device is None or not _is_without_cuda(device, module)
 
 
-def _is_without_cuda(device: Node, module: Module) -> bool:
+def _is_without_cuda(device: Node, module: FileFacts) -> bool:
     origin = module.kinds.origin(device)
     if isinstance(origin, cst.Call) and module.qualified(origin.func) == "torch.device" and origin.args:
         origin = module.kinds.origin(origin.args[0].value)
     return isinstance(origin, cst.SimpleString) and str(origin.evaluated_value).startswith(_NO_CUDA)
 
 
-def _loaders_of(call: cst.Call, module: Module) -> tuple[LoaderCall, ...]:
+def _loaders_of(call: cst.Call, module: FileFacts) -> tuple[LoaderCall, ...]:
     """The loaders whose batch, or a part of it, is copied; empty where it is not certainly from a loader."""
     node = call.func.value if isinstance(call.func, cst.Attribute) else call
     while isinstance(node, cst.Subscript):
@@ -57,13 +57,13 @@ def _loaders_of(call: cst.Call, module: Module) -> tuple[LoaderCall, ...]:
     return found.loaders if found is not None else ()
 
 
-def _is_unpinned(loader: LoaderCall, module: Module) -> bool:
+def _is_unpinned(loader: LoaderCall, module: FileFacts) -> bool:
     pinned = loader.given("pin_memory")
     unpinned = pinned is None or module.boolean(pinned) is False
     return unpinned and not loader.spreads and not module.loaders.moves_to_device(loader)
 
 
-def _fix(loaders: tuple[LoaderCall, ...]) -> Fix | None:
+def _fix(loaders: tuple[LoaderCall, ...]) -> ProposedFix | None:
     edits = []
     for loader in loaders:
         given = loader.given("pin_memory")
@@ -71,4 +71,4 @@ def _fix(loaders: tuple[LoaderCall, ...]) -> Fix | None:
         if edit is None or (given is not None and not isinstance(given, cst.Name)):
             return None
         edits.append(edit)
-    return Fix("pin the memory of the loader's batches", tuple(edits))
+    return ProposedFix("pin the memory of the loader's batches", tuple(edits))

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 KEYWORDS = ("*backward", ("append", "+"))
@@ -47,7 +47,7 @@ class RunningSum:
         return [self.value]
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or not any(name.partition(".")[0] == "torch" for name in module.names.imported):
         return  # a test is short, and another library's `backward` is not ours
     regions = dict.fromkeys(_regions(module))
@@ -62,11 +62,11 @@ def check(module: Module) -> Iterator[Suspicion]:
                 passes = module.graphs.passes(kept[0][1], region)
                 related = tuple((call, "the backward pass starts here") for call in passes)
                 is_seen = not _is_number_alone(module, found, [part for _, part in kept])
-                fix = Fix("detach it", tuple(edits), unsafe=is_seen)
+                fix = ProposedFix("detach it", tuple(edits), unsafe=is_seen)
                 yield Suspicion(found.statement, message, fix=fix, related=related)
 
 
-def _regions(module: Module) -> Iterator[Region]:
+def _regions(module: FileFacts) -> Iterator[Region]:
     """The loops, and the functions that loops call, in which each pass goes back through a loss."""
     called = {loop.region for loop in module.training_loops}
     for backward in module.graphs.backwards:
@@ -78,7 +78,7 @@ def _regions(module: Module) -> Iterator[Region]:
 # -- what accumulates -----------------------------------------------------------------------------------------
 
 
-def _accumulations(module: Module, region: Region) -> Iterator[RunningSum]:
+def _accumulations(module: FileFacts, region: Region) -> Iterator[RunningSum]:
     tree = module.tree
     for statement in tree.own(region, cst.AugAssign, cst.Assign, cst.Expr):
         loops = tree.loops(statement)
@@ -117,7 +117,7 @@ def _appended(call: Node) -> tuple[Node, Node] | None:
     return (call.func.value, call.args[0].value) if appends else None
 
 
-def _repeats(module: Module, found: RunningSum) -> bool:
+def _repeats(module: FileFacts, found: RunningSum) -> bool:
     if isinstance(found.region, cst.FunctionDef):
         return True
     return not module.loops.is_last_pass(found.statement, found.region)
@@ -126,7 +126,7 @@ def _repeats(module: Module, found: RunningSum) -> bool:
 # -- whether it keeps what it takes ---------------------------------------------------------------------------
 
 
-def _is_live(module: Module, found: RunningSum) -> bool:
+def _is_live(module: FileFacts, found: RunningSum) -> bool:
     """Whether a graph is recorded where a sum is formed; a list keeps what it gets in any case."""
     return found.is_list or not any(
         isinstance(item.item, cst.Call) and called_name(item.item) in _WITHOUT_GRADIENT
@@ -136,7 +136,7 @@ def _is_live(module: Module, found: RunningSum) -> bool:
     )
 
 
-def _lives_on(module: Module, found: RunningSum) -> bool:
+def _lives_on(module: FileFacts, found: RunningSum) -> bool:
     """Whether the target starts outside the pass as a number, a tensor, a list or a dictionary, and is never emptied."""
     owner = found.owner
     if isinstance(owner, cst.Name):
@@ -152,7 +152,7 @@ def _lives_on(module: Module, found: RunningSum) -> bool:
     )
 
 
-def _starts_of_variable(module: Module, owner: cst.Name, found: RunningSum) -> list[Node]:
+def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -> list[Node]:
     """The value that a variable has before the passes, in a list; empty if a pass sets it, or nothing certain does."""
     tree = module.tree
     bindings = [
@@ -184,7 +184,7 @@ def _unpacked(statement: Node, name: str) -> list[Node]:
     ]
 
 
-def _starts_of_attribute(module: Module, name: str, found: RunningSum) -> list[Node]:
+def _starts_of_attribute(module: FileFacts, name: str, found: RunningSum) -> list[Node]:
     """All that the class gives to an attribute; empty if a pass does so, itself or in a method it calls."""
     tree = module.tree
     klass = tree.enclosing(found.statement, cst.ClassDef)
@@ -197,7 +197,7 @@ def _starts_of_attribute(module: Module, name: str, found: RunningSum) -> list[N
     return [] if in_pass or any(tree.contains(found.region, start) for start in starts) else starts
 
 
-def _is_start(module: Module, start: Node, found: RunningSum) -> bool:
+def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
     """Whether a value is a plain beginning of an accumulation, so that its `+=` and `append` are the usual ones."""
     call = start if isinstance(start, cst.Call) else None
     called = (module.qualified(call.func) or "") if call is not None else ""
@@ -215,7 +215,7 @@ def _is_start(module: Module, start: Node, found: RunningSum) -> bool:
     return module.number(start) is not None or called.startswith("torch.") or called == "builtins.float"
 
 
-def _is_emptied(module: Module, found: RunningSum) -> bool:
+def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
     """Whether something in the pass empties, replaces or detaches the target or a part of it."""
     tree, name = module.tree, dotted(found.owner)
     for target in tree.own(found.region, cst.AssignTarget, cst.Del):
@@ -238,7 +238,7 @@ _REDUCES = ("builtins.sum", "torch.mean", "torch.stack", "torch.sum")
 _METHODS = frozenset({"cpu", "detach", "mean", "sum"})
 
 
-def _is_number_alone(module: Module, found: RunningSum, parts: list[Node]) -> bool:
+def _is_number_alone(module: FileFacts, found: RunningSum, parts: list[Node]) -> bool:
     """Whether tensors are certainly what a function takes in, and it asks for nothing but their numbers.
 
     Whoever prints such a total, turns it into an array or hands it on sees whether it has a graph.
@@ -255,7 +255,7 @@ def _is_number_alone(module: Module, found: RunningSum, parts: list[Node]) -> bo
     return all(_is_read_as_number(mention, name, module) for mention in module.names.mentions(found.owner))
 
 
-def _is_read_as_number(node: Node, name: str, module: Module) -> bool:
+def _is_read_as_number(node: Node, name: str, module: FileFacts) -> bool:
     """Whether nothing but a number is taken of a total or a list of losses, where it is bound, added to or mentioned."""
     above = module.tree.parent[node]
     call = module.tree.parent[above] if isinstance(above, (cst.Arg, cst.Attribute)) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion, TrainingLoop
+from ta_lint.facts import FileFacts, Suspicion, TrainingLoop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
@@ -18,7 +18,7 @@ _READS = frozenset({"item", "tolist", "cpu"})
 _PRINTS = frozenset({"builtins.print", "builtins.float"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if not module.training_loops or words(module.tree).isdisjoint(_DEVICES):
         return
     seen: set[Node] = set()
@@ -33,7 +33,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(call, f"`{module.code(call)}` waits in every step until `{name}` is computed")
 
 
-def _losses(loop: TrainingLoop, module: Module) -> set[str]:
+def _losses(loop: TrainingLoop, module: FileFacts) -> set[str]:
     """The variables that the loop goes back from."""
     names = set()
     for call in loop.backwards:
@@ -43,7 +43,7 @@ def _losses(loop: TrainingLoop, module: Module) -> set[str]:
     return {name for name in names if name is not None and name != "self"}
 
 
-def _waits_for(call: cst.Call, losses: set[str], module: Module) -> str | None:
+def _waits_for(call: cst.Call, losses: set[str], module: FileFacts) -> str | None:
     """The tensor whose value a call brings to the CPU."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in _READS and not call.args:
         value: Node = call.func.value
@@ -67,7 +67,7 @@ def _detached(node: Node) -> Node | None:
     return node if isinstance(node, (cst.Name, cst.Attribute)) else None
 
 
-def _is_every_step(call: cst.Call, loop: TrainingLoop, module: Module) -> bool:
+def _is_every_step(call: cst.Call, loop: TrainingLoop, module: FileFacts) -> bool:
     """Whether a call runs in each pass of a loop, and after no condition of its own."""
     for above in module.tree.ancestors(call):
         if above is loop.region:

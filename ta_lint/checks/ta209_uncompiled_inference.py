@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, dotted
 
@@ -22,7 +22,7 @@ _ELSEWHERE = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _ELSEWHERE.search(module.source.text) or words(module.tree).isdisjoint(_DEVICES):
         return
     seen: set[str] = set()
@@ -41,7 +41,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, f"`{name}` is run for batch after batch, and this file never compiles it")
 
 
-def _is_evaluated(name: str, module: Module) -> bool:
+def _is_evaluated(name: str, module: FileFacts) -> bool:
     """Whether `eval()` is called on the model, perhaps at the end of its construction."""
     return any(
         isinstance(call.func, cst.Attribute)
@@ -51,12 +51,12 @@ def _is_evaluated(name: str, module: Module) -> bool:
     )
 
 
-def _is_assigned(call: Node, name: str, module: Module) -> bool:
+def _is_assigned(call: Node, name: str, module: FileFacts) -> bool:
     statement = module.tree.statement(call)
     return isinstance(statement, cst.Assign) and dotted(statement.targets[0].target) == name
 
 
-def _is_part(call: cst.Call, module: Module) -> bool:
+def _is_part(call: cst.Call, module: FileFacts) -> bool:
     """Whether a module of this file runs a part of itself: who compiles it compiles the part."""
     klass = module.tree.enclosing(call, cst.ClassDef)
     return klass is not None and module.classes.derives(klass, "torch.nn.Module")

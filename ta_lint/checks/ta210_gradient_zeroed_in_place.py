@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, remove_argument
 from ta_lint.syntax.tree import is_name
 
 KEYWORDS = ("set_to_none", "zero_grad")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.targets_before(2, 0) or _reads_gradients(module):
         return  # there it is the default; here the gradients may have to be there
     for call in module.tree.all(cst.Call):
@@ -20,7 +20,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         for arg in call.args:
             if _keeps_tensors(arg):
                 message = f"`{module.code(call)}` writes a zero to every gradient instead of dropping them"
-                fix = Fix("leave it at the default", (remove_argument(call, arg),))
+                fix = ProposedFix("leave it at the default", (remove_argument(call, arg),))
                 yield Suspicion(call, message, fix=fix)
 
 
@@ -29,6 +29,6 @@ def _keeps_tensors(arg: cst.Arg) -> bool:
     return named and is_name(arg.value, "False")
 
 
-def _reads_gradients(module: Module) -> bool:
+def _reads_gradients(module: FileFacts) -> bool:
     """Whether this file works on gradients itself: then they may have to be there."""
     return any(attribute.attr.value == "grad" for attribute in module.tree.all(cst.Attribute))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.syntax.edits import ProposedFix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
@@ -22,7 +22,7 @@ _DIFFERENTIATES = frozenset(
 _COMPUTED = (cst.BinaryOperation, cst.Subscript, cst.Dict)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
     for backward in module.tree.all(cst.Call):
@@ -39,13 +39,13 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if _is_the_only_way(module, backward, loops[0]) and _is_built_anew(module, backward, loops[0]):
             message = f"`{module.code(backward)}` keeps a graph that nothing goes through again"
-            fix = Fix("let the graph go", (remove_argument(backward, kept),))
+            fix = ProposedFix("let the graph go", (remove_argument(backward, kept),))
             yield Suspicion(
                 backward, message, related=((loops[0], "each pass builds its graph anew"),), fix=fix
             )
 
 
-def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
+def _is_the_only_way(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
     """Whether a pass goes back through graphs once, and steps, so that it is training and nothing else."""
     events = module.calls_in_loop.events(loop.body)
     others = [event for event in events if event.action is Action.BACKWARD and event.call is not backward]
@@ -55,7 +55,7 @@ def _is_the_only_way(module: Module, backward: cst.Call, loop: Loop) -> bool:
     return steps and not others and not differentiates and not creates
 
 
-def _is_built_anew(module: Module, backward: cst.Call, loop: Loop) -> bool:
+def _is_built_anew(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
     """Whether all that the loss comes from is bound in the pass, or before the loop to something without a graph."""
     if not isinstance(backward.func, cst.Attribute):
         return False
@@ -89,13 +89,13 @@ def _loss(start: Node) -> Node:
     return start.args[0].value if scales and isinstance(start, cst.Call) else start
 
 
-def _carries(module: Module, value: Node, name: cst.Name, loop: Loop) -> bool:
+def _carries(module: FileFacts, value: Node, name: cst.Name, loop: Loop) -> bool:
     """Whether a pass computes a variable from what the pass before left in it, as a recurrent state is."""
     before = [b for b in module.names.bindings(name) if not module.tree.contains(loop, b.node)]
     return bool(before) and any(part.value == name.value for part in module.tree.within(value, cst.Name))
 
 
-def _has_no_graph(module: Module, value: Node | None, name: cst.Name) -> bool:
+def _has_no_graph(module: FileFacts, value: Node | None, name: cst.Name) -> bool:
     """Whether what is bound before a loop is a model, a constant, data, or something else that no graph hangs on.
 
     What a call of a model returns has one, and so may what an expression computes.

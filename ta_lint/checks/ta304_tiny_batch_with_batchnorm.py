@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.tree import Node, dotted
@@ -19,7 +19,7 @@ _RESHAPES = frozenset(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if re.search(r"SyncBatchNorm|track_running_stats", module.source.text) or _freezes_a_part(module):
         return
     for call in module.tree.all(cst.Call):
@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=related)
 
 
-def _is_over_vectors(made: cst.Call, module: Module) -> bool:
+def _is_over_vectors(made: cst.Call, module: FileFacts) -> bool:
     """Whether a model has a batch norm that gets one vector per sample, straight from a linear layer."""
     if module.qualified(made.func) == "torch.nn.Sequential":
         return _is_sequence_over_vectors(made, module)
@@ -53,12 +53,12 @@ def _is_over_vectors(made: cst.Call, module: Module) -> bool:
     )
 
 
-def _is_sequence_over_vectors(made: cst.Call, module: Module) -> bool:
+def _is_sequence_over_vectors(made: cst.Call, module: FileFacts) -> bool:
     names = [_layer(arg.value, module) for arg in made.args]
     return ("torch.nn.Linear", "torch.nn.BatchNorm1d") in pairwise(names)
 
 
-def _is_norm_of_linear(call: cst.Call, module: Module) -> bool:
+def _is_norm_of_linear(call: cst.Call, module: FileFacts) -> bool:
     """`self.norm(self.fc(x))`."""
     if _layer(call.func, module) != "torch.nn.BatchNorm1d" or len(call.args) != 1:
         return False
@@ -66,12 +66,12 @@ def _is_norm_of_linear(call: cst.Call, module: Module) -> bool:
     return isinstance(inner, cst.Call) and _layer(inner.func, module) == "torch.nn.Linear"
 
 
-def _layer(node: Node, module: Module) -> str | None:
+def _layer(node: Node, module: FileFacts) -> str | None:
     made = module.kinds.construction(node)
     return module.qualified(made.func) if made is not None else None
 
 
-def _freezes_a_part(module: Module) -> bool:
+def _freezes_a_part(module: FileFacts) -> bool:
     """Whether something other than a whole model is put in evaluation mode: its batch norms, for one."""
     for call in module.tree.all(cst.Call):
         if called_name(call) == "eval" and isinstance(call.func, cst.Attribute):
@@ -82,7 +82,7 @@ def _freezes_a_part(module: Module) -> bool:
     return False
 
 
-def _trains(call: cst.Call, module: Module) -> bool:
+def _trains(call: cst.Call, module: FileFacts) -> bool:
     """Whether a call is in a loop that trains, and the model was not put in evaluation mode before it."""
     if not any(module.loops.trains(loop) for loop in module.tree.loops(call)):
         return False
@@ -94,7 +94,7 @@ def _trains(call: cst.Call, module: Module) -> bool:
     return switches[-1:] != ["eval"]
 
 
-def _batch(call: cst.Call, module: Module) -> tuple[int | None, LoaderCall | None]:
+def _batch(call: cst.Call, module: FileFacts) -> tuple[int | None, LoaderCall | None]:
     """How many vectors a model is given, and by which loader."""
     given = call.args[0].value
     shape = module.shapes.shape(given)
@@ -113,7 +113,7 @@ def _batch(call: cst.Call, module: Module) -> tuple[int | None, LoaderCall | Non
     return (int(number) if number is not None else None), loader
 
 
-def _pass(given: Node, module: Module) -> LoaderLoop | None:
+def _pass(given: Node, module: FileFacts) -> LoaderLoop | None:
     """The loop over batches that a model's input comes from, moved and cast perhaps."""
     value = module.kinds.origin(given)
     while (

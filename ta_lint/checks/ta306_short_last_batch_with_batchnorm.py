@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
-from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = ("DataLoader", ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), ("backward", "step"))
@@ -23,7 +23,7 @@ _LENGTHS = {
 }
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if not module.calls_to(*_NORMS):
         return
     for loader in module.loaders.all:
@@ -39,13 +39,13 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
 
 
-def _batch_size(loader: LoaderCall, module: Module) -> int | None:
+def _batch_size(loader: LoaderCall, module: FileFacts) -> int | None:
     given = loader.given("batch_size")
     size = module.number(given) if given is not None else None
     return int(size) if size is not None else None
 
 
-def _drops(loader: LoaderCall, module: Module) -> bool:
+def _drops(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether the last batch is dropped, or may be, or the samples are not taken one after another."""
     drop, sampler = loader.given("drop_last"), loader.given("sampler")
     if loader.spreads or loader.given("batch_sampler") is not None or sampler is not None:
@@ -53,7 +53,7 @@ def _drops(loader: LoaderCall, module: Module) -> bool:
     return drop is not None and module.boolean(drop) is not False
 
 
-def _length(loader: LoaderCall, module: Module) -> int | None:
+def _length(loader: LoaderCall, module: FileFacts) -> int | None:
     """The number of samples, where the source says it."""
     dataset = loader.given("dataset")
     made = (
@@ -79,11 +79,11 @@ def _length(loader: LoaderCall, module: Module) -> int | None:
     return _whole(returns[0].value, module) if len(returns) == 1 and returns[0].value is not None else None
 
 
-def _whole(node: Node, module: Module) -> int | None:
+def _whole(node: Node, module: FileFacts) -> int | None:
     number = module.number(node)
     return int(number) if number is not None else None
 
 
-def _fix(loader: LoaderCall) -> Fix | None:
+def _fix(loader: LoaderCall) -> ProposedFix | None:
     edit = loader.switched_on("drop_last")
-    return Fix("drop the last batch", (edit,)) if edit is not None else None
+    return ProposedFix("drop the last batch", (edit,)) if edit is not None else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, attribute_of_self
 
 KEYWORDS = ("__getitem__", ("default_rng", "RandomState", "Random", "Generator"))
@@ -18,7 +18,7 @@ _SEEDING = frozenset("manual_seed seed set_state setstate".split())
 _CALLS_DEEP = 2
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if "worker_init_fn" in module.source.text or "get_worker_info" in module.source.text:
         return  # who mentions these thinks of it
     if module.loaders.all and all(
@@ -40,11 +40,11 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
 
 
-def _has_no_workers(workers: Node | None, module: Module) -> bool:
+def _has_no_workers(workers: Node | None, module: FileFacts) -> bool:
     return workers is None or module.number(workers) == 0
 
 
-def _generator(assign: cst.Assign, module: Module) -> str | None:
+def _generator(assign: cst.Assign, module: FileFacts) -> str | None:
     """`rng` for `self.rng = numpy.random.default_rng(seed)`."""
     target, value = assign.targets[0].target, assign.value
     if (
@@ -58,7 +58,7 @@ def _generator(assign: cst.Assign, module: Module) -> str | None:
     return attribute_of_self(target)
 
 
-def _draw(name: str, getitem: cst.FunctionDef, module: Module) -> Node | None:
+def _draw(name: str, getitem: cst.FunctionDef, module: FileFacts) -> Node | None:
     """Where `__getitem__`, or a method that it calls, draws from the generator."""
     reached = [getitem]
     for _ in range(_CALLS_DEEP):
@@ -76,7 +76,7 @@ def _draw(name: str, getitem: cst.FunctionDef, module: Module) -> Node | None:
     )
 
 
-def _is_draw(attribute: cst.Attribute, module: Module) -> bool:
+def _is_draw(attribute: cst.Attribute, module: FileFacts) -> bool:
     """`self.rng.random()`, or `generator=self.rng`."""
     above = module.tree.parent[attribute]
     return isinstance(above, cst.Arg) or (
@@ -84,7 +84,7 @@ def _is_draw(attribute: cst.Attribute, module: Module) -> bool:
     )
 
 
-def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: Module) -> bool:
+def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: FileFacts) -> bool:
     """Whether the generator is made or seeded anew after `__init__`, as by a method `set_epoch`, or from outside."""
     if len(module.classes.attribute(klass, name)) != 1:
         return True

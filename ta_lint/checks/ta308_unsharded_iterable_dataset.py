@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.tree import Node
@@ -33,7 +33,7 @@ _GOES_THROUGH_METHODS = frozenset("items iterrows itertuples keys readlines spli
 _DEPTH = 6
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for loader in module.loaders.all:
         klass = module.loaders.dataset_class(loader)
         if klass is None or loader.spreads or loader.given("worker_init_fn") is not None:
@@ -50,13 +50,13 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(loader.call, message, related=((source, "every worker starts here"),))
 
 
-def _has_workers(loader: LoaderCall, module: Module) -> bool:
+def _has_workers(loader: LoaderCall, module: FileFacts) -> bool:
     workers = loader.given("num_workers")
     number = module.number(workers) if workers is not None else None
     return number is not None and number > 1
 
 
-def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: Module) -> bool:
+def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: FileFacts) -> bool:
     """Whether a class may give each worker a part, makes its samples up, or never ends."""
     regions: list[Node] = [
         klass,
@@ -69,7 +69,7 @@ def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: Module) 
     )
 
 
-def _sources(iterates: cst.FunctionDef, module: Module) -> Iterator[Node]:
+def _sources(iterates: cst.FunctionDef, module: FileFacts) -> Iterator[Node]:
     """What `__iter__` goes over, or hands on as its iterator."""
     for loop in module.tree.own(iterates, cst.For):
         if module.tree.own(loop, cst.Yield) and _uses_items(loop, module):
@@ -81,19 +81,19 @@ def _sources(iterates: cst.FunctionDef, module: Module) -> Iterator[Node]:
         yield given.item
 
 
-def _uses_items(loop: cst.For, module: Module) -> bool:
+def _uses_items(loop: cst.For, module: FileFacts) -> bool:
     """Whether the samples have to do with what a loop goes over: `for _ in range(n)` only counts them."""
     names = {name.value for name in module.tree.within(loop.target, cst.Name)}
     return any(name.value in names for name in module.tree.within(loop.body, cst.Name))
 
 
-def _is_whole(node: Node, module: Module, depth: int) -> bool:
+def _is_whole(node: Node, module: FileFacts, depth: int) -> bool:
     """Whether a source gives the same in each worker: a file, a range, a list."""
     values = module.loaders.alternatives(node) if depth else []
     return bool(values) and all(_is_whole_value(value, module, depth - 1) for value in values)
 
 
-def _is_whole_value(value: Node, module: Module, depth: int) -> bool:
+def _is_whole_value(value: Node, module: FileFacts, depth: int) -> bool:
     if isinstance(value, (cst.List, cst.Tuple, cst.ListComp)) or module.kind(value) is Kind.TENSOR:
         return True
     if not isinstance(value, cst.Call):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import FUNCTIONS, Node, argument, attribute_of_self
 
 KEYWORDS = ("worker_init_fn", "*seed*")
@@ -21,7 +21,7 @@ _SEEDS = frozenset(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[Function] = set()
     for call in module.tree.all(cst.Call):
         given = argument(call, "worker_init_fn")
@@ -37,14 +37,14 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(values[0][0], message, related=((call, "the loader whose workers run this"),))
 
 
-def _bound(given: Node, module: Module) -> frozenset[str]:
+def _bound(given: Node, module: FileFacts) -> frozenset[str]:
     """The parameters that `functools.partial` gives by keyword, the same for each worker."""
     origin = module.kinds.origin(given)
     args = origin.args if isinstance(origin, cst.Call) else ()
     return frozenset(arg.keyword.value for arg in args if arg.keyword is not None)
 
 
-def _function(given: Node, module: Module) -> Function | None:
+def _function(given: Node, module: FileFacts) -> Function | None:
     """The function of this file that is handed to the loader, also by `functools.partial`."""
     origin = module.kinds.origin(given)
     if isinstance(origin, cst.Call) and module.qualified(origin.func) == "functools.partial" and origin.args:
@@ -60,12 +60,12 @@ def _function(given: Node, module: Module) -> Function | None:
     return module.classes.method(klass, name) if klass is not None and name is not None else None
 
 
-def _has_one_worker(call: cst.Call, module: Module) -> bool:
+def _has_one_worker(call: cst.Call, module: FileFacts) -> bool:
     workers = argument(call, "num_workers")
     return workers is not None and module.number(workers) in (0, 1)
 
 
-def _seed(call: cst.Call, module: Module) -> Node | None:
+def _seed(call: cst.Call, module: FileFacts) -> Node | None:
     """What a call seeds a generator with, also through a function of this file that hands it on."""
     if module.qualified(call.func) in _SEEDS:
         return call.args[0].value if call.args and not call.args[0].star else None
@@ -82,7 +82,7 @@ def _seed(call: cst.Call, module: Module) -> Node | None:
     return call.args[0].value if inner and len(handed_on) == len(inner) else None
 
 
-def _is_alike(value: Node, function: Function, bound: frozenset[str], module: Module, depth: int) -> bool:
+def _is_alike(value: Node, function: Function, bound: frozenset[str], module: FileFacts, depth: int) -> bool:
     """Whether an expression has the same value in each worker: nothing it is made of is called or the worker's id."""
     value = module.kinds.origin(value)
     if depth == 0 or module.tree.within(value, cst.Call, cst.Subscript):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
-from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = ("DistributedSampler", "DataLoader", ("backward", "step"))
@@ -14,7 +14,7 @@ KEYWORDS = ("DistributedSampler", "DataLoader", ("backward", "step"))
 _SHUFFLE = 3  # DistributedSampler(dataset, num_replicas, rank, shuffle, ...)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if "set_epoch" in module.source.text or module.loops.gated or module.loaders.replaced:
         return
     for loader in module.loaders.all:
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 break
 
 
-def _sampler(loader: LoaderCall, module: Module) -> cst.Call | None:
+def _sampler(loader: LoaderCall, module: FileFacts) -> cst.Call | None:
     """The `DistributedSampler` of a loader, in one of its branches at least, unless it does not shuffle."""
     given = loader.given("sampler")
     for value in module.loaders.alternatives(given) if given is not None else []:
@@ -52,7 +52,7 @@ def _sampler(loader: LoaderCall, module: Module) -> cst.Call | None:
     return None
 
 
-def _epochs(found: LoaderLoop, sampler: Node, module: Module) -> cst.For | None:
+def _epochs(found: LoaderLoop, sampler: Node, module: FileFacts) -> cst.For | None:
     """The `for` that makes a pass again with the same sampler."""
     anew = module.loaders.loops_around(sampler)
     for loop in module.loaders.loops_around(found.loop):
@@ -62,7 +62,7 @@ def _epochs(found: LoaderLoop, sampler: Node, module: Module) -> cst.For | None:
     return None
 
 
-def _fix(loader: LoaderCall, found: LoaderLoop, epochs: cst.For, module: Module) -> Fix | None:
+def _fix(loader: LoaderCall, found: LoaderLoop, epochs: cst.For, module: FileFacts) -> ProposedFix | None:
     """`sampler.set_epoch(epoch)` as the first statement, where the names reach and the sampler is always there."""
     given = loader.given("sampler")
     tree = module.tree
@@ -75,4 +75,4 @@ def _fix(loader: LoaderCall, found: LoaderLoop, epochs: cst.For, module: Module)
     if not isinstance(epochs.iter, cst.Call) or module.qualified(epochs.iter.func) != "builtins.range":
         return None
     line = f"{given.value}.set_epoch({epochs.target.value})"
-    return Fix("tell the sampler the epoch", (insert_line_before(tree, epochs.body.body[0], line),))
+    return ProposedFix("tell the sampler the epoch", (insert_line_before(tree, epochs.body.body[0], line),))

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
-from ta_lint.syntax.edits import Fix, remove_argument
+from ta_lint.syntax.edits import ProposedFix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("DataLoader", ("sampler", "batch_sampler"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for loader in module.loaders.all:
         shuffle = loader.given("shuffle")
         if shuffle is None or module.boolean(shuffle) is not True or _is_expected(loader, module):
@@ -25,12 +25,12 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(loader.call, message, fix=_fix(loader, shuffle))
 
 
-def _may_be_sampler(given: Node, module: Module) -> bool:
+def _may_be_sampler(given: Node, module: FileFacts) -> bool:
     """Whether an argument is a sampler, in one of its branches at least: the loader raises in that one."""
     return any(module.kind(value) is Kind.SAMPLER for value in module.loaders.alternatives(given))
 
 
-def _is_expected(loader: LoaderCall, module: Module) -> bool:
+def _is_expected(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether a test waits for the error."""
     return any(
         "aises" in plain(item.item)
@@ -40,6 +40,8 @@ def _is_expected(loader: LoaderCall, module: Module) -> bool:
     )
 
 
-def _fix(loader: LoaderCall, shuffle: Node) -> Fix | None:
+def _fix(loader: LoaderCall, shuffle: Node) -> ProposedFix | None:
     arg = next((arg for arg in loader.call.args if arg.value is shuffle and arg.keyword is not None), None)
-    return Fix("leave the order to the sampler", (remove_argument(loader.call, arg),)) if arg else None
+    return (
+        ProposedFix("leave the order to the sampler", (remove_argument(loader.call, arg),)) if arg else None
+    )

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = (
@@ -23,7 +23,7 @@ _FLATTENS = frozenset({"view", "reshape", "flatten"})
 _IGNORED = -100.0  # what these losses leave out by themselves
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     padding = _padding(module)
     if padding is None:
         return
@@ -38,11 +38,11 @@ def check(module: Module) -> Iterator[Suspicion]:
                 continue
             edit = add_argument(decides, f"ignore_index={padding}")
             message = f"the mean of the loss counts padding: targets of {padding} are not ignored"
-            fix = Fix("ignore the padding", (edit,)) if edit is not None else None
+            fix = ProposedFix("ignore the padding", (edit,)) if edit is not None else None
             yield Suspicion(call, message, fix=fix)
 
 
-def _padding(module: Module) -> str | None:
+def _padding(module: FileFacts) -> str | None:
     """The token that sequences of this file are padded with, None where it is not one that is known."""
     found: set[float | None] = set()
     for call in module.tree.all(cst.Call):
@@ -57,12 +57,12 @@ def _padding(module: Module) -> str | None:
     return str(int(number))
 
 
-def _token(module: Module, value: Node) -> float | None:
+def _token(module: FileFacts, value: Node) -> float | None:
     """The number that a call pads with: a literal, or a variable that is one. What a layer keeps may be told to others."""
     return module.number(value) if not isinstance(value, cst.Attribute) else None
 
 
-def _is_over_tokens(module: Module, call: cst.Call) -> bool:
+def _is_over_tokens(module: FileFacts, call: cst.Call) -> bool:
     """Whether a loss is taken over each token of each sequence: scores and targets are flattened together."""
     scores, target = argument(call, "input", 0), argument(call, "target", 1)
     return (

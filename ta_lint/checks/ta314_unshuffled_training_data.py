@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall
-from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
@@ -17,7 +17,7 @@ _ITERABLE = "torch.utils.data.IterableDataset"
 _INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     seen: set[LoaderCall] = set()
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
 
 
-def _keeps_order(loader: LoaderCall, module: Module) -> bool:
+def _keeps_order(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether a loader certainly goes over a dataset with an index from its start to its end."""
     shuffle, size = loader.given("shuffle"), loader.given("batch_size")
     if loader.spreads or (shuffle is not None and module.boolean(shuffle) is not False):
@@ -46,11 +46,11 @@ def _keeps_order(loader: LoaderCall, module: Module) -> bool:
     return not whole and _is_indexed(loader, module)
 
 
-def _is_given(value: Node | None, module: Module) -> bool:
+def _is_given(value: Node | None, module: FileFacts) -> bool:
     return value is not None and bool(module.loaders.alternatives(value))
 
 
-def _is_indexed(loader: LoaderCall, module: Module) -> bool:
+def _is_indexed(loader: LoaderCall, module: FileFacts) -> bool:
     made = module.loaders.dataset(loader)
     if isinstance(made, (cst.List, cst.ListComp)):
         return True
@@ -63,6 +63,6 @@ def _is_indexed(loader: LoaderCall, module: Module) -> bool:
     return isinstance(made, cst.Call) and _INDEXED.fullmatch(module.qualified(made.func) or "") is not None
 
 
-def _fix(loader: LoaderCall) -> Fix | None:
+def _fix(loader: LoaderCall) -> ProposedFix | None:
     edit = loader.switched_on("shuffle")
-    return Fix("shuffle the samples", (edit,)) if edit is not None else None
+    return ProposedFix("shuffle the samples", (edit,)) if edit is not None else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.shapes import ELEMENTWISE
 from ta_lint.syntax.tree import Node, argument
 
@@ -43,7 +43,7 @@ _LAYERS = regex(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardta
 _DEPTH = 6
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for criterion, function in (_LOSSES | _REFUSING).items():
         for call in module.loss_calls(criterion, function):
             made, target = argument(call, "input", 0), argument(call, "target", 1)
@@ -55,13 +55,13 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(call, f"the input `[N, 1]` and the target `[N]` {what}")
 
 
-def _is_line(target: Node, module: Module) -> bool:
+def _is_line(target: Node, module: FileFacts) -> bool:
     """Whether a target certainly has one dimension, of more than one value."""
     shape = module.shapes.shape(target)
     return shape is not None and len(shape) == 1 and shape[0] != 1
 
 
-def _is_column(node: Node, module: Module) -> bool:
+def _is_column(node: Node, module: FileFacts) -> bool:
     """Whether an expression is the output of a model with one output, for a batch."""
     value = module.kinds.origin(node)
     for _ in range(_DEPTH):
@@ -76,7 +76,7 @@ def _is_column(node: Node, module: Module) -> bool:
     return _has_one_output(value.func, module, _DEPTH) and _is_batch(value.args[0].value, module)
 
 
-def _elementwise(call: cst.Call, module: Module) -> Node | None:
+def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
     """What a call changes element by element, `x` for `torch.sigmoid(x)` and `x.sigmoid()`."""
     called = module.qualified(call.func)
     if called is not None:
@@ -89,7 +89,7 @@ def _elementwise(call: cst.Call, module: Module) -> Node | None:
     return None
 
 
-def _has_one_output(model: Node, module: Module, depth: int) -> bool:
+def _has_one_output(model: Node, module: FileFacts, depth: int) -> bool:
     """Whether a model ends in `Linear(..., 1)`."""
     made = module.kinds.construction(model)
     if made is None or depth == 0:
@@ -108,7 +108,7 @@ def _has_one_output(model: Node, module: Module, depth: int) -> bool:
     return len(returns) == 1 and _returns_one_output(returns[0].value, module, depth)
 
 
-def _returns_one_output(value: Node | None, module: Module, depth: int) -> bool:
+def _returns_one_output(value: Node | None, module: FileFacts, depth: int) -> bool:
     for _ in range(_DEPTH):
         value = module.kinds.origin(value) if value is not None else None
         if not isinstance(value, cst.Call):
@@ -120,7 +120,7 @@ def _returns_one_output(value: Node | None, module: Module, depth: int) -> bool:
     return False
 
 
-def _sequence_has_one_output(made: cst.Call, module: Module, depth: int) -> bool:
+def _sequence_has_one_output(made: cst.Call, module: FileFacts, depth: int) -> bool:
     if any(arg.star for arg in made.args):
         return False
     for arg in reversed(made.args):
@@ -130,7 +130,7 @@ def _sequence_has_one_output(made: cst.Call, module: Module, depth: int) -> bool
     return False
 
 
-def _is_batch(node: Node, module: Module) -> bool:
+def _is_batch(node: Node, module: FileFacts) -> bool:
     """Whether what a model is given has a dimension for the batch: of a known shape, or from a loader."""
     shape = module.shapes.shape(node)
     if shape is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, is_name
 
@@ -15,7 +15,7 @@ _ASKED_FOR = regex(r"max_(new_|gen_|output_|completion_)?(tokens|length|len)|max
 _BOUNDS = {"max_length", "max_len", "max_seq_len", "max_total_tokens"}
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Assign):
         target, total = statement.targets[0].target, statement.value
         if not isinstance(target, cst.Name) or not isinstance(total, cst.BinaryOperation):
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(statement, message, ((cut, f"`{name.value}` is cut here"),))
 
 
-def _counted(module: Module, total: cst.BinaryOperation) -> tuple[cst.Name, int] | None:
+def _counted(module: FileFacts, total: cst.BinaryOperation) -> tuple[cst.Name, int] | None:
     """Of `len(prompt) + max_new_tokens`, where that is a parameter: the prompt, and the dimension that is counted."""
     if not isinstance(total.operator, cst.Add):
         return None
@@ -43,7 +43,7 @@ def _counted(module: Module, total: cst.BinaryOperation) -> tuple[cst.Name, int]
     return None
 
 
-def _measured(module: Module, length: Node) -> tuple[cst.Name, int] | None:
+def _measured(module: FileFacts, length: Node) -> tuple[cst.Name, int] | None:
     """The name whose length an expression is, and the dimension: `len(x)`, `x.shape[1]`, `x.size(-1)`."""
     owner: Node | None = None
     dimension: float | None = None
@@ -60,7 +60,7 @@ def _measured(module: Module, length: Node) -> tuple[cst.Name, int] | None:
     return (owner, int(dimension)) if isinstance(owner, cst.Name) and dimension is not None else None
 
 
-def _cut(module: Module, statement: cst.Assign, name: cst.Name, dimension: int) -> cst.Assign | None:
+def _cut(module: FileFacts, statement: cst.Assign, name: cst.Name, dimension: int) -> cst.Assign | None:
     """The next assignment to a name after a statement, if it cuts what is there: `prompt = prompt[-context:]`."""
     tree = module.tree
     later = [binding.node for binding in module.names.bindings(name) if tree.before(statement, binding.node)]
@@ -91,7 +91,7 @@ def _shortens(value: cst.Subscript, dimension: int) -> bool:
     return isinstance(along, cst.Slice) and (along.lower is not None or along.upper is not None)
 
 
-def _uses(module: Module, limit: cst.Name, cut: cst.Assign) -> list[cst.Name]:
+def _uses(module: FileFacts, limit: cst.Name, cut: cst.Assign) -> list[cst.Name]:
     tree = module.tree
     return [
         mention
@@ -100,7 +100,7 @@ def _uses(module: Module, limit: cst.Name, cut: cst.Assign) -> list[cst.Name]:
     ]
 
 
-def _bounds(module: Module, use: cst.Name) -> bool:
+def _bounds(module: FileFacts, use: cst.Name) -> bool:
     """Whether a number bounds what is made: compared with a length, the end of a `range`, or `max_length=`."""
     above = module.tree.parent[use]
     if isinstance(above, cst.ComparisonTarget):

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.chains import Link
-from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.edits import ProposedFix, set_argument
 from ta_lint.syntax.tree import argument, is_name, spreads
 
 KEYWORDS = (
@@ -24,7 +24,7 @@ _FLAT_NORM = regex(r"torch\.nn\.(?:Lazy)?BatchNorm1d")
 _OF_NORMS_ALONE = regex(r"^(?!.*(?:Conv|Linear)).*Norm")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or not any(_has_bias(module, call) for call, _ in module.calls_matching(_BIASED)):
         return
     seen: set[cst.Call] = set()
@@ -37,18 +37,18 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(link.first, message, related=norm, fix=_fix(module, link))
 
 
-def _has_bias(module: Module, call: cst.Call) -> bool:
+def _has_bias(module: FileFacts, call: cst.Call) -> bool:
     """Whether a layer certainly has a bias: it is asked for, or it is the default."""
     bias = _bias(module, call)
     return not spreads(call) and (bias is None or module.boolean(bias) is True)
 
 
-def _bias(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+def _bias(module: FileFacts, call: cst.Call) -> cst.BaseExpression | None:
     called = module.qualified(call.func) or ""
     return argument(call, "bias", (2 if _LINEAR.fullmatch(called) else 7) - ("Lazy" in called))
 
 
-def _is_cancelled(module: Module, link: Link) -> bool:
+def _is_cancelled(module: FileFacts, link: Link) -> bool:
     layer, norm = module.qualified(link.first.func) or "", module.qualified(link.second.func) or ""
     if _CONVOLUTION.fullmatch(layer):
         return _NORM.fullmatch(norm) is not None
@@ -59,7 +59,7 @@ def _is_cancelled(module: Module, link: Link) -> bool:
     )
 
 
-def _width(module: Module, call: cst.Call, keyword: str, position: int) -> float | str | None:
+def _width(module: FileFacts, call: cst.Call, keyword: str, position: int) -> float | str | None:
     """The number of features that a layer is made for, or how the code puts it."""
     features = argument(call, keyword, position)
     if features is None:
@@ -68,16 +68,16 @@ def _width(module: Module, call: cst.Call, keyword: str, position: int) -> float
     return number if number is not None else module.code(features)
 
 
-def _fix(module: Module, link: Link) -> Fix | None:
+def _fix(module: FileFacts, link: Link) -> ProposedFix | None:
     """`bias=False`, where no other code reads the bias."""
     if link.mentions or any(_needs_a_layers_bias(module, read) for read in module.tree.all(cst.Attribute)):
         return None
     bias = _bias(module, link.first)
     edit = set_argument(link.first, "bias", "False", bias)
-    return Fix("leave the bias out", (edit,)) if edit is not None else None
+    return ProposedFix("leave the bias out", (edit,)) if edit is not None else None
 
 
-def _needs_a_layers_bias(module: Module, read: cst.Attribute) -> bool:
+def _needs_a_layers_bias(module: FileFacts, read: cst.Attribute) -> bool:
     """Whether `m.bias` is used of a layer that stands for many, as in an initialisation, without asking if there is one."""
     if read.attr.value != "bias" or is_name(read.value, "self"):
         return False

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import argument, spreads
 
 KEYWORDS = ("Adam",)
@@ -13,7 +13,7 @@ KEYWORDS = ("Adam",)
 _WEIGHT_DECAY = 4  # Adam(params, lr, betas, eps, weight_decay, ...)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.calls_to("torch.optim.Adam"):
@@ -25,10 +25,14 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, fix=_with_adamw(call, module))
 
 
-def _with_adamw(call: cst.Call, module: Module) -> Fix | None:
+def _with_adamw(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     """The parameters are the same, in the same order."""
     imported = isinstance(call.func, cst.Name) and module.spellings.bound("torch.optim", call) is None
     if imported and not module.names.is_bound("AdamW"):
-        return Fix("use `AdamW`", (replace(call.func, "AdamW"),), ("from torch.optim import AdamW",))
+        return ProposedFix("use `AdamW`", (replace(call.func, "AdamW"),), ("from torch.optim import AdamW",))
     spelled = module.spelled("torch.optim.AdamW", at=call)
-    return Fix("use `AdamW`", (replace(call.func, spelled[0]),), spelled[1]) if spelled is not None else None
+    return (
+        ProposedFix("use `AdamW`", (replace(call.func, spelled[0]),), spelled[1])
+        if spelled is not None
+        else None
+    )

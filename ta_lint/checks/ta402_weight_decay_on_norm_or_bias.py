@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, dotted
 
@@ -18,7 +18,7 @@ STRONG = 0.05
 _NORM = regex(r"torch\.nn\.(Lazy)?((Batch|Instance)Norm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|RMSNorm)")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for optimizer in module.parameters.optimizers:
         strong = _strongly_decayed(optimizer, module)
         if strong is not None:
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(optimizer.call, message, related=((test, "the names are compared here"),))
 
 
-def _strongly_decayed(optimizer: OptimizerCall, module: Module) -> str | None:
+def _strongly_decayed(optimizer: OptimizerCall, module: FileFacts) -> str | None:
     """The model that certainly has norms or biases, and is decayed as a whole."""
     parameters = module.parameters
     sources = optimizer.sources or ()
@@ -51,11 +51,11 @@ def _strongly_decayed(optimizer: OptimizerCall, module: Module) -> str | None:
     )
 
 
-def _norms(model: Node, module: Module) -> list[cst.Call]:
+def _norms(model: Node, module: FileFacts) -> list[cst.Call]:
     return [call for called, call in module.parameters.layers(model) if _NORM.fullmatch(called)]
 
 
-def _is_foreign(model: Node, module: Module) -> bool:
+def _is_foreign(model: Node, module: FileFacts) -> bool:
     """A whole network of another library: they all have norms or biases."""
     made = module.kinds.construction(model)
     called = module.qualified(made.func) if made is not None else None
@@ -65,7 +65,7 @@ def _is_foreign(model: Node, module: Module) -> bool:
 # -- groups by name -------------------------------------------------------------------------------------------
 
 
-def _missed_by_name(optimizer: OptimizerCall, module: Module) -> tuple[str, Node] | None:
+def _missed_by_name(optimizer: OptimizerCall, module: FileFacts) -> tuple[str, Node] | None:
     """A norm whose weight the names of a group without decay do not fit, and where they are compared."""
     for source in optimizer.sources or ():
         if source.chosen is None or source.group is None or module.parameters.decay(optimizer, source) != 0:
@@ -83,7 +83,7 @@ def _missed_by_name(optimizer: OptimizerCall, module: Module) -> tuple[str, Node
     return None
 
 
-def _names(test: Node, module: Module) -> list[str] | None:
+def _names(test: Node, module: FileFacts) -> list[str] | None:
     """The names in `any(part in name for part in NAMES)` or `name.endswith(NAMES)`, where they are literals."""
     if not isinstance(test, cst.Call) or len(test.args) != 1:
         return None

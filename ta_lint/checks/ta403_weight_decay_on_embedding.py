@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 
 KEYWORDS = ("Embedding", "optim", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for optimizer in module.parameters.optimizers:
         embedding = _decayed_embedding(optimizer, module)
         if embedding is not None:
@@ -18,7 +18,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(optimizer.call, "weight decay also shrinks embeddings", related)
 
 
-def _decayed_embedding(optimizer: OptimizerCall, module: Module) -> cst.Call | None:
+def _decayed_embedding(optimizer: OptimizerCall, module: FileFacts) -> cst.Call | None:
     for source in optimizer.sources or ():
         if source.part or not module.parameters.decay(optimizer, source):
             continue
@@ -28,7 +28,7 @@ def _decayed_embedding(optimizer: OptimizerCall, module: Module) -> cst.Call | N
     return None
 
 
-def _is_special(call: cst.Call, module: Module) -> bool:
+def _is_special(call: cst.Call, module: FileFacts) -> bool:
     """Whether the class of an embedding ties weights, or freezes some."""
     region = module.tree.enclosing(call, cst.ClassDef) or module.tree.root
     return any(

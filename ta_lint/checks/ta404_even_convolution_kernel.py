@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = (("Conv1d", "Conv2d", "Conv3d", "LazyConv1d", "LazyConv2d", "LazyConv3d"),)
@@ -14,7 +14,7 @@ _CONVOLUTION = regex(r"torch\.nn\.(Lazy)?Conv([123])d")
 _DEFAULTS = {"kernel_size": 1.0, "stride": 1.0, "padding": 0.0, "dilation": 1.0}
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if (sizes := _sizes(module, call)) is not None and any(map(_grows_by_one, *sizes)):
             layer = module.code(call.func)
@@ -22,7 +22,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message)
 
 
-def _sizes(module: Module, call: cst.Call) -> tuple[list[float], ...] | None:
+def _sizes(module: FileFacts, call: cst.Call) -> tuple[list[float], ...] | None:
     """Kernel, stride, padding and dilation of a convolution along each axis, if all are numbers in the file."""
     made = _CONVOLUTION.fullmatch(module.qualified(call.func) or "")
     if made is None or spreads(call):
@@ -37,7 +37,7 @@ def _sizes(module: Module, call: cst.Call) -> tuple[list[float], ...] | None:
     return tuple(found)
 
 
-def _along_axes(module: Module, value: Node | None, axes: int, default: float) -> list[float] | None:
+def _along_axes(module: FileFacts, value: Node | None, axes: int, default: float) -> list[float] | None:
     """The numbers of a tuple, one for each axis, or a number that holds for all."""
     if value is None:
         return [default] * axes

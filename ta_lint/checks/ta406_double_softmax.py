@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.activations import Activation
-from ta_lint.syntax.edits import Fix, unwrap
+from ta_lint.syntax.edits import ProposedFix, unwrap
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = (
@@ -13,7 +13,7 @@ KEYWORDS = (
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     losses = module.loss_inputs("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy")
     for call, scores, activation in losses:
         if activation.name in ("softmax", "sigmoid"):
@@ -23,10 +23,10 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=((activation.node, applied),), fix=fix)
 
 
-def _without(activation: Activation, scores: Node, module: Module) -> Fix | None:
+def _without(activation: Activation, scores: Node, module: FileFacts) -> ProposedFix | None:
     """Hand over the scores, where nobody else gets the probabilities.
 
     Scores that went through a sigmoid may belong to labels that do not exclude each other, and another loss.
     """
     inner = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
-    return Fix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None
+    return ProposedFix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None

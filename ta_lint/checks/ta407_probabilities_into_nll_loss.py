@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.activations import NO_LOGARITHMS, Activation
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = (("nll_loss", "NLLLoss"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     losses = module.loss_inputs("torch.nn.NLLLoss", "torch.nn.functional.nll_loss")
     for call, scores, activation in losses:
         if activation.name in NO_LOGARITHMS:
@@ -21,7 +21,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=made, fix=_with_logarithms(activation, scores, module))
 
 
-def _with_logarithms(activation: Activation, scores: Node, module: Module) -> Fix | None:
+def _with_logarithms(activation: Activation, scores: Node, module: FileFacts) -> ProposedFix | None:
     """`log_softmax` in the place of `softmax`, where nobody else gets the probabilities."""
     applied = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
     if applied is None or not isinstance(activation.node, cst.Call):
@@ -29,4 +29,4 @@ def _with_logarithms(activation: Activation, scores: Node, module: Module) -> Fi
     function = activation.node.func
     if not isinstance(function, cst.Attribute):  # an imported name brings no `log_softmax` along
         return None
-    return Fix("take the logarithm as well", (replace(function.attr, "log_softmax"),))
+    return ProposedFix("take the logarithm as well", (replace(function.attr, "log_softmax"),))

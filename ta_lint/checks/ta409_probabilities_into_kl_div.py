@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.activations import NO_LOGARITHMS
 
 KEYWORDS = (("kl_div", "KLDivLoss"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, _, activation in module.loss_inputs("torch.nn.KLDivLoss", "torch.nn.functional.kl_div"):
         if activation.name in NO_LOGARITHMS:
             message = (

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.containers import Container
-from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.syntax.edits import ProposedFix, replace, wrap
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("self",)
@@ -30,7 +30,7 @@ _OF_MODULES = frozenset(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
         for container in module.containers.of(klass):
             made = [
@@ -47,7 +47,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(container.statement, message, related=related, fix=_registered(container, module))
 
 
-def _registered(container: Container, module: Module) -> Fix | None:
+def _registered(container: Container, module: FileFacts) -> ProposedFix | None:
     """`nn.ModuleList` or `nn.ModuleDict` around the literal, where it certainly serves as the container did."""
     statement, value = container.statement, container.statement.value
     if (
@@ -71,10 +71,10 @@ def _registered(container: Container, module: Module) -> Fix | None:
         return None
     is_empty = isinstance(value, cst.List) and not value.elements
     edits = (replace(value, f"{spelled[0]}()"),) if is_empty else wrap(value, f"{spelled[0]}(", ")")
-    return Fix(f"keep them in an `nn.{name}`", edits, spelled[1])
+    return ProposedFix(f"keep them in an `nn.{name}`", edits, spelled[1])
 
 
-def _follows_super(statement: Node, module: Module) -> bool:
+def _follows_super(statement: Node, module: FileFacts) -> bool:
     """Whether `super().__init__()` has run, before which a module refuses modules."""
     return any(
         isinstance(call.func, cst.Attribute)
@@ -85,7 +85,7 @@ def _follows_super(statement: Node, module: Module) -> bool:
     )
 
 
-def _uses(container: Container, module: Module) -> Iterator[cst.Attribute]:
+def _uses(container: Container, module: FileFacts) -> Iterator[cst.Attribute]:
     for attribute in module.tree.all(cst.Attribute):
         if attribute.attr.value == container.name and not module.tree.contains(
             container.statement, attribute
@@ -93,7 +93,7 @@ def _uses(container: Container, module: Module) -> Iterator[cst.Attribute]:
             yield attribute
 
 
-def _serves(use: cst.Attribute, value: cst.BaseExpression, module: Module) -> bool:
+def _serves(use: cst.Attribute, value: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether a use is one that `nn.ModuleList`, or for a dictionary `nn.ModuleDict`, admits too."""
     above = module.tree.parent[use]
     is_dict = isinstance(value, cst.Dict)

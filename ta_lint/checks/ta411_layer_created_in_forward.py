@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("forward",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
         forward = module.classes.methods(klass).get("forward")
         if forward is None:
@@ -27,7 +27,7 @@ def _message(layer: str) -> str:
     return f"`forward` makes a new `{layer}` each time, so what it learns is lost"
 
 
-def _is_inside_another(module: Module, call: cst.Call) -> bool:
+def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:
     """Whether a layer is made only to be part of another one, which is reported instead."""
     return any(
         isinstance(above, cst.Call)
@@ -37,7 +37,7 @@ def _is_inside_another(module: Module, call: cst.Call) -> bool:
     )
 
 
-def _is_used_up(module: Module, call: cst.Call) -> bool:
+def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
     """Whether a layer serves this call of `forward` alone: it is called at once, or goes by a local name until then."""
     above = module.tree.parent[call]
     while isinstance(above, cst.Attribute) and isinstance(outer := module.tree.parent[above], cst.Call):
@@ -52,7 +52,7 @@ def _is_used_up(module: Module, call: cst.Call) -> bool:
     return module.layers.made(call) == "nn.Parameter" and isinstance(above, (cst.BinaryOperation, cst.Arg))
 
 
-def _serves_locally(module: Module, target: Node, assign: cst.Assign) -> bool:
+def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:
     """Whether a layer goes by a name that is only called, or by an attribute of `self` that is always set anew."""
     if isinstance(target, cst.Name):
         uses = [use for use in module.names.mentions(target) if use is not target]
@@ -63,6 +63,6 @@ def _serves_locally(module: Module, target: Node, assign: cst.Assign) -> bool:
     return on_self and unconditional
 
 
-def _is_called(module: Module, use: cst.Name) -> bool:
+def _is_called(module: FileFacts, use: cst.Name) -> bool:
     above = module.tree.parent[use]
     return isinstance(above, cst.Call) and above.func is use

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side, insert_after, wrap
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import Anchor, ProposedFix, Replacement, Side, insert_after, wrap
 from ta_lint.syntax.tree import argument, spreads
 
 _MAKE_FLOATS = ("torch.ones", "torch.rand", "torch.randn", "torch.zeros", "torch.empty")
@@ -13,7 +13,7 @@ _MOVES = "bfloat16 cpu cuda double float half to type type_as"
 KEYWORDS = ("Parameter", ("bfloat16", "cpu", "cuda", "double", "float", "half", "to", "type", "type_as"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to("torch.nn.Parameter"):
         attribute = module.tree.parent[call]
         moved = module.tree.parent[attribute]
@@ -31,14 +31,14 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(moved, message, fix=_fix(module, call, moved))
 
 
-def _is_kept(module: Module, moved: cst.Call) -> bool:
+def _is_kept(module: FileFacts, moved: cst.Call) -> bool:
     """Whether the result becomes an attribute: as an argument where a parameter is needed it would raise."""
     assign = module.tree.parent[moved]
     targets = [item.target for item in assign.targets] if isinstance(assign, cst.Assign) else []
     return any(isinstance(target, cst.Attribute) for target in targets)
 
 
-def _is_float(module: Module, call: cst.Call) -> bool:
+def _is_float(module: FileFacts, call: cst.Call) -> bool:
     """Whether a parameter has the default type for certain: `.float()` returns it as it is."""
     data = argument(call, "data", 0)
     return (
@@ -49,7 +49,7 @@ def _is_float(module: Module, call: cst.Call) -> bool:
     )
 
 
-def _fix(module: Module, call: cst.Call, moved: cst.Call) -> Fix | None:
+def _fix(module: FileFacts, call: cst.Call, moved: cst.Call) -> ProposedFix | None:
     """`nn.Parameter(t.to(device))`."""
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
@@ -60,4 +60,4 @@ def _fix(module: Module, call: cst.Call, moved: cst.Call) -> Fix | None:
     )
     around = (insert_after(data, ending),) if binds else wrap(data, "(", f"){ending}")
     gone = Replacement(Anchor(call, Side.END), Anchor(moved, Side.END), "")
-    return Fix("move the tensor before it becomes a parameter", (*around, gone))
+    return ProposedFix("move the tensor before it becomes a parameter", (*around, gone))

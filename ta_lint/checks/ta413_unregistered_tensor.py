@@ -6,8 +6,8 @@ from enum import StrEnum
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace, wrap
 from ta_lint.syntax.tree import Node, argument, is_name
 
 _NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
@@ -39,7 +39,7 @@ class Fate(StrEnum):
     READ = "read"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for klass in module.classes.modules():
@@ -64,12 +64,12 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
 
 
-def _is_at_start(module: Module, assign: Node) -> bool:
+def _is_at_start(module: FileFacts, assign: Node) -> bool:
     home = module.tree.home(assign)
     return isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
 
 
-def _makes_tensor(module: Module, value: Node) -> bool:
+def _makes_tensor(module: FileFacts, value: Node) -> bool:
     """Whether a part of a value is a new tensor, or a new parameter."""
     return any(
         _is_new_parameter(module, call) or _FACTORY.fullmatch(module.qualified(call.func) or "")
@@ -77,7 +77,7 @@ def _makes_tensor(module: Module, value: Node) -> bool:
     )
 
 
-def _learns(module: Module, value: Node) -> bool:
+def _learns(module: FileFacts, value: Node) -> bool:
     """Whether a tensor requires gradients: its factory says so, or it is calculated from a new parameter."""
     if isinstance(value, cst.BinaryOperation):
         return any(_is_new_parameter(module, side) for side in (value.left, value.right))
@@ -87,11 +87,11 @@ def _learns(module: Module, value: Node) -> bool:
     return grad is not None and module.boolean(grad) is True
 
 
-def _is_new_parameter(module: Module, node: Node) -> bool:
+def _is_new_parameter(module: FileFacts, node: Node) -> bool:
     return isinstance(node, cst.Call) and module.qualified(node.func) == "torch.nn.Parameter"
 
 
-def _is_constant(module: Module, value: Node) -> bool:
+def _is_constant(module: FileFacts, value: Node) -> bool:
     """Whether a value is calculated from factories of torch alone, on no device in particular, and no scalar."""
     if module.kind(value) is not Kind.TENSOR or _has_new_parameter(module, value):
         return False
@@ -108,19 +108,19 @@ def _is_constant(module: Module, value: Node) -> bool:
     return bool(made) and not any(_may_be_scalar(module, call) for call in made)
 
 
-def _has_new_parameter(module: Module, value: Node) -> bool:
+def _has_new_parameter(module: FileFacts, value: Node) -> bool:
     """Whether a parameter is made and lost on the way, as TA412 says."""
     return any(_is_new_parameter(module, call) for call in module.tree.within(value, cst.Call))
 
 
-def _may_be_scalar(module: Module, call: cst.Call) -> bool:
+def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
     """Whether a tensor may have no dimension: on the CPU it goes with tensors on any device."""
     if module.qualified(call.func) != "torch.tensor" or not call.args:
         return False
     return not isinstance(module.kinds.origin(call.args[0].value), (cst.List, cst.ListComp, cst.Tuple))
 
 
-def _fates(module: Module, klass: cst.ClassDef, name: str) -> set[Fate]:
+def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
     """What becomes of the tensor wherever the file has to do with it."""
     fates = set()
     for mention in module.classes.mentions(name):
@@ -134,7 +134,7 @@ def _fates(module: Module, klass: cst.ClassDef, name: str) -> set[Fate]:
     return fates
 
 
-def _fate(module: Module, node: Node) -> Fate:
+def _fate(module: FileFacts, node: Node) -> Fate:
     """What becomes of a tensor in an expression, whatever view of it is taken."""
     while True:
         above = module.tree.parent[node]
@@ -163,17 +163,17 @@ def _fate(module: Module, node: Node) -> Fate:
                 return Fate.READ
 
 
-def _as_parameter(module: Module, value: cst.BaseExpression) -> Fix | None:
+def _as_parameter(module: FileFacts, value: cst.BaseExpression) -> ProposedFix | None:
     """`nn.Parameter(torch.zeros(4, requires_grad=True))`; where a parameter is part of it, it is not so simple."""
     spelled = module.spelled("torch.nn.Parameter", value)
     if spelled is None or not isinstance(value, cst.Call):
         return None
     code, imports = spelled
-    return Fix("make it a parameter", wrap(value, f"{code}(", ")"), imports)
+    return ProposedFix("make it a parameter", wrap(value, f"{code}(", ")"), imports)
 
 
-def _as_buffer(module: Module, assign: cst.Assign | cst.AnnAssign, name: str) -> Fix | None:
+def _as_buffer(module: FileFacts, assign: cst.Assign | cst.AnnAssign, name: str) -> ProposedFix | None:
     if assign.value is None:
         return None
     code = f'self.register_buffer("{name}", {module.verbatim(assign.value)}, persistent=False)'
-    return Fix("make it a buffer", (replace(assign, code),))
+    return ProposedFix("make it a buffer", (replace(assign, code),))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
 # A parameter of empty memory, by whose name no later line fills anything.
@@ -21,7 +21,7 @@ _FILLS = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for klass in module.classes.modules():
@@ -38,7 +38,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _is_handed_on(module: Module, klass: cst.ClassDef) -> bool:
+def _is_handed_on(module: FileFacts, klass: cst.ClassDef) -> bool:
     """Whether a method hands the whole module to a function: `init_weights(self)`."""
     return any(
         name.value == "self"
@@ -49,7 +49,7 @@ def _is_handed_on(module: Module, klass: cst.ClassDef) -> bool:
     )
 
 
-def _is_empty(module: Module, value: Node) -> bool:
+def _is_empty(module: FileFacts, value: Node) -> bool:
     if not isinstance(value, cst.Call) or module.qualified(value.func) != "torch.nn.Parameter":
         return False
     data = argument(value, "data", 0)
@@ -64,7 +64,7 @@ def _is_empty(module: Module, value: Node) -> bool:
     return called in _LEGACY and len(memory.args) > 1
 
 
-def _is_read(module: Module, use: cst.Attribute) -> bool:
+def _is_read(module: FileFacts, use: cst.Attribute) -> bool:
     """Whether a use of a parameter certainly leaves its values as they are."""
     above = module.tree.parent[use]
     match above:
@@ -83,7 +83,7 @@ def _is_read(module: Module, use: cst.Attribute) -> bool:
     return False
 
 
-def _fills_all(module: Module) -> bool:
+def _fills_all(module: FileFacts) -> bool:
     """Whether code of this file goes through the parameters of a model and fills them."""
     tree = module.tree
     homes = {tree.home(attribute) for attribute in tree.all(cst.Attribute) if attribute.attr.value in _ALL}

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("__init__",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
         init = module.classes.methods(klass).get("__init__")
         if init is None or klass.decorators:
@@ -40,18 +40,18 @@ def check(module: Module) -> Iterator[Suspicion]:
                     )
 
 
-def _first_mention(module: Module, init: cst.FunctionDef) -> Node | None:
+def _first_mention(module: FileFacts, init: cst.FunctionDef) -> Node | None:
     """The first mention of `super` or of another class's `__init__`."""
     found = [name for name in module.tree.within(init.body, cst.Name) if name.value in ("super", "__init__")]
     return found[0] if found else None
 
 
-def _assigns_before(module: Module, init: cst.FunctionDef, first: Node) -> bool:
+def _assigns_before(module: FileFacts, init: cst.FunctionDef, first: Node) -> bool:
     assigns = module.tree.within(init.body, cst.Assign, cst.AnnAssign)
     return bool(assigns) and module.tree.before(assigns[0], first)
 
 
-def _is_elsewhere(module: Module, init: cst.FunctionDef) -> bool:
+def _is_elsewhere(module: FileFacts, init: cst.FunctionDef) -> bool:
     """Whether something else may set the module up: a function that is handed `self`, or its whole state."""
     names = [name for name in module.tree.within(init.body, cst.Name) if name.value == "self"]
     handed = any(isinstance(module.tree.parent[name], cst.Arg) for name in names)
@@ -59,13 +59,13 @@ def _is_elsewhere(module: Module, init: cst.FunctionDef) -> bool:
     return handed or any(name.value in states for name in module.tree.within(init.body, cst.Name))
 
 
-def _fix(module: Module, klass: cst.ClassDef, init: cst.FunctionDef) -> Fix | None:
+def _fix(module: FileFacts, klass: cst.ClassDef, init: cst.FunctionDef) -> ProposedFix | None:
     """`super().__init__()` as the first statement, where the base is `nn.Module` itself, which takes no arguments."""
     body = init.body.body
     if module.classes.bases(klass) != ["torch.nn.Module"] or not isinstance(init.body, cst.IndentedBlock):
         return None
     first = body[1] if init.get_docstring() is not None and len(body) > 1 else body[0]
     statement = first.body[0] if isinstance(first, cst.SimpleStatementLine) else first
-    return Fix(
+    return ProposedFix(
         "initialise the module first", (insert_line_before(module.tree, statement, "super().__init__()"),)
     )

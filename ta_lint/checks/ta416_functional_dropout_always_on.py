@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import argument
 
 # A call whose arguments do not mention the mode.
@@ -13,7 +13,7 @@ KEYWORDS = (("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", 
 _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call, function in module.calls_matching(_DROPOUT):
@@ -23,5 +23,5 @@ def check(module: Module) -> Iterator[Suspicion]:
         if argument(call, "training", 2) is None and module.modes.always_on(call):
             when = "nothing, not even in training" if function["alpha"] else "also in evaluation"
             edit = add_argument(call, "training=self.training")
-            fix = Fix("drop in training alone", (edit,)) if edit is not None else None
+            fix = ProposedFix("drop in training alone", (edit,)) if edit is not None else None
             yield Suspicion(call, f"`{function[1]}` without `training` drops {when}", fix=fix)

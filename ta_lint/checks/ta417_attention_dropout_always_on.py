@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, insert_after, wrap
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, insert_after, wrap
 from ta_lint.syntax.tree import Node, argument, dotted
 
 _FUNCTION = "torch.nn.functional.scaled_dot_product_attention"
 KEYWORDS = ("scaled_dot_product_attention",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.calls_to(_FUNCTION):
@@ -24,7 +24,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(call, message, fix=_fix(module, probability))
 
 
-def _drops(module: Module, probability: Node) -> bool:
+def _drops(module: FileFacts, probability: Node) -> bool:
     """Whether it is a number other than 0, an attribute of `self` that holds one as far as the class shows, or the
     `p` of a dropout layer."""
     origin = module.kinds.origin(probability)
@@ -39,9 +39,9 @@ def _drops(module: Module, probability: Node) -> bool:
     return function is not None and function.name.value == "__init__"
 
 
-def _fix(module: Module, probability: cst.BaseExpression) -> Fix:
+def _fix(module: FileFacts, probability: cst.BaseExpression) -> ProposedFix:
     ending = " if self.training else 0.0"
     binds = isinstance(probability, (cst.Name, cst.Attribute, cst.Call, cst.Float, cst.Integer))
     binds = binds or module.is_in_parentheses(probability)
     edits = (insert_after(probability, ending),) if binds else wrap(probability, "(", f"){ending}")
-    return Fix("drop in training alone", edits)
+    return ProposedFix("drop in training alone", edits)

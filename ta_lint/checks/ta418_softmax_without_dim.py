@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import argument, is_name
 
 KEYWORDS = (("softmax", "softmin", "log_softmax", "Softmax", "Softmin", "LogSoftmax"),)
@@ -11,7 +11,7 @@ KEYWORDS = (("softmax", "softmin", "log_softmax", "Softmax", "Softmin", "LogSoft
 _SOFTMAX = regex(r"torch\.nn\.(?:(?P<function>functional\.(?:log_)?softm(?:ax|in))|(?:Log)?Softmax|Softmin)")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call, found in module.calls_matching(_SOFTMAX):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = (("*", "ModuleList", "Sequential"),)
@@ -19,7 +19,7 @@ _NO_WEIGHTS = regex(r"nn\.\w*Dropout[123]?d?")
 _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for product in module.tree.all(cst.BinaryOperation):
         if isinstance(product.operator, cst.Multiply) and (layer := _repeated(module, product)) is not None:
             message = f"this repeats one `{layer}`: all copies share the same weights"
@@ -29,7 +29,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(listed, f"this repeats one `{layer}`: all copies share the same weights")
 
 
-def _repeated(module: Module, product: cst.BinaryOperation) -> str | None:
+def _repeated(module: FileFacts, product: cst.BinaryOperation) -> str | None:
     """The layer with weights that a multiplied list holds."""
     listed = _list_of(product)
     if listed is None or module.number(_times(product)) == 1:
@@ -43,7 +43,7 @@ def _repeated(module: Module, product: cst.BinaryOperation) -> str | None:
     return None
 
 
-def _of_one(module: Module, listed: cst.ListComp | cst.GeneratorExp) -> str | None:
+def _of_one(module: FileFacts, listed: cst.ListComp | cst.GeneratorExp) -> str | None:
     """What a comprehension repeats that takes the same variable from outside each time, to be held as layers."""
     if not isinstance(listed.elt, cst.Name) or not _is_held(module, listed) or _is_meant(module, listed):
         return None
@@ -65,14 +65,14 @@ def _times(product: cst.BinaryOperation) -> Node:
     return product.right if isinstance(product.left, cst.List) else product.left
 
 
-def _is_held(module: Module, node: Node) -> bool:
+def _is_held(module: FileFacts, node: Node) -> bool:
     """Whether a list goes into an `nn.ModuleList` or `nn.Sequential`."""
     arg = module.tree.parent[node]
     call = module.tree.parent[arg] if isinstance(arg, cst.Arg) else None
     return isinstance(call, cst.Call) and module.qualified(call.func) in _HOLDERS
 
 
-def _is_meant(module: Module, node: Node) -> bool:
+def _is_meant(module: FileFacts, node: Node) -> bool:
     """Whether the statement, with its comments, or the class says that the layer is shared."""
     line = module.tree.parent[module.tree.statement(node)]
     klass = module.tree.enclosing(node, cst.ClassDef)
@@ -82,10 +82,12 @@ def _is_meant(module: Module, node: Node) -> bool:
     return any(map(_SHARED.search, texts))
 
 
-def _fix(module: Module, product: cst.BinaryOperation) -> Fix | None:
+def _fix(module: FileFacts, product: cst.BinaryOperation) -> ProposedFix | None:
     """`[nn.Linear(8, 8) for _ in range(n)]`, where the layer is made on the spot."""
     listed = _list_of(product)
     if listed is None or len(listed.elements) != 1 or not isinstance(listed.elements[0].value, cst.Call):
         return None
     layer, times = module.verbatim(listed.elements[0].value), module.verbatim(_times(product))
-    return Fix("make a layer for each place", (replace(product, f"[{layer} for _ in range({times})]"),))
+    return ProposedFix(
+        "make a layer for each place", (replace(product, f"[{layer} for _ in range({times})]"),)
+    )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.names import Binding
-from ta_lint.syntax.edits import Edit, Fix, replace
+from ta_lint.syntax.edits import Edit, ProposedFix, replace
 from ta_lint.syntax.tree import FUNCTIONS, Node
 
 # The sizes in their order: all of them, or the first ones, `-1` and the last ones.
@@ -26,7 +26,7 @@ class Sizes:
     names: tuple[str, ...]
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     unpacked = [sizes for assign in module.tree.all(cst.Assign) if (sizes := _sizes(assign)) is not None]
     for call in module.tree.all(cst.Call) if unpacked else []:
         receiver = _reshaped(call)
@@ -74,7 +74,7 @@ def _reshaped(call: cst.Call) -> cst.Name | None:
     return receiver if isinstance(receiver, cst.Name) else None
 
 
-def _is_same(tensor: cst.Name, receiver: cst.Name, module: Module) -> bool:
+def _is_same(tensor: cst.Name, receiver: cst.Name, module: FileFacts) -> bool:
     """Whether both are the same variable, bound by the same statement, in one function."""
     if tensor.value != receiver.value or module.tree.home(tensor) is not module.tree.home(receiver):
         return False
@@ -84,7 +84,7 @@ def _is_same(tensor: cst.Name, receiver: cst.Name, module: Module) -> bool:
     return bound is not None and bound is module.names.definition(tensor)
 
 
-def _groups(call: cst.Call, sizes: Sizes, module: Module) -> list[list[str]] | None:
+def _groups(call: cst.Call, sizes: Sizes, module: FileFacts) -> list[list[str]] | None:
     """The dimensions that each argument stands for; None where one is not made of these sizes.
 
     `h * w` is two of them; `-1` is all that no other argument names.
@@ -112,7 +112,7 @@ def _is_rest(node: Node) -> bool:
     return isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
 
 
-def _product(node: Node, sizes: Sizes, module: Module) -> list[str]:
+def _product(node: Node, sizes: Sizes, module: FileFacts) -> list[str]:
     """The sizes whose product an argument is; empty where it is anything else."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
         left, right = _product(node.left, sizes, module), _product(node.right, sizes, module)
@@ -123,7 +123,7 @@ def _product(node: Node, sizes: Sizes, module: Module) -> list[str]:
     return [node.value] if bound is not None and bound.node is sizes.statement else []
 
 
-def _may_be_one(named: list[str], module: Module, call: cst.Call) -> bool:
+def _may_be_one(named: list[str], module: FileFacts, call: cst.Call) -> bool:
     """Whether the function compares one of the sizes with 1: such a dimension may stand anywhere."""
     function = module.tree.enclosing(call, *FUNCTIONS) or module.tree.root
     return any(
@@ -145,8 +145,8 @@ def _keeps_order(groups: list[list[str]], names: tuple[str, ...]) -> bool:
 
 
 def _fix(
-    call: cst.Call, receiver: cst.Name, groups: list[list[str]], sizes: Sizes, module: Module
-) -> Fix | None:
+    call: cst.Call, receiver: cst.Name, groups: list[list[str]], sizes: Sizes, module: FileFacts
+) -> ProposedFix | None:
     """`x.permute(0, 2, 3, 1)`, with a `reshape` behind it where dimensions are joined."""
     names = sizes.names
     order = [names.index(name) for group in groups for name in group]
@@ -158,11 +158,11 @@ def _fix(
     else:
         code = f"{permuted}.reshape({', '.join(module.verbatim(arg.value) for arg in call.args)})"
     back = _restored(call, groups, sizes, module)
-    return Fix("move the dimensions", (replace(call, code), *back)) if back is not None else None
+    return ProposedFix("move the dimensions", (replace(call, code), *back)) if back is not None else None
 
 
 def _restored(
-    call: cst.Call, groups: list[list[str]], sizes: Sizes, module: Module
+    call: cst.Call, groups: list[list[str]], sizes: Sizes, module: FileFacts
 ) -> tuple[Edit, ...] | None:
     """The edits that also put the dimensions back where the function reshapes what comes of the call to the sizes it had.
 
@@ -182,7 +182,7 @@ def _restored(
     return (replace(way.func, moved),)
 
 
-def _ways_back(call: cst.Call, sizes: Sizes, module: Module) -> Iterator[cst.Call]:
+def _ways_back(call: cst.Call, sizes: Sizes, module: FileFacts) -> Iterator[cst.Call]:
     """The reshapes, below a call in its function, of what comes of it to the sizes in their own order."""
     tree = module.tree
     home = tree.home(call)

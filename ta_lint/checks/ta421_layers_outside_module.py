@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("forward",)
@@ -15,7 +15,7 @@ _HANDLES = frozenset(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.all():
         if "forward" not in module.classes.methods(klass) or not _is_plain(module, klass):
             continue
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(klass.name, message, related=((assign, f"`{layer}` is made here"),))
 
 
-def _is_plain(module: Module, klass: cst.ClassDef) -> bool:
+def _is_plain(module: FileFacts, klass: cst.ClassDef) -> bool:
     """Whether a class is certainly no module, and no part of one that derives from it."""
     return (
         module.classes.is_whole(klass)
@@ -41,7 +41,7 @@ def _is_plain(module: Module, klass: cst.ClassDef) -> bool:
     )
 
 
-def _handles(module: Module, klass: Node) -> bool:
+def _handles(module: FileFacts, klass: Node) -> bool:
     """Whether the class, or other code with its instances, looks after the layers."""
     return any(
         attribute.attr.value in _HANDLES for attribute in module.tree.within(klass, cst.Attribute)

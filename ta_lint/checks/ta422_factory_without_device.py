@@ -6,8 +6,8 @@ from itertools import chain
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, spreads
 
 _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
@@ -26,7 +26,7 @@ _JOINS = regex(
 _TENSOR_WORDS = frozenset("device dim shape size type_as unsqueeze view".split())
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if _DEFAULT.search(module.source.text):
         return
     for klass in module.classes.modules():
@@ -42,11 +42,11 @@ def check(module: Module) -> Iterator[Suspicion]:
                 message = f"`{module.code(call.func)}` makes a tensor on the default device, and `{met}` may be on another"
                 edit = add_argument(call, f"device={met}.device")
                 yield Suspicion(
-                    call, message, fix=Fix("make it on the same device", (edit,)) if edit else None
+                    call, message, fix=ProposedFix("make it on the same device", (edit,)) if edit else None
                 )
 
 
-def _is_on_default(call: cst.Call, module: Module) -> bool:
+def _is_on_default(call: cst.Call, module: FileFacts) -> bool:
     """Whether a call makes a tensor with dimensions, and says nothing of a device."""
     called = module.qualified(call.func)
     if (
@@ -61,7 +61,7 @@ def _is_on_default(call: cst.Call, module: Module) -> bool:
     return argument(call, "out") is None and module.shapes.shape(call) != ()
 
 
-def _inputs(forward: cst.FunctionDef, module: Module) -> set[str]:
+def _inputs(forward: cst.FunctionDef, module: FileFacts) -> set[str]:
     """The parameters of `forward` that are certainly tensors: annotated, or used as only a tensor is."""
     used = {
         attribute.value.value
@@ -75,7 +75,7 @@ def _inputs(forward: cst.FunctionDef, module: Module) -> set[str]:
     }
 
 
-def _uses(made: Node, module: Module) -> Iterator[Node]:
+def _uses(made: Node, module: FileFacts) -> Iterator[Node]:
     """The expressions that have the value of a call on its device: itself, views of it, mentions of its name."""
     node = made
     while isinstance(above := module.tree.parent[node], cst.Attribute):
@@ -92,7 +92,7 @@ def _uses(made: Node, module: Module) -> Iterator[Node]:
                 yield from _uses(mention, module)
 
 
-def _meets(use: Node, inputs: set[str], module: Module) -> str | None:
+def _meets(use: Node, inputs: set[str], module: FileFacts) -> str | None:
     """The input whose device the other operand of an expression has."""
     above = module.tree.parent[use]
     others: list[Node] = []
@@ -114,7 +114,7 @@ def _meets(use: Node, inputs: set[str], module: Module) -> str | None:
     )
 
 
-def _argument_of(use: Node, module: Module) -> Iterator[cst.Call]:
+def _argument_of(use: Node, module: FileFacts) -> Iterator[cst.Call]:
     """The call that takes an expression as an argument, or in a list."""
     above = module.tree.parent[use]
     if isinstance(above, cst.Element):
@@ -123,7 +123,7 @@ def _argument_of(use: Node, module: Module) -> Iterator[cst.Call]:
         yield call
 
 
-def _device_of(node: Node, inputs: set[str], module: Module, depth: int = 6) -> str | None:
+def _device_of(node: Node, inputs: set[str], module: FileFacts, depth: int = 6) -> str | None:
     """The input that an expression is computed from, by methods that keep the device."""
     if depth == 0:
         return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = ("forward", "squeeze")
@@ -12,7 +12,7 @@ KEYWORDS = ("forward", "squeeze")
 _NUMBERS = frozenset({"item", "tolist"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
         forward = module.classes.methods(klass).get("forward")
         for call in module.tree.own(forward, cst.Call) if forward is not None else []:
@@ -23,7 +23,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _squeezed(call: cst.Call, module: Module) -> Node | None:
+def _squeezed(call: cst.Call, module: FileFacts) -> Node | None:
     """What is squeezed in all its dimensions."""
     if module.qualified(call.func) == "torch.squeeze":
         return argument(call, "input", 0) if len(call.args) == 1 else None
@@ -32,7 +32,7 @@ def _squeezed(call: cst.Call, module: Module) -> Node | None:
     return None
 
 
-def _has_batch(node: Node, module: Module) -> bool:
+def _has_batch(node: Node, module: FileFacts) -> bool:
     """Whether what is squeezed may have a batch dimension: no single sample, and no parameter."""
     value = module.kinds.origin(node)
     if isinstance(node, cst.Attribute) or isinstance(value, cst.Attribute):
@@ -44,7 +44,7 @@ def _has_batch(node: Node, module: Module) -> bool:
     )
 
 
-def _is_harmless(call: cst.Call, module: Module) -> bool:
+def _is_harmless(call: cst.Call, module: FileFacts) -> bool:
     """Whether the result is read as a number, or meets only what is squeezed as well."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Attribute):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
@@ -23,7 +23,7 @@ _FACTORY = regex(rf"torch\.({_FACTORIES})(_like)?")
 _EXPECTS = regex(r"aises|suppress")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for node, leaf in _changes(module):
         made = module.kinds.origin(leaf)
         if (
@@ -38,7 +38,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(node, message, related=((made, "the leaf is made here"),))
 
 
-def _changes(module: Module) -> Iterator[tuple[Node, Node]]:
+def _changes(module: FileFacts) -> Iterator[tuple[Node, Node]]:
     """What changes a variable in place: `x += 1`, `x.add_(1)`, `x[0] += 1`."""
     for statement in module.tree.all(cst.AugAssign):
         target: Node = statement.target
@@ -56,14 +56,14 @@ def _changes(module: Module) -> Iterator[tuple[Node, Node]]:
             yield call, call.func.value
 
 
-def _switches(module: Module, node: Node) -> bool:
+def _switches(module: FileFacts, node: Node) -> bool:
     """Whether the function turns the gradient of something off and on by hand."""
     home = module.tree.home(node)
     names = (found.attr.value for found in module.tree.own(home, cst.Attribute))
     return any(name in ("requires_grad", "requires_grad_") for name in names)
 
 
-def _before(module: Module, statement: cst.AugAssign, target: Node) -> Node:
+def _before(module: FileFacts, statement: cst.AugAssign, target: Node) -> Node:
     if not isinstance(target, cst.Name):
         return target
     bindings = [b for b in module.names.bindings(target) if b.node is not statement]
@@ -71,7 +71,7 @@ def _before(module: Module, statement: cst.AugAssign, target: Node) -> Node:
     return bindings[0].value if plain and bindings[0].value is not None else target
 
 
-def _is_leaf(module: Module, made: cst.Call) -> bool:
+def _is_leaf(module: FileFacts, made: cst.Call) -> bool:
     qualified = module.qualified(made.func) or ""
     if qualified == "torch.nn.Parameter":
         wanted = argument(made, "requires_grad", 1)
@@ -80,13 +80,13 @@ def _is_leaf(module: Module, made: cst.Call) -> bool:
     return _FACTORY.fullmatch(qualified) is not None and wanted is not None and module.boolean(wanted) is True
 
 
-def _follows_pass(module: Module, made: cst.Call, node: Node) -> bool:
+def _follows_pass(module: FileFacts, made: cst.Call, node: Node) -> bool:
     """Whether the leaf is made after the change, or on another way through the code."""
     same = module.tree.home(made) is module.tree.home(node)
     return same and module.tree.before(node, made)
 
 
-def _is_expected(module: Module, node: Node) -> bool:
+def _is_expected(module: FileFacts, node: Node) -> bool:
     """Whether the code is there to see the error: in a `try`, or in a block that expects it."""
     for above in module.tree.ancestors(node):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, node):

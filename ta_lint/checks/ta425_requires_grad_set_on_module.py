@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("requires_grad",)
@@ -14,7 +14,7 @@ KEYWORDS = ("requires_grad",)
 _ITERATORS = {"children": None, "modules": None, "named_children": 1, "named_modules": 1}
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Assign):
         targets = [target.target for target in statement.targets]
         for target in targets:
@@ -29,17 +29,21 @@ def check(module: Module) -> Iterator[Suspicion]:
                     f"`{receiver}` is a module: setting its `requires_grad` leaves its parameters as they are"
                 )
                 code = f"{module.verbatim(target.value)}.requires_grad_({module.verbatim(statement.value)})"
-                fix = Fix("call `requires_grad_`", (replace(statement, code),)) if len(targets) == 1 else None
+                fix = (
+                    ProposedFix("call `requires_grad_`", (replace(statement, code),))
+                    if len(targets) == 1
+                    else None
+                )
                 yield Suspicion(statement, message, fix=fix)
 
 
-def _is_module(node: Node, module: Module) -> bool:
+def _is_module(node: Node, module: FileFacts) -> bool:
     return module.kind(node) is Kind.MODULE or (
         module.kind(node) is None and (_comes_from_modules(node, module) or _is_called(node, module))
     )
 
 
-def _comes_from_modules(node: Node, module: Module) -> bool:
+def _comes_from_modules(node: Node, module: FileFacts) -> bool:
     """Whether a name is what `model.children()` or the like gives, one after the other."""
     bindings = module.names.bindings(node) if isinstance(node, cst.Name) else []
     return bool(bindings) and all(
@@ -48,7 +52,7 @@ def _comes_from_modules(node: Node, module: Module) -> bool:
     )
 
 
-def _takes_modules(loop: cst.For | cst.CompFor, name: Node, module: Module) -> bool:
+def _takes_modules(loop: cst.For | cst.CompFor, name: Node, module: FileFacts) -> bool:
     call = loop.iter
     target: Node = loop.target
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args:
@@ -61,7 +65,7 @@ def _takes_modules(loop: cst.For | cst.CompFor, name: Node, module: Module) -> b
     return dotted(target) == dotted(name)
 
 
-def _is_called(node: Node, module: Module) -> bool:
+def _is_called(node: Node, module: FileFacts) -> bool:
     """Whether an attribute of `self` is called as a layer is by its class: a tensor cannot be."""
     klass = module.tree.enclosing(node, cst.ClassDef)
     if (
@@ -74,7 +78,7 @@ def _is_called(node: Node, module: Module) -> bool:
     return path is not None and any(dotted(call.func) == path for call in module.tree.within(klass, cst.Call))
 
 
-def _is_read(target: cst.Attribute, module: Module) -> bool:
+def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
     """Whether the attribute serves as a flag of one's own: something reads it, or a property takes it."""
     if any(function.name.value == "requires_grad" for function in module.tree.all(cst.FunctionDef)):
         return True

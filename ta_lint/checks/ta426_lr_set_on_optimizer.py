@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, insert_line_before, remove_statement
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("optim", ("lr", "learning_rate"))
@@ -15,7 +15,7 @@ _RATES = ("lr", "learning_rate")
 _OF_TORCH = regex(r"torch\.optim\.[A-Z]\w*")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Assign):
         target = statement.targets[0].target
         if (
@@ -31,7 +31,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(statement, message, fix=_fix(statement, target, module))
 
 
-def _is_of_torch(node: Node, module: Module) -> bool:
+def _is_of_torch(node: Node, module: FileFacts) -> bool:
     """Whether an expression is certainly an optimizer of torch, which keeps its settings in `param_groups`."""
     if module.kind(node) is not Kind.OPTIMIZER:
         return False
@@ -44,7 +44,7 @@ def _is_of_torch(node: Node, module: Module) -> bool:
     return made is not None and _OF_TORCH.fullmatch(made) is not None
 
 
-def _is_read(target: cst.Attribute, module: Module) -> bool:
+def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
     """Whether something reads the attribute: it may be a note to oneself."""
     return any(
         other.attr.value == target.attr.value
@@ -54,7 +54,7 @@ def _is_read(target: cst.Attribute, module: Module) -> bool:
     )
 
 
-def _fix(statement: cst.Assign, target: cst.Attribute, module: Module) -> Fix | None:
+def _fix(statement: cst.Assign, target: cst.Attribute, module: FileFacts) -> ProposedFix | None:
     """A loop over the groups, where the statement has a line of its own and the value costs nothing to read again."""
     line = module.tree.parent[statement]
     simple = isinstance(statement.value, (cst.Name, cst.Attribute, cst.Float, cst.Integer))
@@ -66,10 +66,10 @@ def _fix(statement: cst.Assign, target: cst.Attribute, module: Module) -> Fix | 
         f'    param_group["lr"] = {module.verbatim(statement.value)}'
     )
     edits = (insert_line_before(module.tree, statement, code), remove_statement(module.tree, statement))
-    return Fix("set the rate of every group", edits)
+    return ProposedFix("set the rate of every group", edits)
 
 
-def _is_free(name: str, statement: Node, module: Module) -> bool:
+def _is_free(name: str, statement: Node, module: FileFacts) -> bool:
     """Whether a name means something in other loops at most."""
     return all(
         (loop := module.tree.enclosing(other, cst.For)) is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, argument, dotted
@@ -28,7 +28,7 @@ class _Change:
     what: str
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for optimizer in module.parameters.optimizers:
         variable = _variable(optimizer, module)
         if variable is None or not optimizer.sources or _is_amended(optimizer, variable, module):
@@ -40,7 +40,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(change.node, f"{change.what}, and `{variable}` was built before", related)
 
 
-def _variable(optimizer: OptimizerCall, module: Module) -> str | None:
+def _variable(optimizer: OptimizerCall, module: FileFacts) -> str | None:
     """The name that an optimizer goes by; the value of its statement is the construction itself."""
     statement = module.tree.parent[optimizer.call]
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
@@ -48,7 +48,7 @@ def _variable(optimizer: OptimizerCall, module: Module) -> str | None:
     return dotted(statement.targets[0].target)
 
 
-def _is_amended(optimizer: OptimizerCall, variable: str, module: Module) -> bool:
+def _is_amended(optimizer: OptimizerCall, variable: str, module: FileFacts) -> bool:
     """Whether the function builds it again, or gives it parameters afterwards."""
     home = module.tree.home(optimizer.call)
     return any(
@@ -64,7 +64,7 @@ def _is_amended(optimizer: OptimizerCall, variable: str, module: Module) -> bool
     )
 
 
-def _changes(optimizer: OptimizerCall, module: Module) -> Iterator[_Change]:
+def _changes(optimizer: OptimizerCall, module: FileFacts) -> Iterator[_Change]:
     """What changes the parameters of a model, wherever the way leads that comes from the construction."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
@@ -82,7 +82,7 @@ def _changes(optimizer: OptimizerCall, module: Module) -> Iterator[_Change]:
             yield from _unfrozen(optimizer, path, module)
 
 
-def _replaced(statement: cst.Assign, path: str, module: Module) -> str | None:
+def _replaced(statement: cst.Assign, path: str, module: FileFacts) -> str | None:
     """`model.fc = nn.Linear(...)`, `model = Net()`."""
     target: Node = statement.targets[0].target
     while isinstance(target, cst.Subscript):
@@ -105,7 +105,7 @@ def _replaced(statement: cst.Assign, path: str, module: Module) -> str | None:
     return f"`{module.code(statement.targets[0].target)}` gets new parameters" if new else None
 
 
-def _called(call: cst.Call, path: str, module: Module) -> str | None:
+def _called(call: cst.Call, path: str, module: FileFacts) -> str | None:
     if isinstance(module.tree.parent[call], cst.Assign):
         return None
     called = module.qualified(call.func)
@@ -122,7 +122,7 @@ def _called(call: cst.Call, path: str, module: Module) -> str | None:
     return None
 
 
-def _unfrozen(optimizer: OptimizerCall, path: str, module: Module) -> Iterator[_Change]:
+def _unfrozen(optimizer: OptimizerCall, path: str, module: FileFacts) -> Iterator[_Change]:
     """What was frozen when the optimizer took what was not, and is to be trained from here on."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
@@ -144,11 +144,11 @@ def _is_part(name: str, whole: str) -> bool:
     return name == whole or name.startswith(f"{whole}.")
 
 
-def _mentions(value: Node, path: str, module: Module) -> bool:
+def _mentions(value: Node, path: str, module: FileFacts) -> bool:
     return any(dotted(node) == path for node in module.tree.within(value, cst.Name, cst.Attribute))
 
 
-def _trained(optimizer: OptimizerCall, variable: str, change: _Change, module: Module) -> Node | None:
+def _trained(optimizer: OptimizerCall, variable: str, change: _Change, module: FileFacts) -> Node | None:
     """The step of the optimizer, or the call that is handed it, that certainly comes after a change."""
     tree = module.tree
     home = tree.home(optimizer.call)

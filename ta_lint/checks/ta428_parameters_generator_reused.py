@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 # An assignment of a generator, perhaps over lines; the name it has is consumed.
@@ -22,7 +22,7 @@ _CONSUMERS = regex(
 _LAZY = ("builtins.filter", "builtins.map", "itertools.chain")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Assign):
         target = statement.targets[0].target
         if (
@@ -41,11 +41,11 @@ def check(module: Module) -> Iterator[Suspicion]:
         related: tuple[tuple[Node, str], ...] = ((statement, "the generator is made here"),)
         if first is not second:
             related += ((first, "and consumed here"),)
-        fix = Fix("keep the parameters in a list", wrap(statement.value, "list(", ")"))
+        fix = ProposedFix("keep the parameters in a list", wrap(statement.value, "list(", ")"))
         yield Suspicion(second, message, related=related, fix=fix)
 
 
-def _is_one_shot(value: Node, module: Module) -> bool:
+def _is_one_shot(value: Node, module: FileFacts) -> bool:
     """`model.parameters()`, and what is as lazy over it."""
     if isinstance(value, cst.GeneratorExp) or (
         isinstance(value, cst.Call) and module.qualified(value.func) in _LAZY
@@ -56,7 +56,7 @@ def _is_one_shot(value: Node, module: Module) -> bool:
     return module.parameters.generated_by(value) is not None
 
 
-def _mentions(statement: cst.Assign, target: Variable, module: Module) -> list[Variable]:
+def _mentions(statement: cst.Assign, target: Variable, module: FileFacts) -> list[Variable]:
     """The uses of a variable that certainly have the value of this statement."""
     if isinstance(target, cst.Name):
         mentions = module.names.mentions(target)
@@ -75,7 +75,7 @@ def _mentions(statement: cst.Assign, target: Variable, module: Module) -> list[V
     ]
 
 
-def _is_consumed(use: Variable, module: Module) -> bool:
+def _is_consumed(use: Variable, module: FileFacts) -> bool:
     """Whether all that a generator gives is taken out of it here."""
     above = module.tree.parent[use]
     if isinstance(above, cst.For) and above.iter is use:
@@ -86,7 +86,7 @@ def _is_consumed(use: Variable, module: Module) -> bool:
     return _goes_to_consumer(use, module)
 
 
-def _goes_to_consumer(node: Node, module: Module) -> bool:
+def _goes_to_consumer(node: Node, module: FileFacts) -> bool:
     arg = module.tree.parent[node]
     call = module.tree.parent[arg]
     if not isinstance(arg, cst.Arg) or arg.star or not isinstance(call, cst.Call):
@@ -98,7 +98,7 @@ def _goes_to_consumer(node: Node, module: Module) -> bool:
 
 
 def _two_in_a_row(
-    statement: cst.Assign, uses: list[Variable], module: Module
+    statement: cst.Assign, uses: list[Variable], module: FileFacts
 ) -> tuple[Variable, Variable] | None:
     """Two uses of which the second comes after the first, or one that a loop comes back to."""
     for index, use in enumerate(uses):
@@ -116,7 +116,7 @@ def _two_in_a_row(
     return None
 
 
-def _is_passed(first: Node, second: Node, module: Module) -> bool:
+def _is_passed(first: Node, second: Node, module: FileFacts) -> bool:
     """Whether every way to the second node comes by the first."""
     block = module.tree.block(first)
     while isinstance(holder := module.tree.parent.get(block), cst.With):

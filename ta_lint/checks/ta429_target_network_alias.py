@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (("load_state_dict", "zip", "*update*", "*copy*", "*sync*"),)
@@ -22,7 +22,7 @@ _UPDATES = regex(
 _DEPTH = 6
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     reported: set[Node] = set()
     for call in module.tree.all(cst.Call):
         for target, source in _updated(module, call):
@@ -41,7 +41,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _updated(module: Module, call: cst.Call) -> Iterator[tuple[Node, Node]]:
+def _updated(module: FileFacts, call: cst.Call) -> Iterator[tuple[Node, Node]]:
     """The models, if any, of which a call copies the second into the first, or goes through both side by side."""
     given = [arg.value for arg in call.args if not arg.star]
     name = called_name(call)
@@ -77,7 +77,7 @@ def _receiver(value: Node, name: str) -> Node | None:
     return None
 
 
-def _alias(module: Module, target: Node, source: Node) -> Node | None:
+def _alias(module: FileFacts, target: Node, source: Node) -> Node | None:
     """The expression that makes two different variables the same object, if one certainly does."""
     if dotted(target) is None or dotted(source) is None or dotted(target) == dotted(source):
         return None
@@ -91,7 +91,7 @@ def _alias(module: Module, target: Node, source: Node) -> Node | None:
     return None
 
 
-def _end(module: Module, node: Node) -> Node:
+def _end(module: FileFacts, node: Node) -> Node:
     """Where the object behind an expression was made, or came in: through names and methods that return their object."""
     node = module.kinds.origin(node)
     for _ in range(_DEPTH):
@@ -102,7 +102,7 @@ def _end(module: Module, node: Node) -> Node:
     return node
 
 
-def _fluent(module: Module, node: Node) -> Node | None:
+def _fluent(module: FileFacts, node: Node) -> Node | None:
     """`model` of `model.to(device)`; a function that takes a model may copy it."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
@@ -110,7 +110,7 @@ def _fluent(module: Module, node: Node) -> Node | None:
     return inner if inner is node.func.value else None
 
 
-def _value(module: Module, variable: Node) -> Node | None:
+def _value(module: FileFacts, variable: Node) -> Node | None:
     """What a variable is bound to, where that is another variable, moved or not."""
     if isinstance(variable, cst.Name):
         binding = module.names.definition(variable)
@@ -126,7 +126,7 @@ def _value(module: Module, variable: Node) -> Node | None:
     return value if inner is not None and dotted(inner) is not None else None
 
 
-def _comes_first(module: Module, value: Node, use: Node) -> bool:
+def _comes_first(module: FileFacts, value: Node, use: Node) -> bool:
     """Whether a variable is bound before its use, and not by the pass before: `old = new` at the end of a loop."""
     tree = module.tree
     home = tree.home(value)
@@ -137,9 +137,9 @@ def _comes_first(module: Module, value: Node, use: Node) -> bool:
     return tree.before(value, use)
 
 
-def _fix(module: Module, alias: Node) -> Fix | None:
+def _fix(module: FileFacts, alias: Node) -> ProposedFix | None:
     spelled = module.spelled("copy.deepcopy", alias)
     if spelled is None:
         return None
     code, imports = spelled
-    return Fix("copy the network", wrap(alias, f"{code}(", ")"), imports)
+    return ProposedFix("copy the network", wrap(alias, f"{code}(", ")"), imports)

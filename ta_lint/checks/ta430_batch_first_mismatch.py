@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, add_argument, replace
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, add_argument, replace
 from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = (
@@ -29,7 +29,7 @@ _STACKS = frozenset({"torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder
 _BATCH = regex(r"B|b|bs|bsz|bsize|n?_?batch(_?size)?|batch_?sz", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[cst.Call] = set()
     for call in module.tree.all(cst.Call):
         made = _layer(call.func, module)
@@ -43,7 +43,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(made, message, related=(evidence,), fix=_fix(made))
 
 
-def _layer(func: Node, module: Module) -> cst.Call | None:
+def _layer(func: Node, module: FileFacts) -> cst.Call | None:
     """The construction of the sequence layer that a call runs; of a stack, that of its layers."""
     made = module.kinds.construction(func)
     if made is not None and module.qualified(made.func) in _STACKS and made.args:
@@ -51,12 +51,12 @@ def _layer(func: Node, module: Module) -> cst.Call | None:
     return made if made is not None and module.qualified(made.func) in _POSITIONS else None
 
 
-def _is_time_first(made: cst.Call, module: Module) -> bool:
+def _is_time_first(made: cst.Call, module: FileFacts) -> bool:
     given = argument(made, "batch_first", _POSITIONS[module.qualified(made.func) or ""])
     return not spreads(made) and (given is None or module.boolean(given) is False)
 
 
-def _evidence(call: cst.Call, recurrent: bool, module: Module) -> tuple[Node, str] | None:
+def _evidence(call: cst.Call, recurrent: bool, module: FileFacts) -> tuple[Node, str] | None:
     """What shows that the code around a call has the batch first."""
     given = call.args[0].value
     origin = module.kinds.origin(given)
@@ -79,7 +79,7 @@ def _is_batch(node: Node) -> bool:
     return isinstance(node, cst.Name) and _BATCH.fullmatch(node.value) is not None
 
 
-def _batch_is_read_first(given: cst.Name, module: Module) -> Node | None:
+def _batch_is_read_first(given: cst.Name, module: FileFacts) -> Node | None:
     """`batch, length, _ = x.shape` for the very `x` that the layer gets."""
     bound = module.names.definition(given)
     for assign in module.tree.own(module.tree.home(given), cst.Assign):
@@ -100,7 +100,7 @@ def _batch_is_read_first(given: cst.Name, module: Module) -> Node | None:
     return None
 
 
-def _last_of_second(call: cst.Call, module: Module) -> Node | None:
+def _last_of_second(call: cst.Call, module: FileFacts) -> Node | None:
     """`out[:, -1]` of `out, _ = lstm(x)`."""
     assign = module.tree.parent[call]
     if not isinstance(assign, cst.Assign) or not isinstance(target := assign.targets[0].target, cst.Tuple):
@@ -122,7 +122,7 @@ def _last_of_second(call: cst.Call, module: Module) -> Node | None:
     return None
 
 
-def _takes_last_of_second(subscript: cst.Subscript, module: Module) -> bool:
+def _takes_last_of_second(subscript: cst.Subscript, module: FileFacts) -> bool:
     if len(subscript.slice) < 2:
         return False
     first, second = subscript.slice[0].slice, subscript.slice[1].slice
@@ -130,9 +130,13 @@ def _takes_last_of_second(subscript: cst.Subscript, module: Module) -> bool:
     return everything and isinstance(second, cst.Index) and module.number(second.value) == -1
 
 
-def _fix(made: cst.Call) -> Fix | None:
+def _fix(made: cst.Call) -> ProposedFix | None:
     given = argument(made, "batch_first")
     if given is not None:
-        return Fix("put the batch first", (replace(given, "True"),)) if isinstance(given, cst.Name) else None
+        return (
+            ProposedFix("put the batch first", (replace(given, "True"),))
+            if isinstance(given, cst.Name)
+            else None
+        )
     edit = add_argument(made, "batch_first=True")
-    return Fix("put the batch first", (edit,)) if edit is not None else None
+    return ProposedFix("put the batch first", (edit,)) if edit is not None else None

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, unwrap
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, unwrap
 
 KEYWORDS = ("forward",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "forward":
             continue
@@ -19,18 +19,18 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if not _has_own_call(receiver, module):
             message = f"`{module.code(call.func)}` skips the hooks that `{module.code(receiver)}()` runs"
-            fix = Fix("call the module", unwrap(call.func, receiver))
+            fix = ProposedFix("call the module", unwrap(call.func, receiver))
             yield Suspicion(call, message, fix=fix)
 
 
-def _is_class(receiver: cst.BaseExpression, module: Module) -> bool:
+def _is_class(receiver: cst.BaseExpression, module: FileFacts) -> bool:
     """`nn.Linear.forward(self, x)`, or `super().forward(x)`."""
     return module.qualified(receiver) is not None or (
         isinstance(receiver, cst.Call) and module.qualified(receiver.func) == "builtins.super"
     )
 
 
-def _has_own_call(receiver: cst.BaseExpression, module: Module) -> bool:
+def _has_own_call(receiver: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether calling the module is something else than its `forward`."""
     made = module.kinds.construction(receiver)
     klass = module.classes.local(made.func) if made is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
@@ -23,7 +23,7 @@ _FIXED = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     optimizers = module.parameters.optimizers
     if not optimizers or any(optimizer.sources is None for optimizer in optimizers):
         return
@@ -51,7 +51,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(statement, message, related)
 
 
-def _is_own(made: cst.Call, module: Module) -> bool:
+def _is_own(made: cst.Call, module: FileFacts) -> bool:
     """Whether a call makes new trainable parameters, and is no network from elsewhere that may be trained already."""
     call = module.kinds.construction(made)
     if call is None:
@@ -66,14 +66,14 @@ def _is_own(made: cst.Call, module: Module) -> bool:
     )
 
 
-def _scope(target: Node, module: Module) -> Node | None:
+def _scope(target: Node, module: FileFacts) -> Node | None:
     """Where a variable lives: the function of a name, the class of an attribute of `self`."""
     if isinstance(target, cst.Name):
         return module.tree.home(target)
     return module.tree.enclosing(target, cst.ClassDef) if attribute_of_self(target) is not None else None
 
 
-def _others(value: Node, module: Module) -> Iterator[str]:
+def _others(value: Node, module: FileFacts) -> Iterator[str]:
     """The other variables that have the parameters of a value: `model` for `torch.compile(model)`."""
     while isinstance(value, cst.Call) and (inner := module.kinds.handed_on(value)) is not None:
         if (path := dotted(inner)) is not None:
@@ -90,7 +90,7 @@ def _is_held(path: str, optimizers: list[OptimizerCall]) -> bool:
     )
 
 
-def _goes_back(target: Node, path: str, module: Module) -> Node | None:
+def _goes_back(target: Node, path: str, module: FileFacts) -> Node | None:
     """The call of a module that a loss is computed from, if the file does nothing else with it than for training."""
     found = None
     for mention in _mentions(target, path, module):
@@ -105,7 +105,7 @@ def _goes_back(target: Node, path: str, module: Module) -> Node | None:
     return found
 
 
-def _mentions(target: Node, path: str, module: Module) -> list[Node]:
+def _mentions(target: Node, path: str, module: FileFacts) -> list[Node]:
     """Every mention of a variable; of an attribute of `self` every attribute by that name, whatever it is of."""
     if isinstance(target, cst.Name):
         return list(module.names.mentions(target))
@@ -113,7 +113,7 @@ def _mentions(target: Node, path: str, module: Module) -> list[Node]:
     return [attribute for attribute in module.tree.all(cst.Attribute) if attribute.attr.value == last]
 
 
-def _is_in_loss(call: cst.Call, module: Module) -> bool:
+def _is_in_loss(call: cst.Call, module: FileFacts) -> bool:
     return (
         not module.gradients.is_off(call)
         and not _is_detached(call, module)
@@ -121,7 +121,7 @@ def _is_in_loss(call: cst.Call, module: Module) -> bool:
     )
 
 
-def _is_detached(call: cst.Call, module: Module) -> bool:
+def _is_detached(call: cst.Call, module: FileFacts) -> bool:
     """Whether what is made of the output, on the way up through its expression, loses its gradient."""
     return any(
         isinstance(above, cst.Attribute) and above.attr.value in _DETACHED

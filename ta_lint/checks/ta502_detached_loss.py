@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = (
     ("*backward", "*scaler"),
@@ -24,7 +24,7 @@ KEYWORDS = (
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen = set()
     for loss in module.gradients.losses:
         cut = module.gradients.of(loss.value).cut

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.tree import Node, argument, dotted
@@ -15,7 +15,7 @@ KEYWORDS = (("*backward", "*scaler"), ("requires_grad", "requires_grad_"))
 _COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[Node] = set()
     for loss in module.gradients.losses:
         for term in module.gradients.terms(loss):
@@ -31,7 +31,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                     yield Suspicion(node, message, related=related)
 
 
-def _forces(module: Module, term: Node) -> bool:
+def _forces(module: FileFacts, term: Node) -> bool:
     """Whether a term of the loss is `x.requires_grad_()` or `torch.tensor(x, requires_grad=True)` of something computed."""
     if not isinstance(term, cst.Call):
         return False
@@ -47,7 +47,7 @@ def _forces(module: Module, term: Node) -> bool:
     )
 
 
-def _forcings(module: Module, term: Node, backward: Node) -> list[Node]:
+def _forcings(module: FileFacts, term: Node, backward: Node) -> list[Node]:
     """The statements before a backward pass that make a term of the loss require a gradient."""
     path = dotted(term)
     if path is None:
@@ -74,7 +74,7 @@ def _forcings(module: Module, term: Node, backward: Node) -> list[Node]:
     return found
 
 
-def _holds_something_computed(module: Module, variable: Node) -> bool:
+def _holds_something_computed(module: FileFacts, variable: Node) -> bool:
     """Whether a variable holds a loss: what is assigned to it is computed, or, unseen, it is named so."""
     if isinstance(variable, cst.Name):
         bindings = module.names.bindings(variable)
@@ -89,13 +89,13 @@ def _holds_something_computed(module: Module, variable: Node) -> bool:
     return "loss" in (dotted(variable) or "").lower()
 
 
-def _is_computed(module: Module, value: Node) -> bool:
+def _is_computed(module: FileFacts, value: Node) -> bool:
     """Whether a value comes from a model, as far as can be told: a number or a new tensor does not."""
     gradient = module.gradients.of(value)
     return gradient.flow is not Flow.NO or gradient.cut is not None
 
 
-def _is_differentiated(module: Module, forced: Node) -> bool:
+def _is_differentiated(module: FileFacts, forced: Node) -> bool:
     """Whether the gradient of a variable that is made to require one is wanted for itself: the file reads its `grad`, or gives
     it to an optimizer or to `torch.autograd.grad`.
     """
@@ -121,10 +121,10 @@ def _is_differentiated(module: Module, forced: Node) -> bool:
     )
 
 
-def _asks_for_gradients(module: Module, call: cst.Call) -> bool:
+def _asks_for_gradients(module: FileFacts, call: cst.Call) -> bool:
     return module.qualified(call.func) == "torch.autograd.grad" or module.kind(call) is Kind.OPTIMIZER
 
 
-def _is_asked_for(module: Module, call: cst.Call) -> bool:
+def _is_asked_for(module: FileFacts, call: cst.Call) -> bool:
     """Whether a `requires_grad_` call sets the flag and does not clear it."""
     return not call.args or module.boolean(call.args[0].value) is True

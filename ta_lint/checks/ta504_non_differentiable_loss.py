@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = (("*backward", "*scaler"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     seen = set()
     for loss in module.gradients.losses:
         cut = module.gradients.of(loss.value).cut

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.tree import Node
@@ -25,7 +25,7 @@ _MOVES = frozenset(
 _OF_CLASSES = regex(r"torch\.nn\.(functional\.(nll_loss|cross_entropy)|NLLLoss|CrossEntropyLoss)")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in BACKWARD:
             continue
@@ -47,7 +47,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=related)
 
 
-def _start(module: Module, call: cst.Call) -> Node | None:
+def _start(module: FileFacts, call: cst.Call) -> Node | None:
     """What a backward pass starts from: `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
     given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
@@ -59,7 +59,7 @@ def _start(module: Module, call: cst.Call) -> Node | None:
     return given[0] if given else receiver
 
 
-def _asks_for_gradient(module: Module, call: cst.Call) -> bool:
+def _asks_for_gradient(module: FileFacts, call: cst.Call) -> bool:
     """Whether the function makes leaves of its own, so that a graph may begin at any of its tensors."""
     home = module.tree.home(call)
     if any(name.value in _REQUIRES for name in module.tree.within(home, cst.Name)):
@@ -74,13 +74,13 @@ def _asks_for_gradient(module: Module, call: cst.Call) -> bool:
     )
 
 
-def _forward(module: Module, node: Node, depth: int) -> Node | None:
+def _forward(module: FileFacts, node: Node, depth: int) -> Node | None:
     """The forward pass without gradient that a loss comes from, if no part of the loss can have a graph."""
     found: list[Node] = []
     return found[0] if _is_bare(module, node, depth, found) and found else None
 
 
-def _is_bare(module: Module, node: Node, depth: int, found: list[Node]) -> bool:
+def _is_bare(module: FileFacts, node: Node, depth: int, found: list[Node]) -> bool:
     """Whether a value has no graph for certain; collects the models' calls that are not recorded."""
     if depth == 0:
         return False
@@ -101,7 +101,7 @@ def _is_bare(module: Module, node: Node, depth: int, found: list[Node]) -> bool:
     return False
 
 
-def _is_bare_variable(module: Module, name: cst.Name, depth: int, found: list[Node]) -> bool:
+def _is_bare_variable(module: FileFacts, name: cst.Name, depth: int, found: list[Node]) -> bool:
     binding: Binding | None = module.names.definition(name)
     if binding is None or binding.value is None:
         return False
@@ -117,7 +117,7 @@ def _is_bare_variable(module: Module, name: cst.Name, depth: int, found: list[No
     return _is_bare(module, value, depth - 1, found)
 
 
-def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node]) -> bool:
+def _is_bare_call(module: FileFacts, call: cst.Call, depth: int, found: list[Node]) -> bool:
     if module.recording.records(call) is False and _runs_model(module, call):
         found.append(call)
         return True
@@ -145,7 +145,7 @@ def _is_bare_call(module: Module, call: cst.Call, depth: int, found: list[Node])
     return all(_is_constant(part) or _is_bare(module, part, depth, found) for part in parts)
 
 
-def _runs_model(module: Module, call: Node) -> bool:
+def _runs_model(module: FileFacts, call: Node) -> bool:
     return isinstance(call, cst.Call) and module.calls_in_loop.acts_as_model(
         module.calls_in_loop.called(call)
     )

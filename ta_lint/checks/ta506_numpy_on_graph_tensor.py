@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.gradients import Flow
-from ta_lint.syntax.edits import Edit, Fix, call_method, replace
+from ta_lint.syntax.edits import Edit, ProposedFix, call_method, replace
 
 KEYWORDS = ("numpy",)
 
@@ -14,7 +14,7 @@ _ARRAYS = ("numpy.array", "numpy.asarray")
 _MOVES = frozenset({"cpu", "cuda", "float", "double", "to"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         edits: tuple[Edit, ...]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "numpy" and not call.args:
@@ -27,7 +27,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             continue
         if module.gradients.is_on(call) and module.gradients.of(tensor).flow is Flow.YES:
             message = f"`{module.code(call)}` raises, as `{module.code(tensor)}` requires a gradient"
-            yield Suspicion(call, message, fix=Fix("detach it first", edits))
+            yield Suspicion(call, message, fix=ProposedFix("detach it first", edits))
 
 
 def _detach(method: cst.Attribute) -> Edit:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Loop
-from ta_lint.syntax.edits import Fix, insert_line_after
+from ta_lint.syntax.edits import ProposedFix, insert_line_after
 from ta_lint.syntax.layout import plain
 
 KEYWORDS = ("*backward",)
@@ -16,7 +16,7 @@ _DETACHES = regex(r"detach|repackage|\.data\b|truncat")
 _RECURRENT = regex(r"torch\.nn\.(RNN|LSTM|GRU)(Cell)?")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
     for statement in module.tree.all(cst.Assign):
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             break
 
 
-def _carried(module: Module, statement: cst.Assign, call: cst.Call, loop: Loop) -> Iterator[cst.Name]:
+def _carried(module: FileFacts, statement: cst.Assign, call: cst.Call, loop: Loop) -> Iterator[cst.Name]:
     """The variables that a call is given and sets again, and that nothing else in the pass sets or detaches."""
     targets = {name.value for item in statement.targets for name in module.tree.within(item.target, cst.Name)}
     text = plain(loop.body)
@@ -53,20 +53,20 @@ def _carried(module: Module, statement: cst.Assign, call: cst.Call, loop: Loop) 
                 yield name
 
 
-def _is_handed_on(module: Module, name: cst.Name, arg: cst.Arg) -> bool:
+def _is_handed_on(module: FileFacts, name: cst.Name, arg: cst.Arg) -> bool:
     """Whether a variable is given as it is, alone or in a tuple: `hidden`, `(hidden, cell)`."""
     above = module.tree.parent[name]
     return arg.value is name or isinstance(above, cst.Element)
 
 
-def _is_detached_inside(module: Module, call: cst.Call) -> bool:
+def _is_detached_inside(module: FileFacts, call: cst.Call) -> bool:
     """Whether the model's own class detaches its state."""
     made = module.kinds.construction(call.func)
     klass = module.classes.local(made.func) if made is not None else None
     return klass is not None and _DETACHES.search(plain(klass)) is not None
 
 
-def _fix(module: Module, name: cst.Name, call: cst.Call, backward: cst.Call) -> Fix | None:
+def _fix(module: FileFacts, name: cst.Name, call: cst.Call, backward: cst.Call) -> ProposedFix | None:
     """`detach()` after the backward pass, of a state that is certainly a tensor or a tuple of tensors."""
     made = module.kinds.construction(call.func)
     kind = _RECURRENT.fullmatch(module.qualified(made.func) or "") if made is not None else None
@@ -78,4 +78,4 @@ def _fix(module: Module, name: cst.Name, call: cst.Call, backward: cst.Call) -> 
         if isinstance(module.tree.parent[name], cst.Element):
             return None
         code = f"{name.value} = tuple(state.detach() for state in {name.value})"
-    return Fix("detach the state", (insert_line_after(module.tree, backward, code),))
+    return ProposedFix("detach the state", (insert_line_after(module.tree, backward, code),))

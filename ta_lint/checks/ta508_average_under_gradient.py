@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, insert_after
+from ta_lint.syntax.edits import ProposedFix, insert_after
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
@@ -33,7 +33,7 @@ _BREAKS = frozenset("data detach item numpy tolist clone_detached shape size num
 _MIXES = frozenset({"add_", "lerp_"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for loop in module.tree.all(cst.For):
         sources = _parameters(module, loop)
         if not sources:
@@ -44,7 +44,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             live = _taken_in(module, statement, sources)
             if live is not None:
                 message = f"the average takes in the graph of `{module.code(live)}` with every update"
-                fix = Fix("detach the parameter", (insert_after(live, ".detach()"),))
+                fix = ProposedFix("detach the parameter", (insert_after(live, ".detach()"),))
                 yield Suspicion(
                     statement,
                     message,
@@ -53,7 +53,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _parameters(module: Module, loop: cst.For) -> set[str]:
+def _parameters(module: FileFacts, loop: cst.For) -> set[str]:
     """The variables of a loop that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
     iterable = loop.iter
     if isinstance(iterable, cst.Call) and called_name(iterable) == "zip":
@@ -66,7 +66,7 @@ def _parameters(module: Module, loop: cst.For) -> set[str]:
     return _of_one(module, iterable, loop.target)
 
 
-def _of_one(module: Module, iterable: Node, target: Node) -> set[str]:
+def _of_one(module: FileFacts, iterable: Node, target: Node) -> set[str]:
     name = called_name(iterable) if isinstance(iterable, cst.Call) else None
     if name not in _PARAMETERS:
         return set()
@@ -74,7 +74,7 @@ def _of_one(module: Module, iterable: Node, target: Node) -> set[str]:
     return set(found[-1:]) if name == "named_parameters" else set(found)
 
 
-def _taken_in(module: Module, statement: cst.Assign | cst.Expr, sources: set[str]) -> Node | None:
+def _taken_in(module: FileFacts, statement: cst.Assign | cst.Expr, sources: set[str]) -> Node | None:
     """The parameter, not detached, that a statement mixes into an entry of a store, or into another parameter."""
     if isinstance(statement, cst.Assign):
         target = statement.targets[0].target
@@ -107,7 +107,7 @@ def _taken_in(module: Module, statement: cst.Assign | cst.Expr, sources: set[str
     return _live(module, call.args[0].value, others) if stored and call.args else None
 
 
-def _live(module: Module, value: Node, sources: set[str]) -> Node | None:
+def _live(module: FileFacts, value: Node, sources: set[str]) -> Node | None:
     for name in module.tree.within(value, cst.Name):
         if name.value not in sources:
             continue

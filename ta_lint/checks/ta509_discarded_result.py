@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, argument
 
 _NAMES = (
@@ -28,7 +28,7 @@ _TIMES = frozenset({"Event", "perf_counter", "synchronize", "time", "timeit"})
 _FUNCTIONS = regex(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split())})")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:  # they may want to see no more than that it runs
         return
     for statement in module.tree.all(cst.Expr):
@@ -45,7 +45,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, fix=_fix(module, call, tensor))
 
 
-def _tensor(module: Module, call: cst.Call) -> Node | None:
+def _tensor(module: FileFacts, call: cst.Call) -> Node | None:
     """What a call computes from without changing it."""
     if _FUNCTIONS.fullmatch(module.qualified(call.func) or ""):
         changes = argument(call, "out") is not None or argument(call, "inplace") is not None
@@ -57,7 +57,7 @@ def _tensor(module: Module, call: cst.Call) -> Node | None:
     return receiver if is_tensor else None
 
 
-def _is_made_here(module: Module, tensor: Node) -> bool:
+def _is_made_here(module: FileFacts, tensor: Node) -> bool:
     """Whether a tensor is new: `torch.zeros(1).cuda()` wakes the device up."""
     while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
         if module.qualified(tensor.func) is not None:
@@ -66,14 +66,14 @@ def _is_made_here(module: Module, tensor: Node) -> bool:
     return isinstance(tensor, cst.Call)
 
 
-def _waits(module: Module, call: cst.Call) -> bool:
+def _waits(module: FileFacts, call: cst.Call) -> bool:
     """Whether a copy to the CPU is there to wait for the device, in a function that takes the time."""
     names = {name.value for name in module.tree.within(module.tree.home(call), cst.Name)}
     return called_name(call) == "cpu" and bool(names & _TIMES)
 
 
-def _fix(module: Module, call: cst.Call, tensor: Node) -> Fix | None:
+def _fix(module: FileFacts, call: cst.Call, tensor: Node) -> ProposedFix | None:
     """The result under the name of the tensor; an attribute may be a parameter, which takes no other tensor."""
     if not isinstance(tensor, cst.Name):
         return None
-    return Fix("keep the result", wrap(call, f"{module.code(tensor)} = ", ""))
+    return ProposedFix("keep the result", wrap(call, f"{module.code(tensor)} = ", ""))

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
-from ta_lint.syntax.edits import Edit, Fix, insert_line_before, remove_statement
+from ta_lint.facts import Clearing, FileFacts, Suspicion, TrainingLoop
+from ta_lint.syntax.edits import Edit, ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import dotted
 
 KEYWORDS = ("*backward", "step")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for loop in module.training_loops:
         if module.clearings.when(loop) is Clearing.NEVER:
             step = loop.steps[0].call
@@ -21,7 +21,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(step, message, related=related, fix=clear_first(loop, module))
 
 
-def clear_first(loop: TrainingLoop, module: Module, moved: cst.Expr | None = None) -> Fix | None:
+def clear_first(loop: TrainingLoop, module: FileFacts, moved: cst.Expr | None = None) -> ProposedFix | None:
     """Clear the gradients at the start of each pass, by a statement that was in the wrong place, or a new one.
 
     Only where each step follows its backward in one list of statements: otherwise gradients may add up on purpose.
@@ -44,4 +44,4 @@ def clear_first(loop: TrainingLoop, module: Module, moved: cst.Expr | None = Non
     edits: list[Edit] = [insert_line_before(tree, region.body.body[0], code)]
     if moved is not None:
         edits.append(remove_statement(tree, moved))
-    return Fix("clear the gradients in each pass", tuple(edits))
+    return ProposedFix("clear the gradients in each pass", tuple(edits))

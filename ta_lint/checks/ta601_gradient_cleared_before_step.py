@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, StepCall, Suspicion
+from ta_lint.facts import FileFacts, Kind, StepCall, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, insert_line_before, remove_statement
+from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted
 
@@ -25,7 +25,7 @@ _COMPUTES_GRADIENTS = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for step in module.loops.steps:
         clear = _clear_before(step, module)
         backward = _backward_before(clear, step, module) if clear is not None else None
@@ -38,7 +38,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(clear, message, related=related, fix=_moved(clear, backward, step, module))
 
 
-def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: Module) -> Fix | None:
+def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: FileFacts) -> ProposedFix | None:
     """Clear before the backward, where that is the only one for the step and nothing is under a condition."""
     tree = module.tree
     blocks = {tree.block(call) for call in (clear, backward, step.call)}
@@ -47,10 +47,10 @@ def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: Module) 
     if len(blocks) > 1 or not isinstance(statement, cst.Expr) or others != [backward]:
         return None
     edits = (insert_line_before(tree, statement, module.verbatim(clear)), remove_statement(tree, clear))
-    return Fix("clear before the backward", edits)
+    return ProposedFix("clear before the backward", edits)
 
 
-def _clear_before(step: StepCall, module: Module) -> cst.Call | None:
+def _clear_before(step: StepCall, module: FileFacts) -> cst.Call | None:
     """The `zero_grad()` that certainly runs before a step, with nothing in between that could bring gradients."""
     for statement in module.tree.preceding(step.call):
         clear = next(
@@ -63,7 +63,7 @@ def _clear_before(step: StepCall, module: Module) -> cst.Call | None:
     return None
 
 
-def _backward_before(clear: cst.Call, step: StepCall, module: Module) -> cst.Call | None:
+def _backward_before(clear: cst.Call, step: StepCall, module: FileFacts) -> cst.Call | None:
     """The last `backward()` before a `zero_grad()`, if no step or other clearing has come since."""
     for statement in module.tree.preceding(clear):
         if backwards := module.loops.backwards(statement):
@@ -74,7 +74,7 @@ def _backward_before(clear: cst.Call, step: StepCall, module: Module) -> cst.Cal
     return None
 
 
-def _is_skipped(clear: Node, backward: Node, step: StepCall, module: Module) -> bool:
+def _is_skipped(clear: Node, backward: Node, step: StepCall, module: FileFacts) -> bool:
     """Whether a branch drops the gradients of a bad batch on purpose: another path makes the step with them."""
     tree = module.tree
     branch = next((above for above in tree.ancestors(clear) if isinstance(above, cst.If)), None)
@@ -88,7 +88,7 @@ def _is_skipped(clear: Node, backward: Node, step: StepCall, module: Module) -> 
     )
 
 
-def _clears_for(step: StepCall, call: cst.Call, module: Module) -> bool:
+def _clears_for(step: StepCall, call: cst.Call, module: FileFacts) -> bool:
     """Whether a call clears all gradients that a step would use."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
         return False
@@ -96,7 +96,7 @@ def _clears_for(step: StepCall, call: cst.Call, module: Module) -> bool:
     return plain(receiver) == plain(step.optimizer) or _is_what_is_optimized(receiver, step, module)
 
 
-def _is_what_is_optimized(model: cst.BaseExpression, step: StepCall, module: Module) -> bool:
+def _is_what_is_optimized(model: cst.BaseExpression, step: StepCall, module: FileFacts) -> bool:
     """Whether the optimizer was built in this file from exactly `model.parameters()`."""
     made = module.kinds.construction(step.optimizer)
     if made is None or module.kind(made) is not Kind.OPTIMIZER:
@@ -107,7 +107,7 @@ def _is_what_is_optimized(model: cst.BaseExpression, step: StepCall, module: Mod
     return params.func.attr.value == "parameters" and _is_same_variable(params.func.value, model, module)
 
 
-def _is_same_variable(first: Node, second: Node, module: Module) -> bool:
+def _is_same_variable(first: Node, second: Node, module: FileFacts) -> bool:
     """Two uses of one name in one scope; `self` is the same in all methods."""
     if dotted(first) is None or dotted(first) != dotted(second):
         return False
@@ -115,7 +115,7 @@ def _is_same_variable(first: Node, second: Node, module: Module) -> bool:
     return one.value == "self" or module.names.bindings(one) == module.names.bindings(other)
 
 
-def _keeps_gradients(statement: Node, step: StepCall, module: Module) -> bool:
+def _keeps_gradients(statement: Node, step: StepCall, module: FileFacts) -> bool:
     """Whether a statement certainly brings no gradients, and leaves the optimizer's name alone."""
     tree = module.tree
     bindings = [b for name in tree.within(step.optimizer, cst.Name)[:1] for b in module.names.bindings(name)]
@@ -127,7 +127,7 @@ def _keeps_gradients(statement: Node, step: StepCall, module: Module) -> bool:
     )
 
 
-def _is_known(call: cst.Call, module: Module) -> bool:
+def _is_known(call: cst.Call, module: FileFacts) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None and qualified.startswith(("torch.", "builtins.")):
         return _COMPUTES_GRADIENTS.fullmatch(qualified) is None

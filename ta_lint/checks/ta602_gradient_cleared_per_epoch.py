@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.checks.ta600_missing_zero_grad import clear_first
-from ta_lint.facts import Clearing, Module, Suspicion, TrainingLoop
+from ta_lint.facts import Clearing, FileFacts, Suspicion, TrainingLoop
 from ta_lint.syntax.layout import plain
 
 KEYWORDS = ("*backward", "step", "*grad*")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for loop in module.training_loops:
         if module.clearings.when(loop) is Clearing.OUTSIDE:
             step = loop.steps[0].call
@@ -22,7 +22,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             )
 
 
-def _misplaced(loop: TrainingLoop, module: Module) -> cst.Expr | None:
+def _misplaced(loop: TrainingLoop, module: FileFacts) -> cst.Expr | None:
     """The `zero_grad()` of the same optimizer that stands before the loop, in the same list of statements."""
     optimizer = loop.steps[0].optimizer
     for statement in module.tree.preceding(loop.region):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, insert_after
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, insert_after
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
@@ -51,7 +51,7 @@ _MODULE_NAME = regex(
 _SCHEDULER_NAME = regex(r"sched", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.source.path.endswith(".pyi"):
         return
     for statement in module.tree.all(cst.Expr):
@@ -66,15 +66,15 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(value, message, fix=_called(value, module))
 
 
-def _called(value: cst.Attribute, module: Module) -> Fix | None:
+def _called(value: cst.Attribute, module: FileFacts) -> ProposedFix | None:
     """The call, where it certainly needs no arguments."""
     name = value.attr.value
     if name in _NEED_ARGUMENTS or (name == "step" and not _steps_without_arguments(value.value, module)):
         return None
-    return Fix("call it", (insert_after(value, "()"),))
+    return ProposedFix("call it", (insert_after(value, "()"),))
 
 
-def _steps_without_arguments(receiver: cst.BaseExpression, module: Module) -> bool:
+def _steps_without_arguments(receiver: cst.BaseExpression, module: FileFacts) -> bool:
     """A gradient scaler steps an optimizer, and `ReduceLROnPlateau` takes the metric."""
     if module.kinds.is_scaler(receiver):
         return False
@@ -84,7 +84,7 @@ def _steps_without_arguments(receiver: cst.BaseExpression, module: Module) -> bo
     return is_scheduler or module.kinds.is_optimizer(receiver)
 
 
-def _does_something(attribute: cst.Attribute, module: Module) -> bool:
+def _does_something(attribute: cst.Attribute, module: FileFacts) -> bool:
     """Whether the attribute is a method or function whose call would have an effect."""
     receiver, name = attribute.value, attribute.attr.value
     if module.qualified(attribute) in _FUNCTIONS or name in _ALWAYS_METHODS:
@@ -97,7 +97,7 @@ def _does_something(attribute: cst.Attribute, module: Module) -> bool:
     return name in ("update", "unscale_") and module.kinds.is_scaler(receiver)
 
 
-def _is_own_method(attribute: cst.Attribute, module: Module) -> bool:
+def _is_own_method(attribute: cst.Attribute, module: FileFacts) -> bool:
     """`self.eval` in a class of modules, or in one that defines such a method itself."""
     klass = module.tree.enclosing(attribute, cst.ClassDef)
     if klass is None or dotted(attribute.value) != "self":
@@ -106,14 +106,14 @@ def _is_own_method(attribute: cst.Attribute, module: Module) -> bool:
     return not own.decorators if own is not None else module.classes.derives(klass, "torch.nn.Module")
 
 
-def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: Module) -> bool:
+def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: FileFacts) -> bool:
     known = module.kind(receiver)
     named = receiver.value if isinstance(receiver, cst.Subscript) else receiver
     last = (dotted(named) or "").rpartition(".")[2]
     return known is kind or (known is None and name.search(last) is not None)
 
 
-def _is_probe(statement: cst.Expr, module: Module) -> bool:
+def _is_probe(statement: cst.Expr, module: FileFacts) -> bool:
     """Whether the attribute is read to see if it is there: in a `try`, or in a block that expects an error."""
     for above in module.tree.ancestors(statement):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, statement):

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
-from ta_lint.syntax.edits import Fix, Side, move
+from ta_lint.syntax.edits import ProposedFix, Side, move
 
 KEYWORDS = ("*clip*", "*backward", "step")
 
 _USES_GRADIENTS = (Action.BACKWARD, Action.STEP, Action.CLEAR, Action.UNKNOWN)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for clip in module.order.events(Action.CLIP):
@@ -64,9 +64,9 @@ def _neighbours(path: ExecutionPath, index: int) -> tuple[LoopEvent | None, Loop
     return before, after
 
 
-def _fix(module: Module, clip: LoopEvent, beside: LoopEvent, side: Side) -> Fix | None:
+def _fix(module: FileFacts, clip: LoopEvent, beside: LoopEvent, side: Side) -> ProposedFix | None:
     """Move the clipping; none if gradients are scaled, because they would need unscaling too."""
     scaled = beside.scaler is not None or module.order.events(Action.UNSCALE)
     edits = () if scaled else move(module.tree, module.places, clip.call, beside.place, side)
     where = "before the step" if side is Side.START else "after the backward pass"
-    return Fix(f"clip {where}", edits) if edits else None
+    return ProposedFix(f"clip {where}", edits) if edits else None

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from enum import Enum
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
-from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("*clip_grad*", "*backward", "scale", "step")
@@ -20,7 +20,7 @@ class _State(Enum):
     APART = "nothing to say"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for clip in module.order.events(Action.CLIP):
@@ -58,7 +58,7 @@ def _state(path: ExecutionPath, index: int) -> tuple[_State, LoopEvent | None]:
     return _State.SCALED, step
 
 
-def _is_disabled(module: Module, scaler: Node) -> bool:
+def _is_disabled(module: FileFacts, scaler: Node) -> bool:
     made = module.kinds.construction(scaler)
     arguments = made.args if made is not None else ()
     return any(
@@ -67,8 +67,8 @@ def _is_disabled(module: Module, scaler: Node) -> bool:
     )
 
 
-def _fix(module: Module, clip: LoopEvent, step: LoopEvent) -> Fix | None:
+def _fix(module: FileFacts, clip: LoopEvent, step: LoopEvent) -> ProposedFix | None:
     if step.via or step.scaler is None or dotted(step.subject) is None:
         return None
     code = f"{module.verbatim(step.scaler)}.unscale_({module.verbatim(step.subject)})"
-    return Fix(f"insert `{code}`", (insert_line_before(module.tree, clip.call, code),))
+    return ProposedFix(f"insert `{code}`", (insert_line_before(module.tree, clip.call, code),))

@@ -7,10 +7,10 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, insert_line_after, replace
+from ta_lint.syntax.edits import ProposedFix, insert_line_after, replace
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
@@ -26,7 +26,7 @@ _GRADIENTS = regex(r"grad|norm")
 _KEEPS = regex(r"\w*(save|load|print|log|checkpoint|state_dict|append|isinstance|dict)\w*", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for step in module.order.events(Action.STEP):
@@ -45,7 +45,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 # -- a step that leaves the scaler out ------------------------------------------------------------------------
 
 
-def _scaled_backward(module: Module, step: LoopEvent) -> LoopEvent | None:
+def _scaled_backward(module: FileFacts, step: LoopEvent) -> LoopEvent | None:
     """The scaled backward pass whose gradients a plain step uses, on every path that scales them."""
     region = module.order.region(step, Action.BACKWARD)
     if region is None or module.order.unscales_by_hand(region) or _checks_by_hand(module, region):
@@ -64,7 +64,7 @@ def _last_backward(before: ExecutionPath) -> LoopEvent | None:
     return last if last is not None and last.action is Action.BACKWARD else None
 
 
-def _steps_scaled(module: Module, path: ExecutionPath, backward: LoopEvent, step: LoopEvent) -> bool:
+def _steps_scaled(module: FileFacts, path: ExecutionPath, backward: LoopEvent, step: LoopEvent) -> bool:
     """Whether the same optimizer steps through a scaler after a backward pass, before the next one."""
     start = next((index for index, event in enumerate(path) if event.call is backward.call), len(path))
     for event in path[start + 1 :]:
@@ -76,7 +76,7 @@ def _steps_scaled(module: Module, path: ExecutionPath, backward: LoopEvent, step
     return False
 
 
-def _checks_by_hand(module: Module, region: Node) -> bool:
+def _checks_by_hand(module: FileFacts, region: Node) -> bool:
     """Whether the code checks gradients for infinities itself, without the scaler's `step`."""
     names = (name.value for name in module.tree.within(region, cst.Name))
     looks = (
@@ -87,17 +87,17 @@ def _checks_by_hand(module: Module, region: Node) -> bool:
     )
 
 
-def _step_fix(module: Module, step: LoopEvent, backward: LoopEvent) -> Fix | None:
+def _step_fix(module: FileFacts, step: LoopEvent, backward: LoopEvent) -> ProposedFix | None:
     if backward.scaler is None or backward.via or dotted(step.subject) is None:
         return None
     code = f"{module.verbatim(backward.scaler)}.step({module.verbatim(step.subject)})"
-    return Fix(f"call `{code}`", (replace(step.call, code),))
+    return ProposedFix(f"call `{code}`", (replace(step.call, code),))
 
 
 # -- a scale that stays ---------------------------------------------------------------------------------------
 
 
-def _is_never_updated(module: Module, step: LoopEvent, scaler: cst.BaseExpression) -> bool:
+def _is_never_updated(module: FileFacts, step: LoopEvent, scaler: cst.BaseExpression) -> bool:
     """Whether a step through a scaler repeats, and no visible code may update the scaler."""
     name = dotted(scaler)
     function = module.tree.home(step.call)
@@ -116,12 +116,12 @@ def _is_never_updated(module: Module, step: LoopEvent, scaler: cst.BaseExpressio
     return not any(_may_update(module, place, name) for place in places)
 
 
-def _scales(module: Module, scaler: str) -> bool:
+def _scales(module: FileFacts, scaler: str) -> bool:
     scalers = (event.scaler for event in module.order.events(Action.BACKWARD))
     return any(found is not None and dotted(found) == scaler for found in scalers)
 
 
-def _may_update(module: Module, place: Node, scaler: str) -> bool:
+def _may_update(module: FileFacts, place: Node, scaler: str) -> bool:
     """Whether code at a place, or code that it calls, updates the scaler or passes it to code that this file does not show."""
     if Action.UPDATE in module.order.actions(place):
         return True
@@ -135,8 +135,8 @@ def _may_update(module: Module, place: Node, scaler: str) -> bool:
     return False
 
 
-def _update_fix(module: Module, step: LoopEvent) -> Fix | None:
+def _update_fix(module: FileFacts, step: LoopEvent) -> ProposedFix | None:
     if step.scaler is None:
         return None
     code = f"{module.verbatim(step.scaler)}.update()"
-    return Fix(f"call `{code}`", (insert_line_after(module.tree, step.call, code),))
+    return ProposedFix(f"call `{code}`", (insert_line_after(module.tree, step.call, code),))

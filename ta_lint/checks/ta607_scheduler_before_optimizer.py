@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, Side, move
+from ta_lint.syntax.edits import ProposedFix, Side, move
 from ta_lint.syntax.tree import argument, dotted
 
 KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework or not _steps_without_arguments(module):
         return
     for schedule in module.order.events(Action.SCHEDULE):
@@ -32,22 +32,22 @@ def check(module: Module) -> Iterator[Suspicion]:
             edits = (
                 move(module.tree, module.places, schedule.call, step.place, Side.END) if not step.via else ()
             )
-            fix = Fix("step the scheduler after the optimizer", edits) if edits else None
+            fix = ProposedFix("step the scheduler after the optimizer", edits) if edits else None
             yield Suspicion(schedule.call, message, ((step.place, "the optimizer steps here"),), fix)
 
 
-def _steps_without_arguments(module: Module) -> bool:
+def _steps_without_arguments(module: FileFacts) -> bool:
     """Whether a `step()` stands in the file, as schedulers have it: to look for the events costs far more."""
     return any(called_name(call) == "step" and not call.args for call in module.tree.all(cst.Call))
 
 
-def _is_own(module: Module, schedule: LoopEvent) -> bool:
+def _is_own(module: FileFacts, schedule: LoopEvent) -> bool:
     """Whether this file defines the scheduler's class: a range test has no first learning rate to lose."""
     made = module.kinds.construction(schedule.subject)
     return made is not None and module.classes.local(made.func) is not None
 
 
-def _step_after(module: Module, schedule: LoopEvent) -> LoopEvent | None:
+def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
     """The first step of the optimizer on each path, if it comes after the scheduler's step."""
     region = module.order.region(schedule, Action.STEP)
     if region is None:
@@ -63,7 +63,7 @@ def _step_after(module: Module, schedule: LoopEvent) -> LoopEvent | None:
     return None if _has_stepped(module, schedule, region) else first
 
 
-def _steps(module: Module, event: LoopEvent, schedule: LoopEvent) -> bool:
+def _steps(module: FileFacts, event: LoopEvent, schedule: LoopEvent) -> bool:
     """Whether an event may step the optimizer of a scheduler."""
     if event.action is not Action.STEP:
         return False
@@ -76,11 +76,11 @@ def _steps(module: Module, event: LoopEvent, schedule: LoopEvent) -> bool:
     )
 
 
-def _stepped(module: Module) -> set[str | None]:
+def _stepped(module: FileFacts) -> set[str | None]:
     return {dotted(event.subject) for event in module.order.events(Action.STEP)}
 
 
-def _is_sometimes(module: Module, schedule: LoopEvent, step: LoopEvent, region: Region) -> bool:
+def _is_sometimes(module: FileFacts, schedule: LoopEvent, step: LoopEvent, region: Region) -> bool:
     """Whether the scheduler steps under a condition of its own that changes in the region: `if epoch > 0:`."""
     tree = module.tree
     for above in tree.ancestors(schedule.call):
@@ -94,7 +94,7 @@ def _is_sometimes(module: Module, schedule: LoopEvent, step: LoopEvent, region: 
     return False
 
 
-def _has_stepped(module: Module, schedule: LoopEvent, region: Region) -> bool:
+def _has_stepped(module: FileFacts, schedule: LoopEvent, region: Region) -> bool:
     """Whether the optimizer steps before the loop, or the region is a function with loops around either step."""
     tree = module.tree
     if isinstance(region, cst.FunctionDef):

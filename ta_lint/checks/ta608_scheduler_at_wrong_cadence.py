@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
@@ -42,7 +42,7 @@ _FEW = 10
 _FAST = 0.95
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework or not _steps_without_arguments(module):
         return
     for schedule in module.order.events(Action.SCHEDULE):
@@ -59,7 +59,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(schedule.call, message, ((made, "the schedule is laid out here"),))
 
 
-def _steps_without_arguments(module: Module) -> bool:
+def _steps_without_arguments(module: FileFacts) -> bool:
     """Whether a `step()` stands in the file, as schedulers have it: to look for the events costs far more."""
     return any(called_name(call) == "step" and not call.args for call in module.tree.all(cst.Call))
 
@@ -67,7 +67,7 @@ def _steps_without_arguments(module: Module) -> bool:
 # -- made for batches, stepped per epoch ----------------------------------------------------------------------
 
 
-def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
+def _batch_count(module: FileFacts, made: cst.Call) -> cst.Arg | None:
     """The argument that makes a schedule count batches: it comes from the length of a loader."""
     if _PER_BATCH.fullmatch(module.qualified(made.func) or "") is None:
         return None
@@ -75,7 +75,7 @@ def _batch_count(module: Module, made: cst.Call) -> cst.Arg | None:
     return next((arg for arg in given if _counts_batches(module, arg.value)), None)
 
 
-def _counts_batches(module: Module, count: Node) -> bool:
+def _counts_batches(module: FileFacts, count: Node) -> bool:
     origin = module.kinds.origin(count)
     if any(called_name(call) == "len" for call in module.tree.within(origin, cst.Call)):
         return True
@@ -86,14 +86,14 @@ def _counts_batches(module: Module, count: Node) -> bool:
     )
 
 
-def _is_per_epoch(module: Module, schedule: LoopEvent, loop: Loop) -> bool:
+def _is_per_epoch(module: FileFacts, schedule: LoopEvent, loop: Loop) -> bool:
     """Whether every optimizer step in a loop is in another loop inside it, and the scheduler's step is not."""
     paths = module.order.paths_with(loop, schedule)
     steps = [event for path, _ in paths for event in path if event.action is Action.STEP]
     return bool(steps) and all(_is_repeated(module, step, loop) for step in steps)
 
 
-def _is_repeated(module: Module, step: LoopEvent, loop: Loop) -> bool:
+def _is_repeated(module: FileFacts, step: LoopEvent, loop: Loop) -> bool:
     places = [*step.via, step.call]
     return any(around is not loop for place in places for around in module.tree.loops(place)[:1])
 
@@ -101,7 +101,7 @@ def _is_repeated(module: Module, step: LoopEvent, loop: Loop) -> bool:
 # -- made for epochs, stepped per batch -----------------------------------------------------------------------
 
 
-def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | None:
+def _epoch_count(module: FileFacts, made: cst.Call, around: list[Loop]) -> Node | None:
     """The argument or call which shows that a schedule counts epochs; None if nothing does."""
     name = (module.qualified(made.func) or "").removeprefix("torch.optim.lr_scheduler.")
     if name == "ExponentialLR":
@@ -118,7 +118,7 @@ def _epoch_count(module: Module, made: cst.Call, around: list[Loop]) -> Node | N
     return made if len(around) > 1 and _is_bound_of(module, length, around[1]) else None
 
 
-def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
+def _is_bound_of(module: FileFacts, length: Node, epochs: Loop) -> bool:
     """Whether a length is the number of epochs or a part of it: `T_max=args.epochs` and `range(args.epochs)`."""
     if (
         not isinstance(epochs, cst.For)
@@ -141,7 +141,7 @@ def _is_bound_of(module: Module, length: Node, epochs: Loop) -> bool:
     return stop in used and not multiplied
 
 
-def _is_per_batch(module: Module, schedule: LoopEvent, around: list[Loop]) -> bool:
+def _is_per_batch(module: FileFacts, schedule: LoopEvent, around: list[Loop]) -> bool:
     """Whether the scheduler steps in the inner of two loops, on every path, as the optimizer does."""
     if len(around) < 2:
         return False

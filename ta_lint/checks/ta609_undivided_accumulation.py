@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import Accumulation, LoopEvent
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, is_atom, wrap
+from ta_lint.syntax.edits import ProposedFix, is_atom, wrap
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted, spreads
 
@@ -21,7 +21,7 @@ _SUMS = regex(r"reduction\s*=\s*['\"]sum['\"]|size_average\s*=\s*False")
 _RATES = regex(r"lr|learning_rate|loss|grad|weight", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework:
         return
     for accumulation in module.order.accumulations:
@@ -33,7 +33,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(accumulation.backwards[0].call, message, related, _fix(module, accumulation))
 
 
-def _is_divided(module: Module, accumulation: Accumulation) -> bool:
+def _is_divided(module: FileFacts, accumulation: Accumulation) -> bool:
     """Whether the loss, the gradients or the learning rate are rescaled, or may be in code that this file does not show."""
     tree, loop = module.tree, accumulation.loop
     if any(event.via or _divides_itself(module, event) for event in accumulation.backwards):
@@ -48,7 +48,7 @@ def _is_divided(module: Module, accumulation: Accumulation) -> bool:
     )
 
 
-def _divides_itself(module: Module, backward: LoopEvent) -> bool:
+def _divides_itself(module: FileFacts, backward: LoopEvent) -> bool:
     """Whether `accelerator.backward(loss)` and its like may divide the loss: it depends on how they were built."""
     func = backward.call.func
     if not isinstance(func, cst.Attribute) or func.value is backward.subject:
@@ -59,7 +59,7 @@ def _divides_itself(module: Module, backward: LoopEvent) -> bool:
     return any(arg.keyword is not None and "accumulation" in arg.keyword.value for arg in made.args)
 
 
-def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accumulation) -> bool:
+def _is_rate(module: FileFacts, operation: cst.BinaryOperation, accumulation: Accumulation) -> bool:
     """Whether something other than the loss is divided by the count, such as `lr / k`."""
     return (
         isinstance(operation.operator, cst.Divide)
@@ -68,7 +68,7 @@ def _is_rate(module: Module, operation: cst.BinaryOperation, accumulation: Accum
     )
 
 
-def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumulation) -> bool:
+def _is_loss_divided(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> bool:
     """Whether the loss is divided in its loop, or passes through code that this file does not show."""
     pending: list[Node] = [backward.subject]
     seen: set[Node] = set()
@@ -83,7 +83,7 @@ def _is_loss_divided(module: Module, backward: LoopEvent, accumulation: Accumula
     return False
 
 
-def _may_divide(module: Module, node: Node, accumulation: Accumulation) -> bool:
+def _may_divide(module: FileFacts, node: Node, accumulation: Accumulation) -> bool:
     """Whether a node divides by the count, or may do so out of sight."""
     if isinstance(node, cst.BinaryOperation):
         number = module.number(accumulation.count)
@@ -93,7 +93,7 @@ def _may_divide(module: Module, node: Node, accumulation: Accumulation) -> bool:
     return isinstance(node, cst.Call) and _hides_division(module, node, accumulation)
 
 
-def _carried(module: Module, node: Node, accumulation: Accumulation) -> list[Node]:
+def _carried(module: FileFacts, node: Node, accumulation: Accumulation) -> list[Node]:
     """The expressions that a node may carry the loss on from."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right]
@@ -113,7 +113,7 @@ def _carried(module: Module, node: Node, accumulation: Accumulation) -> list[Nod
     return carried
 
 
-def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[Node]:
+def _values(module: FileFacts, name: cst.Name, accumulation: Accumulation) -> list[Node]:
     """The values that a name is bound to in the loop."""
     return [
         binding.node if binding.how == "augment" else binding.value
@@ -122,7 +122,7 @@ def _values(module: Module, name: cst.Name, accumulation: Accumulation) -> list[
     ]
 
 
-def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) -> bool:
+def _hides_division(module: FileFacts, call: cst.Call, accumulation: Accumulation) -> bool:
     """Whether a call may divide by the count: it receives or mentions the count, or belongs to a wrapper or a base class."""
     count = (dotted(accumulation.count) or module.code(accumulation.count)).rpartition(".")[2]
     name = called_name(call) or ""
@@ -145,7 +145,7 @@ def _hides_division(module: Module, call: cst.Call, accumulation: Accumulation) 
     return is_own and klass is not None and not module.classes.attribute(klass, name)
 
 
-def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
+def _fix(module: FileFacts, accumulation: Accumulation) -> ProposedFix | None:
     """Divide the loss only in the backward pass, so that a loss logged later keeps its value."""
     backward = accumulation.backwards[0]
     if (
@@ -159,4 +159,4 @@ def _fix(module: Module, accumulation: Accumulation) -> Fix | None:
     is_argument = isinstance(module.tree.parent[backward.subject], cst.Arg)
     opening, closing = ("", "") if is_argument else ("(", ")")
     edits = wrap(backward.subject, opening, f" / {divisor}{closing}")
-    return Fix(f"divide the loss by `{count}`", edits)
+    return ProposedFix(f"divide the loss by `{count}`", edits)

@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import Accumulation
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
@@ -20,7 +20,7 @@ _LOADER = regex(r"loader|batches|iterator|data|dl$|_iter$", re.IGNORECASE)
 _NO_EPOCH = frozenset("chunk count cycle infinite islice range repeat split tensor_split zip".split())
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework or module.is_test:
         return
     for accumulation in module.order.accumulations:
@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(guard.test, message, related)
 
 
-def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
+def _counts_an_epoch(module: FileFacts, accumulation: Accumulation) -> bool:
     """Whether the counter restarts in each epoch: `for i, batch in enumerate(loader)`."""
     loop, tree = accumulation.loop, module.tree
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Tuple):
@@ -50,7 +50,7 @@ def _counts_an_epoch(module: Module, accumulation: Accumulation) -> bool:
     return isinstance(index, cst.Name) and counted == [index.value]
 
 
-def _is_flushed(module: Module, accumulation: Accumulation) -> bool:
+def _is_flushed(module: FileFacts, accumulation: Accumulation) -> bool:
     """Whether the function steps again after the loop, or leaves the loop where the last full sum ends."""
     tree, loop = module.tree, accumulation.loop
     count = module.code(accumulation.count)

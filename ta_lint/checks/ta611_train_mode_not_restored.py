@@ -7,11 +7,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.calls_in_loop import LoopCall, Variable
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, insert_line_after, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node
 
 KEYWORDS = (("eval", "train"), "*backward")
@@ -25,7 +25,7 @@ _FIXED = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None or _writes_mode(module):
         return
     reported: set[Node] = set()
@@ -43,13 +43,13 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield _suspicion(module, loop, event, trained)
 
 
-def _is_the_same_in_both(module: Module, event: LoopCall) -> bool:
+def _is_the_same_in_both(module: FileFacts, event: LoopCall) -> bool:
     """Whether a model certainly has no layer that depends on the mode."""
     assert isinstance(event.call.func, cst.Attribute)
     return module.evaluations.depends_on_mode(event.call.func.value) is False
 
 
-def _suspicion(module: Module, loop: Loop, event: LoopCall, trained: LoopCall) -> Suspicion:
+def _suspicion(module: FileFacts, loop: Loop, event: LoopCall, trained: LoopCall) -> Suspicion:
     message = (
         f"`{module.code(event.call)}` is not followed by `train()` before the loop trains this model again"
     )
@@ -58,7 +58,7 @@ def _suspicion(module: Module, loop: Loop, event: LoopCall, trained: LoopCall) -
 
 
 def _trained_next(
-    module: Module, loop: Loop, events: list[LoopCall], index: int, model: Variable
+    module: FileFacts, loop: Loop, events: list[LoopCall], index: int, model: Variable
 ) -> LoopCall | None:
     """The backward pass after an `eval()`, in the same iteration or the next, with no `train()` in between."""
     switched = events[index]
@@ -88,7 +88,7 @@ def _trained_next(
     return None
 
 
-def _writes_mode(module: Module) -> bool:
+def _writes_mode(module: FileFacts) -> bool:
     """Whether the file sets the mode by hand: `model.training = was_training`."""
     targets = (item.target for item in module.tree.all(cst.AssignTarget))
     return any(isinstance(target, cst.Attribute) and target.attr.value == "training" for target in targets)
@@ -97,14 +97,14 @@ def _writes_mode(module: Module) -> bool:
 # -- the model ------------------------------------------------------------------------------------------------
 
 
-def _is_trained(module: Module, model: Variable) -> bool:
+def _is_trained(module: FileFacts, model: Variable) -> bool:
     """Whether an optimizer has the model's parameters; if that is unknown, whether its name allows it."""
     optimized = module.calls_in_loop.is_optimized(model)
     fixed = any(isinstance(part, str) and _FIXED.search(part) for part in model)
     return not fixed if optimized is None else optimized
 
 
-def _lives_on(module: Module, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
+def _lives_on(module: FileFacts, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
     """Whether an iteration begins with the model of the previous one, in the mode that it had."""
     tree, first = module.tree, model[0]
     helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
@@ -126,7 +126,7 @@ def _lives_on(module: Module, loop: Loop, events: list[LoopCall], model: Variabl
     )
 
 
-def _goes_through(module: Module, backward: LoopCall, model: Variable, events: list[LoopCall]) -> bool:
+def _goes_through(module: FileFacts, backward: LoopCall, model: Variable, events: list[LoopCall]) -> bool:
     """Whether the model is called, and recorded, in the function of a backward pass or in one that it calls."""
     home = module.tree.home(backward.call)
     steps = [step for step in module.loops.steps if module.tree.home(step.call) is home]
@@ -141,7 +141,7 @@ def _goes_through(module: Module, backward: LoopCall, model: Variable, events: l
     )
 
 
-def _has(models: list[Variable], model: Variable, module: Module) -> bool:
+def _has(models: list[Variable], model: Variable, module: FileFacts) -> bool:
     return any(found[: len(one)] == one for one in module.calls_in_loop.meanings(model) for found in models)
 
 
@@ -151,7 +151,7 @@ def _uses(event: LoopCall, model: Variable) -> bool:
 
 
 def _runs_between(
-    module: Module, use: LoopCall, model: Variable, switched: LoopCall, backward: LoopCall
+    module: FileFacts, use: LoopCall, model: Variable, switched: LoopCall, backward: LoopCall
 ) -> bool:
     """Whether a model runs with gradients between an `eval()` and a backward pass, or inside the expression of that pass."""
     if not _uses(use, model) or module.recording.records(use.call) is False:
@@ -160,7 +160,7 @@ def _runs_between(
     return bool(for_it and module.tree.before(switched.place, use.place))
 
 
-def _may_set_mode(module: Module, event: LoopCall, model: Variable) -> bool:
+def _may_set_mode(module: FileFacts, event: LoopCall, model: Variable) -> bool:
     """Whether a call that this file does not show may put the model into training mode."""
     name = called_name(event.call) or ""
     owner = model[:1] if isinstance(model[0], cst.ClassDef) else model
@@ -171,7 +171,7 @@ def _may_set_mode(module: Module, event: LoopCall, model: Variable) -> bool:
 # -- the way from `eval()` to the training --------------------------------------------------------------------
 
 
-def _is_at_the_end(module: Module, node: Node, loop: Loop) -> bool:
+def _is_at_the_end(module: FileFacts, node: Node, loop: Loop) -> bool:
     """Whether `eval()` runs only in the last iteration: under `if epoch == last:`, or before a `break`."""
     tree = module.tree
     if module.loops.is_last_pass(node, loop):
@@ -182,7 +182,7 @@ def _is_at_the_end(module: Module, node: Node, loop: Loop) -> bool:
     return any(tree.contains(above.body, node) and _holds_once(module, above.test) for above in conditions)
 
 
-def _holds_once(module: Module, test: Node) -> bool:
+def _holds_once(module: FileFacts, test: Node) -> bool:
     """`epoch == epochs - 1`, `step % len(loader) == 0`; not `phase == "val"`."""
     tree = module.tree
     equals = [
@@ -196,7 +196,7 @@ def _holds_once(module: Module, test: Node) -> bool:
     return not remainders or bool(tree.within(test, cst.Call))
 
 
-def _is_other_branch(module: Module, switched: LoopCall, event: LoopCall) -> bool:
+def _is_other_branch(module: FileFacts, switched: LoopCall, event: LoopCall) -> bool:
     """Whether a condition decides between `eval()` and another call: `if phase == "train": model.train() else: model.eval()`."""
     return (
         event.action in (Action.TRAIN, Action.MODE)
@@ -206,7 +206,7 @@ def _is_other_branch(module: Module, switched: LoopCall, event: LoopCall) -> boo
 
 
 def _is_for_evaluation(
-    module: Module, switched: LoopCall, loop: Loop, model: Variable, events: list[LoopCall]
+    module: FileFacts, switched: LoopCall, loop: Loop, model: Variable, events: list[LoopCall]
 ) -> bool:
     """Whether `eval()` is for some other code than the training that follows it in the same pass.
 
@@ -227,7 +227,7 @@ def _is_for_evaluation(
 # -- the fix --------------------------------------------------------------------------------------------------
 
 
-def _fix(module: Module, loop: Loop, switched: LoopCall, trained: LoopCall) -> Fix | None:
+def _fix(module: FileFacts, loop: Loop, switched: LoopCall, trained: LoopCall) -> ProposedFix | None:
     """Insert `train()` where the iteration begins, or after the evaluation at its beginning."""
     tree, call = module.tree, switched.call
     if (
@@ -238,11 +238,13 @@ def _fix(module: Module, loop: Loop, switched: LoopCall, trained: LoopCall) -> F
         return None
     code = f"{module.verbatim(call.func.value)}.train()"
     if tree.before(trained.place, switched.place):
-        return Fix("train in training mode", (insert_line_before(tree, _first(loop.body.body[0]), code),))
+        return ProposedFix(
+            "train in training mode", (insert_line_before(tree, _first(loop.body.body[0]), code),)
+        )
     block = tree.block(call)
     last = block.body[-1] if isinstance(block, cst.IndentedBlock) else None
     return (
-        Fix("train in training mode", (insert_line_after(tree, _first(last), code),))
+        ProposedFix("train in training mode", (insert_line_after(tree, _first(last), code),))
         if last is not None
         else None
     )

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
-from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.layout import plain
 
 KEYWORDS = (
@@ -16,7 +16,7 @@ KEYWORDS = (
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
     modes, goes_back = module.evaluations.modes, module.evaluations.goes_back
@@ -26,7 +26,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield from _set_to_train(module)
 
 
-def _set_to_train(module: Module) -> Iterator[Suspicion]:
+def _set_to_train(module: FileFacts) -> Iterator[Suspicion]:
     for evaluation in module.evaluations.all:
         if module.recording.records(evaluation.call) is not False:
             continue
@@ -41,7 +41,7 @@ def _set_to_train(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
 
 
-def _never_set(module: Module) -> Iterator[Suspicion]:
+def _never_set(module: FileFacts) -> Iterator[Suspicion]:
     """Models that are trained and measured in a file that puts none into a mode, though they have layers that ask for it."""
     facts = module.evaluations
     for evaluation in facts.all:
@@ -58,7 +58,7 @@ def _never_set(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(evaluation.call, message, related=((trained, "it is trained here"),))
 
 
-def _predictions(module: Module) -> Iterator[Suspicion]:
+def _predictions(module: FileFacts) -> Iterator[Suspicion]:
     """Models that predict with weights from elsewhere, in a file that puts none into a mode."""
     facts = module.evaluations
     for prediction in facts.predictions:
@@ -72,16 +72,18 @@ def _predictions(module: Module) -> Iterator[Suspicion]:
             message = f"`{module.code(prediction.call)}` predicts in training mode: nothing calls `eval()`"
             related = ((prediction.loaded, "its weights come from here"),)
             edit = insert_line_before(module.tree, prediction.call, f"{module.verbatim(called)}.eval()")
-            yield Suspicion(prediction.call, message, related, Fix("predict in evaluation mode", (edit,)))
+            yield Suspicion(
+                prediction.call, message, related, ProposedFix("predict in evaluation mode", (edit,))
+            )
 
 
-def _must_depend(module: Module, evaluation: Evaluation) -> bool:
+def _must_depend(module: FileFacts, evaluation: Evaluation) -> bool:
     """Whether nothing speaks for an evaluation in training mode, where the model's layers are not known."""
     in_loop = not isinstance(evaluation.region, cst.FunctionDef)
     return in_loop and module.evaluations.is_alone(evaluation) and not _gives_loss(module, evaluation)
 
 
-def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
+def _gives_loss(module: FileFacts, evaluation: Evaluation) -> bool:
     """Whether the model returns losses, as those that detect objects do in training mode alone."""
     statement = module.tree.statement(evaluation.call)
     targets = (
@@ -90,9 +92,13 @@ def _gives_loss(module: Module, evaluation: Evaluation) -> bool:
     return any("loss" in plain(item.target).lower() for item in targets)
 
 
-def _fix(module: Module, evaluation: Evaluation) -> Fix:
+def _fix(module: FileFacts, evaluation: Evaluation) -> ProposedFix:
     """`eval()` before the loop; `train()` for the next pass is there, as the finding shows."""
     code = f"{module.verbatim(module.calls_in_loop.called(evaluation.call))}.eval()"
     if isinstance(evaluation.region, cst.FunctionDef):
-        return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.call, code),))
-    return Fix("evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.region, code),))
+        return ProposedFix(
+            "evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.call, code),)
+        )
+    return ProposedFix(
+        "evaluate in evaluation mode", (insert_line_before(module.tree, evaluation.region, code),)
+    )

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
-from ta_lint.syntax.edits import Fix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before
 
 KEYWORDS = (("eval", "train"), ("eval", "False"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _is_driven(module) or module.recording.freezes(module.tree.root):
         return
     if Action.EVAL not in module.evaluations.modes:
@@ -34,13 +34,13 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
 
 
-def _is_driven(module: Module) -> bool:
+def _is_driven(module: FileFacts) -> bool:
     """Whether a framework may run the evaluation; Fabric leaves the loops, and recording in them, to the user."""
     names = module.tree.all(cst.Name)
     return module.loops.framework is not None and not any(name.value == "Fabric" for name in names)
 
 
-def _is_handed_out(module: Module, evaluation: Evaluation) -> bool:
+def _is_handed_out(module: FileFacts, evaluation: Evaluation) -> bool:
     """Whether another function returns the one that evaluates, for a caller who may turn recording off."""
     function = module.tree.home(evaluation.call)
     if not isinstance(function, cst.FunctionDef):
@@ -52,7 +52,7 @@ def _is_handed_out(module: Module, evaluation: Evaluation) -> bool:
     )
 
 
-def _fix(module: Module, evaluation: Evaluation) -> Fix | None:
+def _fix(module: FileFacts, evaluation: Evaluation) -> ProposedFix | None:
     """`@torch.no_grad()` over a function that only evaluates."""
     function = module.tree.home(evaluation.call)
     spelled = module.spelled("torch.no_grad", function)
@@ -65,6 +65,6 @@ def _fix(module: Module, evaluation: Evaluation) -> Fix | None:
     ):
         return None
     code, imports = spelled
-    return Fix(
+    return ProposedFix(
         "evaluate without recording", (insert_line_before(module.tree, function, f"@{code}()"),), imports
     )

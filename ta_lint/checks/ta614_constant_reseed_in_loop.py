@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
@@ -24,7 +24,7 @@ _BUILDS = regex(
 _RESTORES = regex(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w*|getstate|get_state")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.tree.all(cst.Call):
@@ -40,7 +40,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, ((which, "what is repeated"),))
 
 
-def _repeated(module: Module, call: cst.Call) -> tuple[str, Node] | None:
+def _repeated(module: FileFacts, call: cst.Call) -> tuple[str, Node] | None:
     """Where a seed is set again and again to the same value."""
     seed, home = call.args[0].value, module.tree.home(call)
     for loop in module.tree.loops(call):
@@ -58,11 +58,11 @@ def _repeated(module: Module, call: cst.Call) -> tuple[str, Node] | None:
     return ("for each item", home.name) if home.name.value == "__getitem__" else None
 
 
-def _changes(module: Module, seed: Node, loop: Loop) -> bool:
+def _changes(module: FileFacts, seed: Node, loop: Loop) -> bool:
     return bool(module.tree.within(seed, cst.Call)) or module.loops.changes(seed, loop)
 
 
-def _is_sometimes(module: Module, call: cst.Call, loop: Loop) -> bool:
+def _is_sometimes(module: FileFacts, call: cst.Call, loop: Loop) -> bool:
     """Whether the seed is set in some passes only: `if epoch == 0:`."""
     above = (
         a for a in module.tree.ancestors(call) if isinstance(a, cst.If) and module.tree.contains(loop, a)
@@ -70,7 +70,7 @@ def _is_sometimes(module: Module, call: cst.Call, loop: Loop) -> bool:
     return any(module.loops.changes(branch.test, loop) for branch in above)
 
 
-def _starts_anew(module: Module, loop: Loop) -> bool:
+def _starts_anew(module: FileFacts, loop: Loop) -> bool:
     """Whether a loop builds what it trains: seeds, folds and learning rates are compared from equal starts."""
     tree = module.tree
     reached = module.loops.reach(loop)
@@ -86,7 +86,7 @@ def _starts_anew(module: Module, loop: Loop) -> bool:
     )
 
 
-def _builds(module: Module, call: cst.Call) -> bool:
+def _builds(module: FileFacts, call: cst.Call) -> bool:
     is_assigned = isinstance(module.tree.parent[call], cst.Assign)
     return is_assigned and (
         module.kind(call) in (Kind.OPTIMIZER, Kind.MODULE)
@@ -94,7 +94,7 @@ def _builds(module: Module, call: cst.Call) -> bool:
     )
 
 
-def _is_constant(module: Module, klass: cst.ClassDef, seed: Node) -> bool:
+def _is_constant(module: FileFacts, klass: cst.ClassDef, seed: Node) -> bool:
     """A number, or an attribute that only `__init__` sets."""
     if module.number(seed) is not None:
         return True

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import Anchor, ProposedFix, Replacement, Side
 from ta_lint.syntax.tree import Node
 
 _ATTRIBUTES = "grad|requires_grad|training|weight_decay"
@@ -20,7 +20,7 @@ _SETTABLE = regex(_ATTRIBUTES)
 _SETTING = regex(rf"[\"']({_KEYS})[\"']")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Expr):
         compared = statement.value
         if not isinstance(compared, cst.Comparison) or len(compared.comparisons) != 1:
@@ -43,8 +43,8 @@ def _is_settable(node: Node) -> bool:
     return isinstance(key, cst.SimpleString) and _SETTING.fullmatch(key.value) is not None
 
 
-def _fix(module: Module, compared: cst.Comparison, target: cst.ComparisonTarget) -> Fix | None:
+def _fix(module: FileFacts, compared: cst.Comparison, target: cst.ComparisonTarget) -> ProposedFix | None:
     if module.is_in_parentheses(compared):
         return None
     edit = Replacement(Anchor(compared.left, Side.END), Anchor(target.comparator, Side.START), " = ")
-    return Fix("assign", (edit,))
+    return ProposedFix("assign", (edit,))

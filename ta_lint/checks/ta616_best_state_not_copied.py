@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.loops import names_training
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, wrap
+from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("state_dict", ("load_state_dict", "*save*", "return"))
@@ -43,7 +43,7 @@ class KeptState:
     model: str
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if any(name.startswith(_COPYING_STATE) for name in module.names.imported):
         return
     if any(function.name.value == "state_dict" for function in module.tree.all(cst.FunctionDef)):
@@ -58,15 +58,19 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(kept.statement, message, fix=_copied(call, module))
 
 
-def _copied(state: cst.Call, module: Module) -> Fix | None:
+def _copied(state: cst.Call, module: FileFacts) -> ProposedFix | None:
     spelled = module.spelled("copy.deepcopy", at=state)
-    return Fix("copy it", wrap(state, f"{spelled[0]}(", ")"), spelled[1]) if spelled is not None else None
+    return (
+        ProposedFix("copy it", wrap(state, f"{spelled[0]}(", ")"), spelled[1])
+        if spelled is not None
+        else None
+    )
 
 
 # -- what is kept ---------------------------------------------------------------------------------------------
 
 
-def _kept(module: Module, call: cst.Call) -> KeptState | None:
+def _kept(module: FileFacts, call: cst.Call) -> KeptState | None:
     """The assignment of `model.state_dict()`, bare, in a shallow copy, or in a dictionary."""
     model = _model(module, call)
     if model is None:
@@ -89,7 +93,7 @@ def _kept(module: Module, call: cst.Call) -> KeptState | None:
     return KeptState(assign, target, model)
 
 
-def _assigned(module: Module, value: Node) -> tuple[cst.Assign | None, Node | None]:
+def _assigned(module: FileFacts, value: Node) -> tuple[cst.Assign | None, Node | None]:
     """The assignment of a value, alone or as one of several, and its target."""
     above = module.tree.parent[value]
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
@@ -103,7 +107,7 @@ def _assigned(module: Module, value: Node) -> tuple[cst.Assign | None, Node | No
     return None, None
 
 
-def _model(module: Module, call: cst.Call) -> str | None:
+def _model(module: FileFacts, call: cst.Call) -> str | None:
     if called_name(call) != "state_dict" or call.args or not isinstance(call.func, cst.Attribute):
         return None
     name = dotted(call.func.value)
@@ -111,7 +115,7 @@ def _model(module: Module, call: cst.Call) -> str | None:
     return name if name is not None and is_module and not _NO_MODEL.search(name) else None
 
 
-def _around(module: Module, value: Node) -> Node | None:
+def _around(module: FileFacts, value: Node) -> Node | None:
     """A shallow copy of a value, or a dictionary with it."""
     parents = module.tree.parent
     above = parents[value]
@@ -129,7 +133,7 @@ def _around(module: Module, value: Node) -> Node | None:
 # -- in a loop ------------------------------------------------------------------------------------------------
 
 
-def _outlives_training(module: Module, kept: KeptState) -> bool:
+def _outlives_training(module: FileFacts, kept: KeptState) -> bool:
     """Whether it is kept for the best pass of a loop that goes on training, and used after that loop."""
     region = _region(module, kept)
     return (
@@ -142,7 +146,7 @@ def _outlives_training(module: Module, kept: KeptState) -> bool:
     )
 
 
-def _region(module: Module, kept: KeptState) -> cst.For | cst.While | None:
+def _region(module: FileFacts, kept: KeptState) -> cst.For | cst.While | None:
     """The outermost loop around the assignment through which model and target live on."""
     region = None
     for loop in module.tree.loops(kept.statement):
@@ -152,14 +156,14 @@ def _region(module: Module, kept: KeptState) -> cst.For | cst.While | None:
     return region
 
 
-def _is_rebuilt(module: Module, kept: KeptState, loop: Node) -> bool:
+def _is_rebuilt(module: FileFacts, kept: KeptState, loop: Node) -> bool:
     """Whether each pass of a loop binds the model anew, as the folds of a cross-validation do."""
     parts = kept.model.split(".")
     owners = {".".join(parts[: length + 1]) for length in range(len(parts))}
     return any(dotted(target) in owners for target in _bound(module, loop))
 
 
-def _is_reset(module: Module, kept: KeptState, loop: Node, inner: Node | None) -> bool:
+def _is_reset(module: FileFacts, kept: KeptState, loop: Node, inner: Node | None) -> bool:
     name = dotted(kept.target)
     return any(
         dotted(target) == name and not (inner is not None and module.tree.contains(inner, target))
@@ -169,7 +173,7 @@ def _is_reset(module: Module, kept: KeptState, loop: Node, inner: Node | None) -
     )
 
 
-def _bound(module: Module, region: Node) -> list[Node]:
+def _bound(module: FileFacts, region: Node) -> list[Node]:
     """The targets of the assignments and loops in a region."""
     assigned = [item.target for item in module.tree.own(region, cst.AssignTarget)]
     looped = [loop.target for loop in module.tree.own(region, cst.For)]
@@ -182,7 +186,7 @@ def _bound(module: Module, region: Node) -> list[Node]:
     return targets
 
 
-def _is_for_the_best(module: Module, kept: KeptState, region: Node) -> bool:
+def _is_for_the_best(module: FileFacts, kept: KeptState, region: Node) -> bool:
     """Whether a condition in the loop chooses the pass: `if loss < best_loss`, with a name or a record of its own."""
     tree = module.tree
     for above in tree.ancestors(kept.statement):
@@ -197,7 +201,7 @@ def _is_for_the_best(module: Module, kept: KeptState, region: Node) -> bool:
     return False
 
 
-def _is_copied_later(module: Module, kept: KeptState, region: Node) -> bool:
+def _is_copied_later(module: FileFacts, kept: KeptState, region: Node) -> bool:
     """Whether what was kept is replaced before the pass ends, as by `best = {k: v.clone() for k, v in best.items()}`.
 
     A model on another device than the one it trains on is a copy too.
@@ -217,7 +221,7 @@ def _is_copied_later(module: Module, kept: KeptState, region: Node) -> bool:
     )
 
 
-def _trains(module: Module, kept: KeptState, region: cst.For | cst.While) -> bool:
+def _trains(module: FileFacts, kept: KeptState, region: cst.For | cst.While) -> bool:
     """Whether a loop trains in this file, or calls what by its name trains the model."""
     return module.loops.trains(region.body) or any(
         names_training(call) and _takes(call, kept.model) for call in module.tree.own(region.body, cst.Call)
@@ -235,14 +239,14 @@ def _takes(call: cst.Call, model: str) -> bool:
 # -- what becomes of it ---------------------------------------------------------------------------------------
 
 
-def _uses(module: Module, kept: KeptState) -> list[Target]:
+def _uses(module: FileFacts, kept: KeptState) -> list[Target]:
     if isinstance(kept.target, cst.Name):
         return list(module.names.mentions(kept.target))
     klass = module.tree.enclosing(kept.statement, cst.ClassDef) or module.tree.root
     return [use for use in module.tree.within(klass, cst.Attribute) if dotted(use) == dotted(kept.target)]
 
 
-def _is_restored(module: Module, kept: KeptState, use: Target, region: Node) -> bool:
+def _is_restored(module: FileFacts, kept: KeptState, use: Target, region: Node) -> bool:
     """Whether a use loads what was kept into the same model, or, after the loop, loads, saves or returns it."""
     tree = module.tree
     if tree.home(use) is not tree.home(kept.statement):
@@ -254,7 +258,7 @@ def _is_restored(module: Module, kept: KeptState, use: Target, region: Node) -> 
     return bool(_loaders(module, use)) or _is_saved(module, use) or _is_returned(module, use)
 
 
-def _is_replaced(module: Module, kept: KeptState, use: Target, region: Node) -> bool:
+def _is_replaced(module: FileFacts, kept: KeptState, use: Target, region: Node) -> bool:
     """Whether something else is bound to the target between the loop and a use."""
     tree = module.tree
     return any(
@@ -267,18 +271,18 @@ def _is_replaced(module: Module, kept: KeptState, use: Target, region: Node) -> 
     )
 
 
-def _loaders(module: Module, use: Node) -> list[str]:
+def _loaders(module: FileFacts, use: Node) -> list[str]:
     """The models that load a state, or something made of it."""
     calls = [call for call in _calls_around(module, use) if called_name(call) == "load_state_dict"]
     receivers = (dotted(call.func.value) or "" for call in calls if isinstance(call.func, cst.Attribute))
     return list(receivers)
 
 
-def _is_saved(module: Module, use: Node) -> bool:
+def _is_saved(module: FileFacts, use: Node) -> bool:
     return any(module.qualified(call.func) == "torch.save" for call in _calls_around(module, use))
 
 
-def _calls_around(module: Module, node: Node) -> Iterator[cst.Call]:
+def _calls_around(module: FileFacts, node: Node) -> Iterator[cst.Call]:
     """The calls, in the same statement, that a node is an argument of."""
     child = node
     for above in module.tree.ancestors(node):
@@ -289,7 +293,7 @@ def _calls_around(module: Module, node: Node) -> Iterator[cst.Call]:
         child = above
 
 
-def _is_returned(module: Module, use: Node) -> bool:
+def _is_returned(module: FileFacts, use: Node) -> bool:
     """Whether a statement returns a node as it is, alone or among others."""
     above = module.tree.parent[use]
     while isinstance(above, (cst.Tuple, cst.Element, cst.Dict, cst.DictElement)):
@@ -300,7 +304,7 @@ def _is_returned(module: Module, use: Node) -> bool:
 # -- in a class that keeps the best for others ----------------------------------------------------------------
 
 
-def _is_restored_by_its_class(module: Module, kept: KeptState) -> bool:
+def _is_restored_by_its_class(module: FileFacts, kept: KeptState) -> bool:
     """Whether an early stopper keeps a state in one method, and the same model loads it: that changes nothing."""
     tree = module.tree
     home = tree.home(kept.statement)
@@ -319,7 +323,7 @@ def _is_restored_by_its_class(module: Module, kept: KeptState) -> bool:
     )
 
 
-def _is_apart(module: Module, kept: KeptState, use: Node) -> bool:
+def _is_apart(module: FileFacts, kept: KeptState, use: Node) -> bool:
     """Whether a call that loads a state is another than the one that kept it."""
     tree = module.tree
     return tree.home(use) is not tree.home(kept.statement) or not tree.contains(

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = ("*backward", "step")
 
 _BOUNDS = regex(r"clip|grad_?norm|max_norm|clamp", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.loops.framework or _BOUNDS.search(module.source.text):
         return
     for loop in module.training_loops:

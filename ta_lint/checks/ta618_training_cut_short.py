@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
@@ -22,7 +22,7 @@ _LOADER = regex(r"loader|batches|dl$", re.IGNORECASE)
 _A_FEW = 100
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework:
         return
     for loop in module.tree.all(*LOOPS):
@@ -35,7 +35,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 # -- a floor for a ceiling ------------------------------------------------------------------------------------
 
 
-def _floors(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
+def _floors(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     """A number of steps that bounds a loop and is rounded down from the length of what a loader gives whole."""
     bound = _bound(module, loop)
     for floor in _floor_divisions(module, bound) if bound is not None else ():
@@ -51,7 +51,7 @@ def _floors(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
             yield bound, f"`{module.code(floor)}` rounds down, and the last batch of each epoch is left out"
 
 
-def _bound(module: Module, loop: Loop) -> cst.BaseExpression | None:
+def _bound(module: FileFacts, loop: Loop) -> cst.BaseExpression | None:
     """`steps` of `for _ in range(steps)` and of `while step < steps`."""
     if isinstance(loop, cst.For):
         call = loop.iter
@@ -65,7 +65,7 @@ def _bound(module: Module, loop: Loop) -> cst.BaseExpression | None:
     return test.comparisons[0].comparator
 
 
-def _floor_divisions(module: Module, bound: Node) -> list[cst.BinaryOperation]:
+def _floor_divisions(module: FileFacts, bound: Node) -> list[cst.BinaryOperation]:
     """The divisions that a number of steps comes from; none where something is added to make up for the floor."""
     origins = [module.kinds.origin(bound)]
     origins += [module.kinds.origin(name) for name in module.tree.within(origins[0], cst.Name)]
@@ -80,7 +80,7 @@ def _floor_divisions(module: Module, bound: Node) -> list[cst.BinaryOperation]:
     return [operation for operation in operations if isinstance(operation.operator, cst.FloorDivide)]
 
 
-def _is_whole(module: Module, counted: Node, size: Node) -> bool:
+def _is_whole(module: FileFacts, counted: Node, size: Node) -> bool:
     """Whether a loader of this file gives all of a dataset in batches of this size, the last one incomplete."""
     for call in module.calls_to("torch.utils.data.DataLoader"):
         dataset, batch = argument(call, "dataset", 0), argument(call, "batch_size", 1)
@@ -96,7 +96,7 @@ def _is_whole(module: Module, counted: Node, size: Node) -> bool:
 # -- one batch too few ----------------------------------------------------------------------------------------
 
 
-def _one_less(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
+def _one_less(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     bound = _bound(module, loop)
     origin = module.kinds.origin(bound) if bound is not None else None
     if not isinstance(origin, cst.BinaryOperation) or not isinstance(origin.operator, cst.Subtract):
@@ -108,7 +108,7 @@ def _one_less(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
         yield bound or origin, f"`{module.code(origin)}` leaves out the last batch of each epoch"
 
 
-def _is_loader(module: Module, node: Node) -> bool:
+def _is_loader(module: FileFacts, node: Node) -> bool:
     kind = module.kind(node)
     return kind is Kind.DATALOADER or (kind is None and _LOADER.search(dotted(node) or "") is not None)
 
@@ -116,7 +116,7 @@ def _is_loader(module: Module, node: Node) -> bool:
 # -- a cut left in --------------------------------------------------------------------------------------------
 
 
-def _cuts(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
+def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
     """`if i > 10: break`, or `islice(loader, 10)`, in the loop over the batches of a loader."""
     home = module.tree.home(loop)
     named = home.name.value if isinstance(home, cst.FunctionDef) else ""
@@ -140,7 +140,7 @@ def _cuts(module: Module, loop: Loop) -> Iterator[tuple[Node, str]]:
             yield branch.test, f"training leaves the loop after some {limit} batches of each epoch"
 
 
-def _limit(module: Module, branch: cst.If, index: str | None) -> int | None:
+def _limit(module: FileFacts, branch: cst.If, index: str | None) -> int | None:
     """The literal number of batches after which a branch breaks out of the loop."""
     test, last = branch.test, branch.body.body[-1]
     if isinstance(last, cst.SimpleStatementLine):

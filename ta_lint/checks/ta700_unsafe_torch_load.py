@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.unpickling import Unpickled
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, set_argument
+from ta_lint.syntax.edits import ProposedFix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (("load", "weights_only"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for read in module.unpickling.calls:
@@ -21,16 +21,16 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(read.call, read.why, fix=_restricted(read, module))
 
 
-def _restricted(read: Unpickled, module: Module) -> Fix | None:
+def _restricted(read: Unpickled, module: FileFacts) -> ProposedFix | None:
     """Load weights alone, where there is a way to: not with a `pickle_module`, nor before torch 1.13."""
     call = read.call
     if not read.can_restrict or not _holds_weights(call, module):
         return None
     edit = set_argument(call, "weights_only", "True", argument(call, "weights_only"))
-    return Fix("load weights alone", (edit,)) if edit is not None else None
+    return ProposedFix("load weights alone", (edit,)) if edit is not None else None
 
 
-def _holds_weights(loaded: cst.Call, module: Module) -> bool:
+def _holds_weights(loaded: cst.Call, module: FileFacts) -> bool:
     """Whether what is loaded is handed to `load_state_dict`, and to nothing else."""
     above = module.tree.parent[loaded]
     if _is_handed_over(loaded, module):
@@ -42,7 +42,7 @@ def _holds_weights(loaded: cst.Call, module: Module) -> bool:
     return bool(uses) and all(_is_handed_over(name, module) for name in uses)
 
 
-def _is_handed_over(node: Node, module: Module) -> bool:
+def _is_handed_over(node: Node, module: FileFacts) -> bool:
     above = module.tree.parent[node]
     call = module.tree.parent[above] if isinstance(above, cst.Arg) else None
     return isinstance(call, cst.Call) and called_name(call) == "load_state_dict"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.hub import is_commit
 from ta_lint.facts.torch.unpickling import READS_PICKLE
 from ta_lint.facts.values.calls import called_name
@@ -23,7 +23,7 @@ _VERSION = regex(r"\d")  # a tag; branches by a number are few, and do not move 
 _LOADED_BY_CONFIG = "from_config"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     yield from _from_github(module)
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, f"code of `{repository}` runs at whatever revision the hub has on that day")
 
 
-def _from_github(module: Module) -> Iterator[Suspicion]:
+def _from_github(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*_TORCH_HUB):
         source = argument(call, "source")
         named = argument(call, "repo_or_dir" if called_name(call) == "load" else "github", 0)
@@ -52,7 +52,7 @@ def _from_github(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, f"code of `{repository}` runs as that branch is on that day")
 
 
-def _unpickled(module: Module) -> Iterator[Suspicion]:
+def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
     for call, reader in module.calls_matching(READS_PICKLE):
         foreign = module.provenance.foreign(call.args[0].value) if call.args else None
         taken = module.hub.taken_by(foreign.node) if foreign is not None else None
@@ -62,7 +62,7 @@ def _unpickled(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=((taken.call, "from here"),))
 
 
-def _repository(call: cst.Call, module: Module) -> str | None:
+def _repository(call: cst.Call, module: FileFacts) -> str | None:
     """The repository whose code a call trusts; None where it names none in the source."""
     taken = module.hub.taken_by(call)
     if taken is not None:

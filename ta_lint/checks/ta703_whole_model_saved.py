@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, spreads
 
@@ -24,7 +24,7 @@ _BUFFERS = ("io.BytesIO", "tempfile.")
 _TEMPORARY = frozenset("os.path.getsize os.remove os.unlink os.stat shutil.rmtree".split())
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.calls_to("torch.save"):
@@ -38,7 +38,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(whole, message, fix=_state(whole, module))
 
 
-def _models(saved: Node, module: Module) -> list[Node]:
+def _models(saved: Node, module: FileFacts) -> list[Node]:
     """The models in what is saved: itself, or what a dictionary or list written in the source holds."""
     if _is_model(saved, module):
         return [saved]
@@ -50,7 +50,7 @@ def _models(saved: Node, module: Module) -> list[Node]:
     return [value for value in held if _is_model(value, module)]
 
 
-def _is_model(node: Node, module: Module) -> bool:
+def _is_model(node: Node, module: FileFacts) -> bool:
     if isinstance(node, cst.Attribute) and node.attr.value == "module":  # of DataParallel and the like
         return _is_model(node.value, module)
     if isinstance(node, cst.Name) and node.value == "self":
@@ -63,7 +63,7 @@ def _is_model(node: Node, module: Module) -> bool:
     )
 
 
-def _behaves_so(node: Node, module: Module) -> bool:
+def _behaves_so(node: Node, module: FileFacts) -> bool:
     """Whether the variable is asked elsewhere for what only a model has, its class being out of sight."""
     if isinstance(node, cst.Name):
         mentions: list[Node] = list(module.names.mentions(node))
@@ -77,14 +77,14 @@ def _behaves_so(node: Node, module: Module) -> bool:
     return any(isinstance(above, cst.Attribute) and above.attr.value in _ASKED for above in asked)
 
 
-def _values(node: Node, module: Module) -> list[Node]:
+def _values(node: Node, module: FileFacts) -> list[Node]:
     """What is bound to a variable anywhere, or the expression itself."""
     if isinstance(node, cst.Name):
         return [value for binding in module.names.bindings(node) if (value := binding.value) is not None]
     return [module.kinds.origin(node)]
 
 
-def _is_other(value: Node, module: Module) -> bool:
+def _is_other(value: Node, module: FileFacts) -> bool:
     """Whether a value is a state, a container, or a graph that needs no code of the user's to load."""
     if isinstance(value, (cst.Dict, cst.List, cst.Tuple)):
         return True
@@ -94,7 +94,7 @@ def _is_other(value: Node, module: Module) -> bool:
     return called_name(value) in _STATES or called.startswith(_GRAPHS)
 
 
-def _is_temporary(call: cst.Call, target: Node, module: Module) -> bool:
+def _is_temporary(call: cst.Call, target: Node, module: FileFacts) -> bool:
     """Whether the file is a buffer, or the same function reads it back, measures or removes it."""
     made = module.kinds.origin(target)
     called = (module.qualified(made.func) or "") if isinstance(made, cst.Call) else ""
@@ -112,8 +112,8 @@ def _is_temporary(call: cst.Call, target: Node, module: Module) -> bool:
     )
 
 
-def _state(whole: Node, module: Module) -> Fix | None:
+def _state(whole: Node, module: FileFacts) -> ProposedFix | None:
     """Save its state instead, where nothing in the file loads what may be the whole model."""
     if module.calls_to("torch.load"):
         return None
-    return Fix("save its state_dict", call_method(whole, ".state_dict()"))
+    return ProposedFix("save its state_dict", call_method(whole, ".state_dict()"))

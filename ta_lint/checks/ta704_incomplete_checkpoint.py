@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.checkpoints import LoadCall, SavedDict
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, dotted, literal_text
@@ -23,7 +23,7 @@ _GOES_ON = regex(r"start|begin|resum|last|initial", re.IGNORECASE)
 _USES = regex(r"eval|test|infer|predict|demo|sample|generate|export|convert|best|valid", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     saved = module.checkpoints.saved
@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield from _never_kept(loaded, pair, module)
 
 
-def _never_loaded(loaded: LoadCall, saved: SavedDict, module: Module) -> Iterator[Suspicion]:
+def _never_loaded(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
     """The states of training that are saved, and not loaded where training goes on."""
     roles = {
         key: role
@@ -51,7 +51,7 @@ def _never_loaded(loaded: LoadCall, saved: SavedDict, module: Module) -> Iterato
             yield Suspicion(loaded.call, message, related=((saved.entries[key], "saved here"),))
 
 
-def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: Module) -> Iterator[Suspicion]:
+def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) -> Iterator[Suspicion]:
     """The states of training that are loaded, and that no checkpoint of the file has."""
     if not all(one.whole for one in saved):
         return
@@ -65,7 +65,7 @@ def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: Module) -> It
                 yield Suspicion(read, message, related=((saved[0].node, "saved here"),))
 
 
-def _never_kept(loaded: LoadCall, saved: SavedDict, module: Module) -> Iterator[Suspicion]:
+def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
     """The optimizer with a state of its own that is in no checkpoint, though training goes on from one."""
     keys = {*saved.entries, *loaded.reads}
     if not saved.whole or any("opt" in key.lower() for key in keys) or not _goes_on(loaded, module):
@@ -84,12 +84,12 @@ def _never_kept(loaded: LoadCall, saved: SavedDict, module: Module) -> Iterator[
             return
 
 
-def _has_momentum(optimizer: cst.Call, module: Module) -> bool:
+def _has_momentum(optimizer: cst.Call, module: FileFacts) -> bool:
     momentum = argument(optimizer, "momentum", 2)
     return momentum is not None and module.number(momentum) != 0
 
 
-def _restores_model(loaded: LoadCall, saved: SavedDict, module: Module) -> bool:
+def _restores_model(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bool:
     """Whether a model gets the very entry in which a checkpoint of this file keeps a model."""
     return any(
         key in saved.entries
@@ -103,7 +103,7 @@ def _restores_model(loaded: LoadCall, saved: SavedDict, module: Module) -> bool:
     )
 
 
-def _goes_on(loaded: LoadCall, module: Module) -> bool:
+def _goes_on(loaded: LoadCall, module: FileFacts) -> bool:
     """Whether a count that was loaded says where a loop starts: `start_epoch = checkpoint["epoch"] + 1`."""
     for reads in loaded.reads.values():
         for read in reads:
@@ -115,7 +115,7 @@ def _goes_on(loaded: LoadCall, module: Module) -> bool:
     return False
 
 
-def _starts_loop(name: str, module: Module) -> bool:
+def _starts_loop(name: str, module: FileFacts) -> bool:
     """Whether a variable by that name is where a `range` starts, or what a `while` asks for."""
     starts: list[Node] = [loop.test for loop in module.tree.all(cst.While)]
     for loop in module.tree.all(cst.For):
@@ -125,12 +125,14 @@ def _starts_loop(name: str, module: Module) -> bool:
     return any(part.value == name for start in starts for part in module.tree.within(start, cst.Name))
 
 
-def _only_uses(call: cst.Call, module: Module) -> bool:
+def _only_uses(call: cst.Call, module: FileFacts) -> bool:
     function = module.tree.home(call)
     return isinstance(function, cst.FunctionDef) and _USES.search(function.name.value) is not None
 
 
-def _is_mentioned(key: str, saved: SavedDict | None, module: Module, reads: list[Node] | None = None) -> bool:
+def _is_mentioned(
+    key: str, saved: SavedDict | None, module: FileFacts, reads: list[Node] | None = None
+) -> bool:
     """Whether the file has a key anywhere besides the checkpoint, or the reads, that are known."""
     known = [*([saved.node] if saved is not None else []), *(reads or [])]
     return any(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
@@ -25,7 +25,7 @@ _ADAPTS = regex(r"lora|peft|adapter", re.IGNORECASE)
 _COMPARES = regex(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for statement in module.tree.all(cst.Expr):
@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, "`strict=False`, and nobody reads which keys were missing or left over")
 
 
-def _is_partial_load(call: cst.Call, module: Module) -> bool:
+def _is_partial_load(call: cst.Call, module: FileFacts) -> bool:
     """Whether a model is loaded with `strict=False` from what was in a file, as it was."""
     strict = argument(call, "strict", _STRICT)
     given = argument(call, "state_dict", 0)
@@ -51,7 +51,7 @@ def _is_partial_load(call: cst.Call, module: Module) -> bool:
     )
 
 
-def _was_in_file(node: Node, module: Module, passed: set[Node]) -> bool:
+def _was_in_file(node: Node, module: FileFacts, passed: set[Node]) -> bool:
     """Whether an expression is what a file held, or an entry of it, with nothing taken out or put in."""
     if node in passed:  # checkpoint = checkpoint["model"]
         return True
@@ -73,7 +73,7 @@ def _was_in_file(node: Node, module: Module, passed: set[Node]) -> bool:
     )
 
 
-def _is_read(call: cst.Call, module: Module, passed: set[Node]) -> bool:
+def _is_read(call: cst.Call, module: FileFacts, passed: set[Node]) -> bool:
     name = called_name(call) or ""
     if name not in _HANDS_ON:
         return _READS_FILE.fullmatch(name) is not None
@@ -82,7 +82,7 @@ def _is_read(call: cst.Call, module: Module, passed: set[Node]) -> bool:
     return isinstance(call.func, cst.Attribute) and _was_in_file(call.func.value, module, passed)
 
 
-def _is_changed(name: cst.Name, module: Module) -> bool:
+def _is_changed(name: cst.Name, module: FileFacts) -> bool:
     """Whether entries of a dictionary are set, deleted or taken out: somebody has looked at the keys."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
@@ -95,7 +95,7 @@ def _is_changed(name: cst.Name, module: Module) -> bool:
     return False
 
 
-def _is_expected(call: cst.Call, module: Module) -> bool:
+def _is_expected(call: cst.Call, module: FileFacts) -> bool:
     """Whether the state is a part on purpose, a comment says why, or the keys are compared by hand."""
     line = module.tree.parent[module.tree.statement(call)]
     if isinstance(line, cst.SimpleStatementLine) and any(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import argument
 
@@ -14,7 +14,7 @@ _LIBRARIES = ("torch.ops.load_library", "torch.classes.load_library")
 _PACKAGE = "torch.package.PackageImporter"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*_LIBRARIES):
         if not _is_own_file(call, module):
             yield Suspicion(call, f"`{called_name(call)}` runs the native code of the file in this process")
@@ -22,7 +22,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(call, "`PackageImporter` runs the Python code and the pickles that the package holds")
 
 
-def _is_own_file(call: cst.Call, module: Module) -> bool:
+def _is_own_file(call: cst.Call, module: FileFacts) -> bool:
     """Whether the library lies beside this file, as that of an extension does."""
     path = argument(call, "path", 0)
     named = module.tree.within(path, cst.Name) if path is not None else []

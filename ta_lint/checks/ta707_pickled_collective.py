@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 
 # Those that only send unpickle nothing.
@@ -16,7 +16,7 @@ _UNPICKLE = (
 KEYWORDS = ("distributed", _UNPICKLE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*(f"torch.distributed.{name}" for name in _UNPICKLE)):
         yield Suspicion(
             call, f"`{called_name(call)}` unpickles what other ranks send, which may run any code"

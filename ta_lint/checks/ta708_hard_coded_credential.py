@@ -8,7 +8,7 @@ from math import log2
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted, literal_key, literal_text
 
@@ -73,7 +73,7 @@ _PLACEHOLDER = regex(
 _LEAST_ENTROPY = 3.0
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for text in module.tree.all(cst.SimpleString, cst.FormattedStringText):
         value = text.value if isinstance(text, cst.FormattedStringText) else text.evaluated_value
         if not isinstance(value, str):
@@ -110,7 +110,7 @@ def _entropy(text: str) -> float:
     return -sum(count / len(text) * log2(count / len(text)) for count in Counter(text).values())
 
 
-def _holder(text: Node, module: Module) -> str | None:
+def _holder(text: Node, module: FileFacts) -> str | None:
     """The variable, parameter, key or environment variable that a text is given to, if it holds a credential."""
     above = module.tree.parent[text]
     name: str | None = None
@@ -127,7 +127,7 @@ def _holder(text: Node, module: Module) -> str | None:
     return name if name is not None and _HOLDS.fullmatch(name) else None
 
 
-def _parameter(arg: cst.Arg, module: Module) -> str | None:
+def _parameter(arg: cst.Arg, module: FileFacts) -> str | None:
     call = module.tree.parent[arg]
     if not isinstance(call, cst.Call):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.unpickling import READS_PICKLE
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
@@ -36,7 +36,7 @@ _MODEL_FILE = regex(
 _OPENS = frozenset({"open", "join", "Path", "expanduser", "abspath", "fspath", "str"})
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call, reader in module.calls_matching(READS_PICKLE):
@@ -51,7 +51,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, f"`{name}` of a model runs whatever code the file holds")
 
 
-def _becomes_model(call: cst.Call, module: Module) -> bool:
+def _becomes_model(call: cst.Call, module: FileFacts) -> bool:
     """Whether what is read is used as a model, or is the state of one."""
     if _is_used_so(call, module):
         return True
@@ -63,7 +63,7 @@ def _becomes_model(call: cst.Call, module: Module) -> bool:
     return any(_is_used_so(use, module) for part in parts for use in _uses(part, call, module))
 
 
-def _uses(target: Node, call: cst.Call, module: Module) -> list[Node]:
+def _uses(target: Node, call: cst.Call, module: FileFacts) -> list[Node]:
     """Where a variable is what a call read, or an attribute of the same class may be."""
     if isinstance(target, cst.Name):
         bound = ((use, module.names.definition(use)) for use in module.names.mentions(target))
@@ -74,7 +74,7 @@ def _uses(target: Node, call: cst.Call, module: Module) -> list[Node]:
     return [use for use in module.tree.within(klass, cst.Attribute) if dotted(use) == dotted(target)]
 
 
-def _is_used_so(node: Node, module: Module) -> bool:
+def _is_used_so(node: Node, module: FileFacts) -> bool:
     above = module.tree.parent[node]
     if isinstance(above, cst.Attribute):
         if above.attr.value in _FITTED:
@@ -86,7 +86,7 @@ def _is_used_so(node: Node, module: Module) -> bool:
     return isinstance(call, cst.Call) and called_name(call) == "load_state_dict"
 
 
-def _names_model(source: Node, module: Module) -> bool:
+def _names_model(source: Node, module: FileFacts) -> bool:
     """Whether the file is a model by its name: `open("model.pkl", "rb")`."""
     name = module.string(source)
     if name is not None:
@@ -100,7 +100,7 @@ def _names_model(source: Node, module: Module) -> bool:
     return _names_model(last.value, module)
 
 
-def _is_own(call: cst.Call, source: Node, module: Module) -> bool:
+def _is_own(call: cst.Call, source: Node, module: FileFacts) -> bool:
     """Whether the same function has pickled what is read: a copy, or a file of its own making."""
     written = module.kinds.origin(source)
     if isinstance(written, cst.Call) and _WRITES.fullmatch(module.qualified(written.func) or ""):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import argument, spreads
 
 KEYWORDS = (
@@ -14,7 +14,7 @@ KEYWORDS = (
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for call in module.tree.all(cst.Call):
@@ -25,7 +25,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, f"`{taken.repository}` is downloaded at no fixed revision")
 
 
-def _trusts_code(call: cst.Call, module: Module) -> bool:
+def _trusts_code(call: cst.Call, module: FileFacts) -> bool:
     """Whether a call runs code from the hub as well, which is TA702."""
     trusted = argument(call, "trust_remote_code")
     return trusted is not None and module.boolean(trusted) is True

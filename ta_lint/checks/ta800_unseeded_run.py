@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 
 KEYWORDS = ("backward", "step")
@@ -11,7 +11,7 @@ KEYWORDS = ("backward", "step")
 _SEEDS = regex(r"[sS]eed|SEED|fork_rng|set_rng_state|eterminis")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.entry
     if entry is not None and not module.is_test and not _SEEDS.search(module.source.text):
         yield Suspicion(header(entry), "this script trains without a seed, so no run of it can be repeated")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Kind, Module, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.layout import plain
@@ -21,7 +21,7 @@ KEYWORDS = ("DistributedDataParallel", "DataLoader", ("backward", "step"))
 _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     wrapped = [found for found in module.wrappers.all if found.wrapper is ParallelWrapper.REPLICATED]
     if not wrapped or module.is_test or module.loaders.replaced or module.loops.framework is not None:
         return
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 )
 
 
-def _gives_all(loader: LoaderCall, module: Module) -> bool:
+def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether a loader certainly goes over a whole dataset, whatever the rank."""
     if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
         return False
@@ -50,7 +50,7 @@ def _gives_all(loader: LoaderCall, module: Module) -> bool:
     return all(_is_whole(module.loaders.samples(dataset), shuffles, module) for dataset in datasets)
 
 
-def _is_whole(dataset: Node, shuffled: bool, module: Module) -> bool:
+def _is_whole(dataset: Node, shuffled: bool, module: FileFacts) -> bool:
     """Whether a dataset has all samples on each rank, and an index: only such a one can be shuffled."""
     if not isinstance(dataset, cst.Call):
         return False
@@ -65,7 +65,7 @@ def _is_given(value: cst.BaseExpression | None) -> bool:
     return value is not None and not is_name(value, "None")
 
 
-def _is_iterable(dataset: cst.Call, module: Module) -> bool:
+def _is_iterable(dataset: cst.Call, module: FileFacts) -> bool:
     """Whether a dataset hands out samples in an order of its own, and so may split them itself."""
     klass = module.classes.local(dataset.func)
     if klass is not None:

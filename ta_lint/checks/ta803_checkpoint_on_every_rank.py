@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
@@ -32,7 +32,7 @@ _TOGETHER = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.source.notebook is not None or _TOGETHER.search(module.source.text):
         return  # the kernel of a notebook is one process
     starts = _starts(module)
@@ -47,7 +47,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=((starts, "the run has several ranks"),))
 
 
-def _starts(module: Module) -> cst.Call | None:
+def _starts(module: FileFacts) -> cst.Call | None:
     """The call that shows that several ranks run this file; None where they shard the model, too."""
     if any(found.wrapper is not ParallelWrapper.REPLICATED for found in module.wrappers.all):
         return None
@@ -55,7 +55,7 @@ def _starts(module: Module) -> cst.Call | None:
     return calls[0] if calls else None
 
 
-def _is_own(target: cst.BaseExpression, module: Module) -> bool:
+def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether a path may be another one on each rank, or is no path: by what it is made of, as far as that shows."""
     pending: list[Node] = [target]
     for _ in range(_PARTS):
@@ -74,12 +74,12 @@ def _is_own(target: cst.BaseExpression, module: Module) -> bool:
     return True
 
 
-def _runs(call: cst.Call, module: Module) -> bool:
+def _runs(call: cst.Call, module: FileFacts) -> bool:
     """Whether the file itself comes to a call when it is run; who else calls a function may ask for the rank."""
     return any(module.tree.contains(node, call) for node in module.scripts.run)
 
 
-def _may_be_one_rank(node: Node, module: Module, depth: int = _CALLERS_DEEP) -> bool:
+def _may_be_one_rank(node: Node, module: FileFacts, depth: int = _CALLERS_DEEP) -> bool:
     """Whether a condition around a node, or one around each call of its function, may let one rank alone pass."""
     tree = module.tree
     if module.ranks.guard(node) is not None:
@@ -94,7 +94,7 @@ def _may_be_one_rank(node: Node, module: Module, depth: int = _CALLERS_DEEP) -> 
     return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in sites)
 
 
-def _asks_for_rank(test: Node, module: Module) -> bool:
+def _asks_for_rank(test: Node, module: FileFacts) -> bool:
     """Whether a condition, or what is assigned anywhere to a variable or attribute in it, has to do with the rank."""
     asked = {dotted(part) for part in module.tree.within(test, cst.Name, cst.Attribute)}
     values = [

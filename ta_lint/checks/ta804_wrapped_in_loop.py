@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Region, names_training
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.torch.wrappers import WrapCall
@@ -18,7 +18,7 @@ _STEP = regex(r"forward|(training|train|validation|test)_step")
 _ASKS = regex(r"isinstance|hasattr|\bNone\b|wrapped")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for wrapping in module.wrappers.all:
@@ -33,7 +33,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(wrapping.call, f"{what} in each pass of a training loop", related=related)
 
 
-def _repeats(wrapping: WrapCall, module: Module) -> Region | None:
+def _repeats(wrapping: WrapCall, module: FileFacts) -> Region | None:
     """The training loop, or the function that does one step, that wraps the same model each time it runs."""
     tree, call = module.tree, wrapping.call
     for loop in tree.loops(call):
@@ -52,7 +52,7 @@ def _repeats(wrapping: WrapCall, module: Module) -> Region | None:
     return None
 
 
-def _trains(region: Node, wrapping: WrapCall, module: Module) -> bool:
+def _trains(region: Node, wrapping: WrapCall, module: FileFacts) -> bool:
     """Whether a region trains, itself or in a function of another file that says so and is given the model."""
     model = dotted(wrapping.model)
     return module.loops.trains(region) or any(
@@ -63,7 +63,7 @@ def _trains(region: Node, wrapping: WrapCall, module: Module) -> bool:
     )
 
 
-def _is_always_the_same(wrapping: WrapCall, region: Node, module: Module) -> bool:
+def _is_always_the_same(wrapping: WrapCall, region: Node, module: FileFacts) -> bool:
     """Whether a region hands the same model to the wrapper each time: it binds nothing that the arguments name."""
     tree = module.tree
     if dotted(wrapping.model) is None:
@@ -84,13 +84,13 @@ def _is_always_the_same(wrapping: WrapCall, region: Node, module: Module) -> boo
     )
 
 
-def _is_wrapping(statement: Node, wrapping: WrapCall, module: Module) -> bool:
+def _is_wrapping(statement: Node, wrapping: WrapCall, module: FileFacts) -> bool:
     return module.tree.contains(statement, wrapping.call) and not isinstance(
         statement, (*LOOPS, cst.FunctionDef)
     )
 
 
-def _is_chosen(call: cst.Call, region: Node, module: Module) -> bool:
+def _is_chosen(call: cst.Call, region: Node, module: FileFacts) -> bool:
     """Whether a condition within the region lets only some of its passes wrap, or a pass that wraps is the last."""
     tree = module.tree
     if isinstance(region, LOOPS) and module.loops.is_last_pass(call, region):
@@ -103,7 +103,7 @@ def _is_chosen(call: cst.Call, region: Node, module: Module) -> bool:
     return False
 
 
-def _is_about_passes(test: Node, region: Node, module: Module) -> bool:
+def _is_about_passes(test: Node, region: Node, module: FileFacts) -> bool:
     asks_for_wrapper = _ASKS.search(plain(test)) is not None
     attributes = isinstance(region, cst.FunctionDef) and "self." in plain(test)
     loop = isinstance(region, LOOPS) and module.loops.changes(test, region)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import is_backward, names_training
 from ta_lint.facts.torch.wrappers import ParallelWrapper, WrapCall
 from ta_lint.facts.values.calls import called_name
@@ -16,7 +16,7 @@ _DTYPES = frozenset("torch." + name for name in "bfloat16 double float float16 f
 KEYWORDS = ("DistributedDataParallel", ("bfloat16", "cpu", "cuda", "double", "half", "to", "xpu"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or called_name(call) not in _MOVES or _keeps_place(call):
             continue
@@ -42,14 +42,14 @@ def _keeps_place(call: cst.Call) -> bool:
     )
 
 
-def _names_device(call: cst.Call, module: Module) -> bool:
+def _names_device(call: cst.Call, module: FileFacts) -> bool:
     """Whether a call moves to a device and does not convert: `cuda()`, `to(device)`."""
     if called_name(call) in ("cuda", "xpu"):
         return True
     return called_name(call) == "to" and not any(module.qualified(arg.value) in _DTYPES for arg in call.args)
 
 
-def _runs_before(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
+def _runs_before(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool:
     """Whether a method moves what another one wraps, maybe later: only what `__init__` has wrapped is certain."""
     tree = module.tree
     wraps = tree.home(wrapping.call)
@@ -58,7 +58,7 @@ def _runs_before(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
     return not (isinstance(wraps, cst.FunctionDef) and wraps.name.value == "__init__")
 
 
-def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
+def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool:
     """Whether the model was moved to a device before it was wrapped, most likely to this one: nothing moves then."""
     if not _names_device(call, module):
         return False
@@ -74,7 +74,7 @@ def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: Module) -> bool:
     return False
 
 
-def _trains_afterwards(call: cst.Call, module: Module) -> bool:
+def _trains_afterwards(call: cst.Call, module: FileFacts) -> bool:
     """Whether training comes after the move: a model that is only evaluated or saved can be moved."""
     tree, home = module.tree, module.tree.home(call)
     loops = tree.loops(call)
@@ -97,7 +97,7 @@ def _trains_afterwards(call: cst.Call, module: Module) -> bool:
     return False
 
 
-def _bound_to(call: cst.Call, module: Module) -> str | None:
+def _bound_to(call: cst.Call, module: FileFacts) -> str | None:
     """`ddp` for `ddp = DistributedDataParallel(model).cuda()`."""
     statement = module.tree.statement(call)
     return dotted(statement.targets[0].target) if isinstance(statement, cst.Assign) else None

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.wrappers import ParallelWrapper, WrapCall
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("DistributedDataParallel", "*backward", "module")
@@ -19,7 +19,7 @@ _REDUCES = regex(
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _REDUCES.search(module.source.text):
         return
     calls = [(call, found) for call in module.tree.all(cst.Call) if (found := _bypassed(call, module))]
@@ -32,11 +32,11 @@ def check(module: Module) -> Iterator[Suspicion]:
                 call.func,
                 f"`{module.code(call.func)}` runs past `DistributedDataParallel`, so no gradients are reduced",
                 related=((wrapping.call, "the model is wrapped here"),),
-                fix=Fix(f"call `{written}`", (replace(call.func, module.verbatim(model)),)),
+                fix=ProposedFix(f"call `{written}`", (replace(call.func, module.verbatim(model)),)),
             )
 
 
-def _leads_on(call: cst.Call, trained: set[Node], module: Module) -> bool:
+def _leads_on(call: cst.Call, trained: set[Node], module: FileFacts) -> bool:
     """Whether a gradient may come to a call through all that its statement makes of the result; not by `detach`."""
     above = (
         node for node in module.tree.ancestors(call) if isinstance(node, (cst.Call, cst.BinaryOperation))
@@ -45,7 +45,7 @@ def _leads_on(call: cst.Call, trained: set[Node], module: Module) -> bool:
     return all(node in trained for node in (call, *above) if module.tree.contains(statement, node))
 
 
-def _bypassed(call: cst.Call, module: Module) -> tuple[cst.BaseExpression, WrapCall] | None:
+def _bypassed(call: cst.Call, module: FileFacts) -> tuple[cst.BaseExpression, WrapCall] | None:
     """The wrapped model whose inner one a call runs: `ddp` of `ddp.module(x)` and of `ddp.module.forward(x)`."""
     inner = module.calls_in_loop.called(call)
     if not isinstance(inner, cst.Attribute) or inner.attr.value != "module":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.ranks import Guard
 
 # Torch's, those of a framework's object, and what only such have.
@@ -23,7 +23,7 @@ KEYWORDS = (
 _HARMLESS = regex(r"builtins\.\w+|(logging|os|sys|time|math|random|warnings|json|shutil|pathlib|numpy)\..+")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     found = [
@@ -42,7 +42,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, related=((nearest.test, "here the ranks part"),))
 
 
-def _others_may_join(call: cst.Call, guard: Guard, module: Module) -> bool:
+def _others_may_join(call: cst.Call, guard: Guard, module: FileFacts) -> bool:
     """Whether the other way at the condition runs a collective too, or something that is not known."""
     split = module.tree.parent[guard.test]
     if not isinstance(split, (cst.If, cst.IfExp)):

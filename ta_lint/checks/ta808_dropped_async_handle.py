@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import argument
@@ -18,7 +18,7 @@ _ALWAYS_ASYNCHRONOUS = (
 )
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if _is_asynchronous(call, module) and not _is_synchronized(call, module):
             statement = module.tree.parent[call]
@@ -29,7 +29,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(call, f"nothing waits for `{handle}`, the handle of `{name}`")
 
 
-def _is_asynchronous(call: cst.Call, module: Module) -> bool:
+def _is_asynchronous(call: cst.Call, module: FileFacts) -> bool:
     qualified = module.qualified(call.func) or ""
     if qualified in _ALWAYS_ASYNCHRONOUS:
         return True
@@ -41,7 +41,7 @@ def _is_asynchronous(call: cst.Call, module: Module) -> bool:
     )
 
 
-def _unread(statement: cst.CSTNode, module: Module) -> str | None:
+def _unread(statement: cst.CSTNode, module: FileFacts) -> str | None:
     """The variable that gets a handle and is never read."""
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
         return None
@@ -53,7 +53,7 @@ def _unread(statement: cst.CSTNode, module: Module) -> str | None:
     return target.value if mentions and written else None
 
 
-def _is_synchronized(call: cst.Call, module: Module) -> bool:
+def _is_synchronized(call: cst.Call, module: FileFacts) -> bool:
     """Whether the device is waited for afterwards, or a context manager collects the handles."""
     if any(
         "coalesc" in plain(item.item)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = ("benchmark", ("deterministic", "use_deterministic_algorithms"))
@@ -13,7 +13,7 @@ _BENCHMARK = "torch.backends.cudnn.benchmark"
 _DETERMINISTIC = "torch.backends.cudnn.deterministic"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     benchmarks = _settings(_BENCHMARK, module)
     exact = _settings(_DETERMINISTIC, module)
     for call in module.calls_to("torch.use_deterministic_algorithms"):
@@ -31,7 +31,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             )
 
 
-def _settings(qualified: str, module: Module) -> list[tuple[Node, bool | None]]:
+def _settings(qualified: str, module: FileFacts) -> list[tuple[Node, bool | None]]:
     """What a file assigns to a flag of torch."""
     return [
         (statement, module.boolean(statement.value))
@@ -40,7 +40,7 @@ def _settings(qualified: str, module: Module) -> list[tuple[Node, bool | None]]:
     ]
 
 
-def _meet(one: Node, other: Node, module: Module) -> bool:
+def _meet(one: Node, other: Node, module: FileFacts) -> bool:
     """Whether two statements run in one run: in one function and in no branches that exclude each other."""
     tree = module.tree
     return tree.home(one) is tree.home(other) and not (tree.apart(one, other) or tree.apart(other, one))
@@ -51,7 +51,7 @@ def _is_undone(
     against: Node,
     benchmarks: list[tuple[Node, bool | None]],
     exact: list[tuple[Node, bool | None]],
-    module: Module,
+    module: FileFacts,
 ) -> bool:
     """Whether the function sets one of the two to something else as well, before or after."""
     home = module.tree.home(setting)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import Fix, call_method
+from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = ("fully_shard", "*norm*")
@@ -20,7 +20,7 @@ _SAME = frozenset({"data", "detach", "float", "grad"})  # a gradient, or the sam
 _REDUCED_SINCE = (2, 10)  # the total norm is put together where it is computed (pytorch #165962)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if not module.wrappers.sharded:
         return
     for read in module.tree.all(cst.Call):
@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(read, message, related=related, fix=_fix(read, value, module))
 
 
-def _read(call: cst.Call, module: Module) -> cst.BaseExpression | None:
+def _read(call: cst.Call, module: FileFacts) -> cst.BaseExpression | None:
     """The tensor that a call turns into a number of Python."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "item" and not call.args:
         return call.func.value
@@ -46,14 +46,14 @@ def _read(call: cst.Call, module: Module) -> cst.BaseExpression | None:
     return None
 
 
-def _fix(read: cst.Call, value: cst.BaseExpression, module: Module) -> Fix | None:
+def _fix(read: cst.Call, value: cst.BaseExpression, module: FileFacts) -> ProposedFix | None:
     """`full_tensor()`, which all ranks must call."""
     if module.ranks.guard(read) is not None:
         return None
-    return Fix("put the parts together first", call_method(value, ".full_tensor()"))
+    return ProposedFix("put the parts together first", call_method(value, ".full_tensor()"))
 
 
-def _sharded(norm: cst.Call, module: Module) -> str | None:
+def _sharded(norm: cst.Call, module: FileFacts) -> str | None:
     """The sharded model over whose parameters a norm is taken that is still in parts; None for another call."""
     called = module.qualified(norm.func)
     if called is not None and _TOTAL.fullmatch(called):
@@ -68,7 +68,7 @@ def _sharded(norm: cst.Call, module: Module) -> str | None:
     return None
 
 
-def _is_maximum(norm: cst.Call, called: str, module: Module) -> bool:
+def _is_maximum(norm: cst.Call, called: str, module: FileFacts) -> bool:
     """Whether a total norm is the largest entry, which stays in parts in every release."""
     given = argument(norm, "norm_type", 2 if called.endswith("clip_grad_norm_") else 1)
     if given is None:
@@ -77,7 +77,7 @@ def _is_maximum(norm: cst.Call, called: str, module: Module) -> bool:
     return re.fullmatch(r"""float\(["'](inf|infinity)["']\)|(math|np|numpy|torch)\.inf""", code) is not None
 
 
-def _owner(parameters: Node, module: Module) -> str | None:
+def _owner(parameters: Node, module: FileFacts) -> str | None:
     """The sharded model that an expression takes the parameters of."""
     origin = module.kinds.origin(parameters)
     owners = (
@@ -88,7 +88,7 @@ def _owner(parameters: Node, module: Module) -> str | None:
     return next((owner for owner in owners if owner in module.wrappers.sharded), None)
 
 
-def _owner_of_element(node: Node, module: Module) -> str | None:
+def _owner_of_element(node: Node, module: FileFacts) -> str | None:
     """The sharded model whose parameter, or its gradient, an expression is, in a loop over them."""
     while True:
         if isinstance(node, cst.Call) and not node.args:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, argument, dotted
 
@@ -27,7 +27,7 @@ _REWRITES = regex(r"\bexec\(|\bglobals\(\)|\bsetattr\(|@\w+\.config\b|# *@param|
 _OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _OPTIMIZES not in words(module.tree):
         return
     optimizers = [(call, match[1]) for call, match in module.calls_matching(_OPTIMIZER)]
@@ -40,7 +40,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(call, message)
 
 
-def _constants(module: Module, optimizers: list[cst.Call]) -> Iterator[Suspicion]:
+def _constants(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Suspicion]:
     """One suspicion for all constants of the file that reach an optimizer, a loader or the loops around a step."""
     if _REWRITES.search(module.source.text):
         return
@@ -59,7 +59,7 @@ def _constants(module: Module, optimizers: list[cst.Call]) -> Iterator[Suspicion
     yield Suspicion(constants[0], message, related=related)
 
 
-def _settings(module: Module, optimizers: list[cst.Call]) -> Iterator[Node]:
+def _settings(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Node]:
     """The expressions that set up a training."""
     for call in optimizers:
         yield from (arg.value for arg in call.args[1:])
@@ -75,12 +75,12 @@ def _settings(module: Module, optimizers: list[cst.Call]) -> Iterator[Node]:
                 yield from (arg.value for call in ranges if _counts(module, call) for arg in call.args)
 
 
-def _counts(module: Module, call: cst.Call) -> bool:
+def _counts(module: FileFacts, call: cst.Call) -> bool:
     called = module.qualified(call.func) or ""
     return called == "builtins.range" or called.endswith("trange")
 
 
-def _names_behind(module: Module, value: Node) -> list[cst.Name]:
+def _names_behind(module: FileFacts, value: Node) -> list[cst.Name]:
     """The names in an expression; for a parameter those in what the calls of its function give to it."""
     found: list[cst.Name] = []
     for name in module.tree.within(value, cst.Name):
@@ -90,7 +90,7 @@ def _names_behind(module: Module, value: Node) -> list[cst.Name]:
     return found
 
 
-def _constant(module: Module, name: cst.Name) -> Node | None:
+def _constant(module: FileFacts, name: cst.Name) -> Node | None:
     """The target of the assignment by which a name of the module is a number, once and for all."""
     bindings = module.names.bindings(name) if not _OF_EVALUATION.search(name.value) else []
     if len(bindings) != 1 or bindings[0].how != "assign" or not isinstance(bindings[0].node, cst.Assign):
@@ -114,6 +114,6 @@ def _leaves_the_rate(call: cst.Call) -> bool:
     )
 
 
-def _is_wrapped(module: Module, call: cst.Call) -> bool:
+def _is_wrapped(module: FileFacts, call: cst.Call) -> bool:
     """Whether an optimizer goes straight into something, which may set its rate: `ScheduledOptim(Adam(...), ...)`."""
     return isinstance(module.tree.parent[call], cst.Arg)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.values.calls import called_name
 
@@ -28,7 +28,7 @@ _RECORDS = regex(
 _MATHEMATICS = regex(r"(torch|math|numpy|cmath|jax|scipy)(\.|$)")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _TRACKERS.search(module.source.text):
         return
@@ -39,7 +39,7 @@ def check(module: Module) -> Iterator[Suspicion]:
     )
 
 
-def _records(module: Module, call: cst.Call) -> bool:
+def _records(module: FileFacts, call: cst.Call) -> bool:
     name = called_name(call) or ""
     if name == "open":
         return len(call.args) > 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.values.calls import called_name
 
@@ -24,7 +24,7 @@ _RESTORES = regex(r"load|restore|resume|from_|latest|find|get_", re.IGNORECASE)
 _MEASURES = regex(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?find", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _MEASURES.search(module.source.path):
         return

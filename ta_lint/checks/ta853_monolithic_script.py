@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 
 KEYWORDS = ("backward", "step", "forward", ("DataLoader", "*Dataset*"))
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.entry
     if entry is None or module.is_test:
         return
@@ -24,7 +24,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(header(entry), message, related=related)
 
 
-def _data(module: Module) -> cst.CSTNode | None:
+def _data(module: FileFacts) -> cst.CSTNode | None:
     """A dataset that the file defines, else a loader that it builds."""
     datasets = (
         klass for klass in module.classes.all() if module.classes.derives(klass, "torch.utils.data.Dataset")

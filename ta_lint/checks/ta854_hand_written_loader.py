@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Loop, TrainingLoop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
@@ -24,7 +24,7 @@ _COUNTS = frozenset({"range", "trange"})
 _BATCH = regex(r"batch|bs\b|_bs|bsz", re.IGNORECASE)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _REINFORCES.search(module.source.text):
         return
     for training in module.training_loops:
@@ -34,7 +34,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(found, message)
 
 
-def _slices(module: Module, training: TrainingLoop) -> Iterator[cst.Subscript]:
+def _slices(module: FileFacts, training: TrainingLoop) -> Iterator[cst.Subscript]:
     """The subscripts in a training loop that take a run of rows, from where a counting loop has come."""
     for loop in training.loops:
         if not isinstance(loop, cst.For) or not _counts_batches(module, loop):
@@ -51,13 +51,13 @@ def _slices(module: Module, training: TrainingLoop) -> Iterator[cst.Subscript]:
                 yield subscript
 
 
-def _counts_batches(module: Module, loop: cst.For) -> bool:
+def _counts_batches(module: FileFacts, loop: cst.For) -> bool:
     """`range(0, n, batch_size)`, or `range(n // batch_size)` and whatever else names batches."""
     calls = [call for call in module.tree.within(loop.iter, cst.Call) if called_name(call) in _COUNTS]
     return any(len(call.args) == 3 or _BATCH.search(plain(call)) for call in calls)
 
 
-def _moving(module: Module, loop: cst.For) -> set[str]:
+def _moving(module: FileFacts, loop: cst.For) -> set[str]:
     """The loop's variable, and the names that the loop computes from it: `start = i * batch_size`."""
     moving = {name.value for name in module.tree.within(loop.target, cst.Name)}
     for statement in module.tree.own(loop.body, cst.Assign):
@@ -69,7 +69,7 @@ def _moving(module: Module, loop: cst.For) -> set[str]:
     return moving
 
 
-def _runs_along(module: Module, part: cst.Slice, moving: set[str]) -> bool:
+def _runs_along(module: FileFacts, part: cst.Slice, moving: set[str]) -> bool:
     """Whether both ends of a slice move with the loop."""
     ends = [part.lower, part.upper]
     return all(
@@ -78,7 +78,7 @@ def _runs_along(module: Module, part: cst.Slice, moving: set[str]) -> bool:
     )
 
 
-def _is_of_a_batch(module: Module, sliced: Node, loop: Loop) -> bool:
+def _is_of_a_batch(module: FileFacts, sliced: Node, loop: Loop) -> bool:
     """Whether what is cut is itself a batch that a loop around hands out: micro-batches."""
     name = (dotted(sliced) or "").partition(".")[0]
     around = [outer for outer in module.loaders.loops_around(loop) if isinstance(outer, cst.For)]

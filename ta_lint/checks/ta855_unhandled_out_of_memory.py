@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.layout import plain
@@ -20,7 +20,7 @@ KEYWORDS = ("backward", "step", ("parameters", "named_parameters"), "cuda")
 _CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _HANDLERS.search(module.source.text):
         return
@@ -32,7 +32,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield Suspicion(header(entry), message)
 
 
-def _is_caught(module: Module, node: cst.CSTNode) -> bool:
+def _is_caught(module: FileFacts, node: cst.CSTNode) -> bool:
     """Whether a `try` around a node, or around a call of its function, catches the error."""
     above = module.tree.ancestors(node)
     tries = (
@@ -45,5 +45,5 @@ def _is_caught(module: Module, node: cst.CSTNode) -> bool:
     return any(_is_caught(module, site) for site in sites if not module.tree.contains(home, site))
 
 
-def _catches(module: Module, handler: cst.ExceptHandler) -> bool:
+def _catches(module: FileFacts, handler: cst.ExceptHandler) -> bool:
     return handler.type is None or _CAUGHT.search(plain(handler.type)) is not None

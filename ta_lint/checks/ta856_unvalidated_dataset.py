@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 
 KEYWORDS = ("backward", "step", "__getitem__")
@@ -23,7 +23,7 @@ _OTHER_CHECKS = regex(
 _COLLECTIONS = regex(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tensorflow_datasets\.\w+")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.scripts.entry is None or module.is_test or _uses_a_known_collection(module):
         return
     datasets = [
@@ -39,13 +39,13 @@ def check(module: Module) -> Iterator[Suspicion]:
         )
 
 
-def _uses_a_known_collection(module: Module) -> bool:
+def _uses_a_known_collection(module: FileFacts) -> bool:
     """Whether the samples may be those of a published data set, which others have checked."""
     named = (module.qualified(call.func) or "" for call in module.tree.all(cst.Call))
     return any(_COLLECTIONS.match(name) for name in named)
 
 
-def _is_checked(module: Module, datasets: list[cst.ClassDef]) -> bool:
+def _is_checked(module: FileFacts, datasets: list[cst.ClassDef]) -> bool:
     """Whether a dataset refuses something, or any code of the file looks at values."""
     if any(module.tree.within(klass, cst.Assert, cst.Raise, cst.Try) for klass in datasets):
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
 
@@ -50,7 +50,7 @@ _HANDS_ON = frozenset(
 _DEPTH = 8
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if not any(_FRAMEWORK.match(name) for name in module.names.imported):
         return
     for function in module.tree.all(cst.FunctionDef):
@@ -63,7 +63,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(answer, message, related=((function.name, "the route is answered here"),))
 
 
-def _is_route(decorator: Node, module: Module) -> bool:
+def _is_route(decorator: Node, module: FileFacts) -> bool:
     """Whether a decorator makes a route: a method of an application, or a function of Litestar, as it has them."""
     if not isinstance(decorator, cst.Call) or called_name(decorator) not in _ROUTE:
         return False
@@ -71,7 +71,7 @@ def _is_route(decorator: Node, module: Module) -> bool:
     return isinstance(decorator.func, cst.Attribute) or called.startswith("litestar.")
 
 
-def _exposed(module: Module, answer: cst.Return) -> Node | None:
+def _exposed(module: FileFacts, answer: cst.Return) -> Node | None:
     """The embedding of which an answer holds the numbers."""
     if answer.value is None:
         return None
@@ -88,7 +88,7 @@ def _exposed(module: Module, answer: cst.Return) -> Node | None:
     return None
 
 
-def _embedding(module: Module, node: Node) -> Node | None:
+def _embedding(module: FileFacts, node: Node) -> Node | None:
     """What makes a value an embedding, through names, indices and moves."""
     for _ in range(_DEPTH):
         node = module.kinds.origin(node)

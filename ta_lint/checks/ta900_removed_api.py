@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.symbols import keywords
 from ta_lint.facts.values.kinds import Kind
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, dotted, whole_index
 
 # Views and copies of a number that are no other number.
@@ -16,7 +16,7 @@ _SAME = frozenset("clone contiguous cpu cuda data detach double float half numpy
 KEYWORDS = ((*keywords("removed"), "data", "item", "next", "*loss*"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for use in module.api.uses:
         symbol = use.symbol
         if not symbol.removed or module.targets_before(*symbol.removed):
@@ -32,7 +32,7 @@ def check(module: Module) -> Iterator[Suspicion]:
         yield from _next_of_loaders(module)
 
 
-def _indexed_numbers(module: Module) -> Iterator[Suspicion]:
+def _indexed_numbers(module: FileFacts) -> Iterator[Suspicion]:
     """Losses and sums, which have had no dimension since torch 0.4, and raise when they are indexed since 0.5."""
     for part in module.tree.all(cst.Subscript):
         if whole_index(part) is None or not _is_in_sight(part, module) or module.fallbacks.around(part):
@@ -43,12 +43,12 @@ def _indexed_numbers(module: Module) -> Iterator[Suspicion]:
         code = module.verbatim(number)
         above = module.tree.parent[part]
         taken = isinstance(above, cst.Attribute) and above.attr.value == "item"
-        fix = Fix("take the number", (replace(part, code if taken else f"{code}.item()"),))
+        fix = ProposedFix("take the number", (replace(part, code if taken else f"{code}.item()"),))
         message = f"`{module.code(part)}` indexes a number, which raises since torch 0.5: use `{code}.item()`"
         yield Suspicion(part, message, fix=fix)
 
 
-def _is_in_sight(part: cst.Subscript, module: Module) -> bool:
+def _is_in_sight(part: cst.Subscript, module: FileFacts) -> bool:
     """Whether an index stands as the gate looks for it: before `.item()`, behind `.data`, at what is called a loss."""
     above = module.tree.parent[part]
     if isinstance(above, cst.Attribute) and above.attr.value == "item":
@@ -73,7 +73,7 @@ def _whole(node: Node) -> Node:
             return node
 
 
-def _next_of_loaders(module: Module) -> Iterator[Suspicion]:
+def _next_of_loaders(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "next" or call.args:
             continue
@@ -89,4 +89,4 @@ def _next_of_loaders(module: Module) -> Iterator[Suspicion]:
             continue
         code = f"next({module.verbatim(call.func.value)})"
         message = f"`{module.code(call.func)}` was removed in torch 1.13, in favor of `{code}`"
-        yield Suspicion(call, message, fix=Fix(f"write `{code}`", (replace(call, code),)))
+        yield Suspicion(call, message, fix=ProposedFix(f"write `{code}`", (replace(call, code),)))

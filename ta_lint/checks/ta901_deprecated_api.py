@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.symbols import keywords
 
 KEYWORDS = (keywords("deprecated"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for use in module.api.uses:
         symbol = use.symbol
         if not symbol.deprecated or module.targets_before(*symbol.deprecated):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Kind, Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, literal_text
 
 _TYPO, _NAME = "require_grad", "requires_grad"
@@ -13,7 +13,7 @@ _TYPO, _NAME = "require_grad", "requires_grad"
 KEYWORDS = ("*require_grad*",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     if _is_of_this_file(module):
         return
     for attribute in module.tree.all(cst.Attribute):
@@ -39,7 +39,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
 
 
-def _is_of_this_file(module: Module) -> bool:
+def _is_of_this_file(module: FileFacts) -> bool:
     """Whether a class or function of this file goes by the name: then that is what may be meant."""
     return any(
         function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.all(cst.FunctionDef)
@@ -49,11 +49,11 @@ def _is_of_this_file(module: Module) -> bool:
     )
 
 
-def _respelled(name: Node, code: str) -> Fix:
-    return Fix(f"write {code}".replace('"', ""), (replace(name, code),))
+def _respelled(name: Node, code: str) -> ProposedFix:
+    return ProposedFix(f"write {code}".replace('"', ""), (replace(name, code),))
 
 
-def _is_assigned(attribute: cst.Attribute, module: Module) -> bool:
+def _is_assigned(attribute: cst.Attribute, module: FileFacts) -> bool:
     """Whether a statement assigns to an attribute, alone or as one of several."""
     above = module.tree.parent[attribute]
     while isinstance(above, (cst.Element, cst.Tuple, cst.List)):
@@ -61,7 +61,7 @@ def _is_assigned(attribute: cst.Attribute, module: Module) -> bool:
     return isinstance(above, cst.AssignTarget)
 
 
-def _is_tensor(node: Node, module: Module) -> bool:
+def _is_tensor(node: Node, module: FileFacts) -> bool:
     """A tensor by its kind, or what a loop over `model.parameters()` gives."""
     if module.kind(node) in (Kind.TENSOR, Kind.PARAMETER):
         return True
@@ -71,7 +71,7 @@ def _is_tensor(node: Node, module: Module) -> bool:
     return module.parameters.generated_by(binding.value) is not None
 
 
-def _takes_requires_grad(call: cst.Call, module: Module) -> bool:
+def _takes_requires_grad(call: cst.Call, module: FileFacts) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None:
         return qualified.startswith("torch.")

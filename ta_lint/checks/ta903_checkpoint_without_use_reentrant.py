@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, add_argument
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import argument
 
 KEYWORDS = (("checkpoint", "checkpoint_sequential"), "utils")
@@ -16,7 +16,7 @@ _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 _USE_REENTRANT = 3  # checkpoint_sequential(functions, segments, input, use_reentrant)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(_CHECKPOINT, _SEQUENTIAL):
         function = "checkpoint" if module.qualified(call.func) == _CHECKPOINT else "checkpoint_sequential"
         if module.targets_before(*((1, 11) if function == "checkpoint" else (2, 1))):
@@ -27,7 +27,7 @@ def check(module: Module) -> Iterator[Suspicion]:
                 "whose inputs need none, and a later torch refuses the call"
             )
             edit = add_argument(call, "use_reentrant=False")
-            fix = Fix("use the non-reentrant variant", (edit,)) if edit is not None else None
+            fix = ProposedFix("use the non-reentrant variant", (edit,)) if edit is not None else None
             yield Suspicion(call, message, fix=fix)
 
 

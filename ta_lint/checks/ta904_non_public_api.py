@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.symbols import keywords
 
 KEYWORDS = (keywords("private"),)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for use in module.api.uses:
         since = use.symbol.replacement_since
         if not use.symbol.private or since is None or module.targets_before(*since):

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.torchvision import Builder, builder, gone, renamed_parameters, successor
-from ta_lint.syntax.edits import Edit, Fix, replace
+from ta_lint.syntax.edits import Edit, ProposedFix, replace
 from ta_lint.syntax.tree import dotted, is_name
 
 KEYWORDS = (
@@ -21,7 +21,7 @@ _NEW_NAMES = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"
 _V2 = "torchvision.transforms.v2"
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for suspicion in (*_gone_imports(module), *_gone_attributes(module), *_calls(module)):
         if not module.fallbacks.around(suspicion.node):
             yield suspicion
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Suspicion]:
 # -- names that are gone --------------------------------------------------------------------------------------
 
 
-def _gone_imports(module: Module) -> Iterator[Suspicion]:
+def _gone_imports(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.ImportFrom):
         package = dotted(statement.module) if statement.module is not None else None
         if package is None or statement.relative or isinstance(statement.names, cst.ImportStar):
@@ -40,7 +40,7 @@ def _gone_imports(module: Module) -> Iterator[Suspicion]:
         homes = {new.removesuffix(f".{dotted(alias.name)}") for alias, new in found.items()}
         moved = len(found) == len(names) and len(homes) == 1 and not homes & set(found.values())
         fix = (
-            Fix("import it from there", (replace(statement.module, homes.pop()),))
+            ProposedFix("import it from there", (replace(statement.module, homes.pop()),))
             if moved and statement.module
             else None
         )
@@ -53,18 +53,18 @@ def _gone_imports(module: Module) -> Iterator[Suspicion]:
                 yield Suspicion(alias, _message(name, new))
 
 
-def _gone_attributes(module: Module) -> Iterator[Suspicion]:
+def _gone_attributes(module: FileFacts) -> Iterator[Suspicion]:
     for attribute in module.tree.all(cst.Attribute):
         name = module.qualified(attribute) if attribute.attr.value in gone() else None
         if name is None or (new := _successor(name, module)) is None:
             continue
         package, _, last = new.rpartition(".")
         stays = package == name.rpartition(".")[0]
-        fix = Fix(f"write `{last}`", (replace(attribute.attr, last),)) if stays else None
+        fix = ProposedFix(f"write `{last}`", (replace(attribute.attr, last),)) if stays else None
         yield Suspicion(attribute, _message(name, new), fix=fix)
 
 
-def _successor(name: str, module: Module) -> str | None:
+def _successor(name: str, module: FileFacts) -> str | None:
     if name.startswith("torchvision.datapoints") and module.targets_before(2, 1):
         return None  # its successor is not there yet
     return successor(name)
@@ -77,7 +77,7 @@ def _message(name: str, new: str) -> str:
 # -- calls ----------------------------------------------------------------------------------------------------
 
 
-def _calls(module: Module) -> Iterator[Suspicion]:
+def _calls(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.tree.all(cst.Call):
         qualified = module.qualified(call.func)
         if qualified is None:
@@ -93,7 +93,7 @@ def _calls(module: Module) -> Iterator[Suspicion]:
             yield from _renamed(call, qualified, module)
 
 
-def _is_looked_up(func: cst.BaseExpression, module: Module) -> bool:
+def _is_looked_up(func: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether a builder is taken by name: `models.__dict__[arch]`, `getattr(models, arch)`."""
     if isinstance(func, cst.Subscript):
         return module.qualified(func.value) == "torchvision.models.__dict__"
@@ -102,7 +102,7 @@ def _is_looked_up(func: cst.BaseExpression, module: Module) -> bool:
     return module.qualified(func.args[0].value) == "torchvision.models"
 
 
-def _weights(call: cst.Call, built: Builder, module: Module) -> Iterator[Suspicion]:
+def _weights(call: cst.Call, built: Builder, module: FileFacts) -> Iterator[Suspicion]:
     """`pretrained=True`, or its value in the first place, before torchvision 0.13 brought `weights`."""
     old = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _NEW_NAMES]
     first = call.args[0] if call.args else None
@@ -126,16 +126,16 @@ def _weights(call: cst.Call, built: Builder, module: Module) -> Iterator[Suspici
         f"`{arg.keyword.value}`" if arg.keyword is not None else "a positional `pretrained`" for arg in old
     ]
     message = f"{' and '.join(names)} is deprecated since torchvision 0.13, which takes `weights`"
-    fix = Fix("name the weights", tuple(edits), imports) if edits else None
+    fix = ProposedFix("name the weights", tuple(edits), imports) if edits else None
     yield Suspicion(call, message, fix=fix)
 
 
-def _is_flag(value: cst.BaseExpression, module: Module) -> bool:
+def _is_flag(value: cst.BaseExpression, module: FileFacts) -> bool:
     return module.boolean(value) is not None or (dotted(value) or "").rpartition(".")[2] == "pretrained"
 
 
 def _spelled(
-    value: cst.BaseExpression, weights: str | None, call: cst.Call, module: Module
+    value: cst.BaseExpression, weights: str | None, call: cst.Call, module: FileFacts
 ) -> tuple[str, tuple[str, ...]] | None:
     """The new value for a literal old one, and the imports that it needs."""
     if is_name(value, "False"):
@@ -147,7 +147,7 @@ def _spelled(
     return (f"{spelled[0]}.{member}", spelled[1]) if spelled is not None else None
 
 
-def _converted(call: cst.Call, module: Module) -> Fix | None:
+def _converted(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     names = [f"{_V2}.Compose", f"{_V2}.ToImage", f"{_V2}.ToDtype", "torch.float32"]
     spelled = [module.spelled(name, at=call) for name in names]
     if call.args or None in spelled:
@@ -155,14 +155,14 @@ def _converted(call: cst.Call, module: Module) -> Fix | None:
     compose, image, dtype, float32 = (found[0] for found in spelled if found is not None)
     imports = tuple(dict.fromkeys(code for found in spelled if found is not None for code in found[1]))
     code = f"{compose}([{image}(), {dtype}({float32}, scale=True)])"
-    return Fix("write out what it does", (replace(call, code),), imports)
+    return ProposedFix("write out what it does", (replace(call, code),), imports)
 
 
-def _renamed(call: cst.Call, qualified: str, module: Module) -> Iterator[Suspicion]:
+def _renamed(call: cst.Call, qualified: str, module: FileFacts) -> Iterator[Suspicion]:
     for old, new in renamed_parameters(qualified).items():
         for arg in call.args:
             if arg.keyword is None or arg.keyword.value != old:
                 continue
             if not module.targets_before(1, 8):
                 message = f"torchvision no longer has the parameter `{old}`: it is `{new}`"
-                yield Suspicion(arg, message, fix=Fix(f"write `{new}`", (replace(arg.keyword, new),)))
+                yield Suspicion(arg, message, fix=ProposedFix(f"write `{new}`", (replace(arg.keyword, new),)))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Anchor, Fix, Replacement, Side, is_atom, unwrap
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import Anchor, ProposedFix, Replacement, Side, is_atom, unwrap
 from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
 KEYWORDS = ("autograd", "Variable")
@@ -38,7 +38,7 @@ _DEPTH = 8
 _FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform_ zero_".split())
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to("torch.autograd.Variable", "torch.autograd.variable.Variable"):
         if call.args and not spreads(call) and not module.fallbacks.around(call):
             yield Suspicion(call, _message(call), fix=_dropped(call, module))
@@ -54,7 +54,7 @@ def _asks(flag: Node | None) -> bool:
     return flag is not None and not is_name(flag, "False")
 
 
-def _dropped(call: cst.Call, module: Module) -> Fix | None:
+def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     """What is wrapped, detached where it may have a graph, and with a gradient of its own where it gets one."""
     data = call.args[0]
     requires_grad = argument(call, "requires_grad", _REQUIRES_GRAD)
@@ -72,9 +72,9 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
     title = f"write `{suffix}` instead" if suffix else "drop it"
     unsafe = not _is_plain_tensor(data.value, module)
     if not suffix:
-        return Fix(title, unwrap(call, data.value), unsafe=unsafe)
+        return ProposedFix(title, unwrap(call, data.value), unsafe=unsafe)
     before, after = ("", suffix) if _holds_together(data.value, module) else ("(", f"){suffix}")
-    return Fix(
+    return ProposedFix(
         title,
         (
             Replacement(Anchor(call, Side.START), Anchor(data.value, Side.START), before),
@@ -84,7 +84,7 @@ def _dropped(call: cst.Call, module: Module) -> Fix | None:
     )
 
 
-def _is_plain_tensor(node: Node, module: Module) -> bool:
+def _is_plain_tensor(node: Node, module: FileFacts) -> bool:
     """Whether a value certainly is a tensor, and none of a subclass, which `Variable` makes a plain one of: one that is
     made of numbers here.
     """
@@ -101,7 +101,7 @@ def _is_plain_tensor(node: Node, module: Module) -> bool:
     )
 
 
-def _is_shared(call: cst.Call, held: Node | None, module: Module) -> bool:
+def _is_shared(call: cst.Call, held: Node | None, module: FileFacts) -> bool:
     """Whether the result must be another object than the tensor that is wrapped, as what is asked of one is not of both.
 
     Under its own name there is no other, and two that nothing is asked of are alike.
@@ -116,7 +116,7 @@ def _is_shared(call: cst.Call, held: Node | None, module: Module) -> bool:
     return not isinstance(above, (cst.Arg, cst.BinaryOperation, cst.Subscript)) or _is_asked(held, module)
 
 
-def _becomes(call: cst.Call, name: cst.Name, module: Module) -> bool:
+def _becomes(call: cst.Call, name: cst.Name, module: FileFacts) -> bool:
     """Whether a call is assigned to a name, alone or as one of several: `x, y = Variable(x), Variable(y)`."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Assign):
@@ -132,7 +132,7 @@ def _becomes(call: cst.Call, name: cst.Name, module: Module) -> bool:
     )
 
 
-def _is_asked(name: cst.Name, module: Module) -> bool:
+def _is_asked(name: cst.Name, module: FileFacts) -> bool:
     """Whether a variable is asked for a gradient or changed in place somewhere in the file."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
@@ -145,7 +145,7 @@ def _is_asked(name: cst.Name, module: Module) -> bool:
     return False
 
 
-def _is_written(name: cst.Name, module: Module) -> bool:
+def _is_written(name: cst.Name, module: FileFacts) -> bool:
     """Whether something is put into a variable's tensor somewhere in the file, which may bring its graph along."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
@@ -180,12 +180,12 @@ def _held(node: Node) -> Node | None:
     return node if isinstance(node, cst.Name) else None
 
 
-def _holds_together(node: Node, module: Module) -> bool:
+def _holds_together(node: Node, module: FileFacts) -> bool:
     head = node.func if isinstance(node, cst.Call) else node
     return is_atom(node) and "\n" not in module.verbatim(head)
 
 
-def _has_no_graph(node: Node, module: Module, depth: int = _DEPTH) -> bool:
+def _has_no_graph(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
     """Whether a tensor certainly has no graph and asks for no gradient: fresh, cut off, or of a loader's batch."""
     if depth == 0 or (isinstance(node, cst.Name) and _is_written(node, module)):
         return False

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Fix, replace, wrap
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, replace, wrap
 from ta_lint.syntax.tree import Node, is_name
 
 KEYWORDS = (("Tensor", "FloatTensor"),)
@@ -13,7 +13,7 @@ KEYWORDS = (("Tensor", "FloatTensor"),)
 _FLOATS = ("torch.Tensor", "torch.FloatTensor")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(*_FLOATS):
         given = [arg.value for arg in call.args]
         if not given or any(arg.star or arg.keyword is not None for arg in call.args):
@@ -29,7 +29,7 @@ def check(module: Module) -> Iterator[Suspicion]:
             yield Suspicion(call, message, fix=_of_values(call, module))
 
 
-def _is_integer(value: cst.BaseExpression, module: Module) -> bool:
+def _is_integer(value: cst.BaseExpression, module: FileFacts) -> bool:
     """Whether one argument is certainly a size: a literal, or a length."""
     origin = module.kinds.origin(value)
     return isinstance(origin, cst.Integer) or (
@@ -37,7 +37,7 @@ def _is_integer(value: cst.BaseExpression, module: Module) -> bool:
     )
 
 
-def _is_filled(call: cst.Call, module: Module) -> bool:
+def _is_filled(call: cst.Call, module: FileFacts) -> bool:
     """Whether the memory is filled at once, or becomes a parameter or buffer, which `reset_parameters` fills."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Attribute):
@@ -47,7 +47,7 @@ def _is_filled(call: cst.Call, module: Module) -> bool:
     return isinstance(above, cst.Arg) and isinstance(module.tree.parent[above], cst.Call)
 
 
-def _is_written(mention: Node, module: Module) -> bool:
+def _is_written(mention: Node, module: FileFacts) -> bool:
     """Whether an in-place method or function writes to memory, if only by way of a view: `x.data.copy_(y)`, `x[0].fill_(1)`."""
     tree = module.tree
     node, above = mention, tree.parent[mention]
@@ -84,14 +84,16 @@ def _holds_integers_alone(values: cst.List) -> bool:
     )
 
 
-def _empty(call: cst.Call, module: Module) -> Fix | None:
+def _empty(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     spelled = module.spelled("torch.empty", at=call)
-    return Fix("say `torch.empty`", (replace(call.func, spelled[0]),), spelled[1]) if spelled else None
+    return (
+        ProposedFix("say `torch.empty`", (replace(call.func, spelled[0]),), spelled[1]) if spelled else None
+    )
 
 
-def _of_values(call: cst.Call, module: Module) -> Fix | None:
+def _of_values(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     function, dtype = (module.spelled(name, at=call) for name in ("torch.tensor", "torch.float32"))
     if function is None or dtype is None:
         return None
     _, after = wrap(call.args[0].value, "", f", dtype={dtype[0]}")
-    return Fix("say the type", (replace(call.func, function[0]), after), function[1] + dtype[1])
+    return ProposedFix("say the type", (replace(call.func, function[0]), after), function[1] + dtype[1])

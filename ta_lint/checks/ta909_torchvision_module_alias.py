@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import Module, Suspicion
-from ta_lint.syntax.edits import Edit, Fix, insert_line_after, replace
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import Edit, ProposedFix, insert_line_after, replace
 from ta_lint.syntax.tree import dotted
 
 KEYWORDS = ("torchvision",)
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.Import):
         long = [alias for alias in statement.names if _repeats_itself(alias)]
         if not long:
@@ -33,10 +33,10 @@ def _written_shorter(alias: cst.ImportAlias) -> str:
     return f"from {package} import {last}"
 
 
-def _fix(statement: cst.Import, written: list[str], others: list[str], module: Module) -> Fix:
+def _fix(statement: cst.Import, written: list[str], others: list[str], module: FileFacts) -> ProposedFix:
     first, *further = [f"import {', '.join(others)}", *written] if others else written
     lines = [insert_line_after(module.tree, statement, "\n".join(further))] if further else []
     edits: tuple[Edit, ...] = (replace(statement, first), *lines)
     # a module that is not there is a ModuleNotFoundError the long way, and only an ImportError the short one
     is_tried = module.tree.enclosing(statement, cst.Try, cst.TryStar) is not None
-    return Fix("import it from its package", edits, unsafe=is_tried)
+    return ProposedFix("import it from its package", edits, unsafe=is_tried)

@@ -91,7 +91,7 @@ _ATOMS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Fix:
+class ProposedFix:
     """How a suspicion can be put right.
 
     `title` says it in the imperative: "call it". `imports` are the import statements that the new code needs, added

@@ -16,8 +16,8 @@ from ta_lint.syntax.edits import (
     Addition,
     Anchor,
     Edit,
-    Fix,
     Insertion,
+    ProposedFix,
     Removal,
     Replacement,
     Side,
@@ -29,7 +29,7 @@ from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
 
-def text_edits(fix: Fix, tree: Tree, source: Source, places: Places) -> tuple[TextEdit, ...] | None:
+def text_edits(fix: ProposedFix, tree: Tree, source: Source, places: Places) -> tuple[TextEdit, ...] | None:
     """The edits of a fix in order of place."""
     return _Placing(fix, tree, source, places).edits()
 
@@ -37,7 +37,7 @@ def text_edits(fix: Fix, tree: Tree, source: Source, places: Places) -> tuple[Te
 class _Placing:
     """One fix on its way to text."""
 
-    def __init__(self, fix: Fix, tree: Tree, source: Source, places: Places) -> None:
+    def __init__(self, fix: ProposedFix, tree: Tree, source: Source, places: Places) -> None:
         self._fix = fix
         self._tree = tree
         self._source = source
@@ -206,7 +206,7 @@ def _is_removed(statement: Node, removed: set[Node]) -> bool:
     return statement in removed
 
 
-def _place_of_import(code: str, fix: Fix, tree: Tree, places: Places) -> Node | None:
+def _place_of_import(code: str, fix: ProposedFix, tree: Tree, places: Places) -> Node | None:
     """The statement that a new import comes before: the first that imports from the same package, which so is loaded no
     earlier than it was; else among the first imports of the file one of its kind, or the first.
 

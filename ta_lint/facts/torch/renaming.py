@@ -13,7 +13,7 @@ from ta_lint.facts.values.spelling import Spellings
 from ta_lint.syntax.edits import (
     Anchor,
     Edit,
-    Fix,
+    ProposedFix,
     Replacement,
     Side,
     add_argument,
@@ -56,7 +56,7 @@ class Renaming:
         self._source = source
         self._spellings = spellings
 
-    def fix(self, use: Use) -> Fix | None:
+    def fix(self, use: Use) -> ProposedFix | None:
         """The rewriting of a use; None where the data has none, or it is not certain for this use."""
         symbol = use.symbol
         if self._is_named_elsewhere(symbol) or self._spellings.is_patched(symbol.replacement):
@@ -78,7 +78,7 @@ class Renaming:
 
     # -- names and calls --------------------------------------------------------------------------------------
 
-    def _of_name(self, name: Node, symbol: Symbol, rewrite: Rewrite) -> Fix | None:
+    def _of_name(self, name: Node, symbol: Symbol, rewrite: Rewrite) -> ProposedFix | None:
         spelling = self._alongside(symbol, name) or self._spelling(symbol.replacement, name)
         if spelling is None:
             return None
@@ -96,7 +96,7 @@ class Renaming:
             edits = None
         return _fix(symbol, edits, imports, equal)
 
-    def _of_method_call(self, call: cst.Call, symbol: Symbol, rewrite: Rewrite) -> Fix | None:
+    def _of_method_call(self, call: cst.Call, symbol: Symbol, rewrite: Rewrite) -> ProposedFix | None:
         """Another method of the same object, or a function of it where the call gives nothing else."""
         assert isinstance(call.func, cst.Attribute)
         method = symbol.replacement.removeprefix("torch.Tensor.")
@@ -298,7 +298,7 @@ class Renaming:
 
     def _of_import(
         self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], symbol: Symbol
-    ) -> Fix | None:
+    ) -> ProposedFix | None:
         """The statement with another module, if all that it names goes there; else an import beside it."""
         if self._source.path.endswith("__init__.py") or statement.module is None or statement.relative:
             return None
@@ -429,8 +429,10 @@ def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
     return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
 
 
-def _fix(symbol: Symbol, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool) -> Fix | None:
+def _fix(
+    symbol: Symbol, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool
+) -> ProposedFix | None:
     """A rewriting is safe where the new code computes the very same thing."""
     if edits is None:
         return None
-    return Fix(f"use {symbol.advice}", tuple(edits), imports, unsafe=not equal)
+    return ProposedFix(f"use {symbol.advice}", tuple(edits), imports, unsafe=not equal)

@@ -42,7 +42,7 @@ from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
-from ta_lint.syntax.edits import Fix
+from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
 
@@ -57,10 +57,10 @@ class Suspicion:
     node: Node
     message: str
     related: tuple[tuple[Node, str], ...] = ()
-    fix: Fix | None = None
+    fix: ProposedFix | None = None
 
 
-class Module:
+class FileFacts:
     """Facts of one file, each computed when first asked for."""
 
     def __init__(
@@ -202,7 +202,7 @@ class Module:
 
     @cached_property
     def unpickling(self) -> Unpickling:
-        module: Module = proxy(self)  # as in `Kinds`
+        module: FileFacts = proxy(self)  # as in `Kinds`
         return Unpickling(
             self.tree,
             self.names,
