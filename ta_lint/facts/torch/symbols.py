@@ -3,7 +3,6 @@
 tests/test_api.py holds each row against the installed torch.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -82,18 +81,6 @@ class Row(NamedTuple):
     @property
     def last(self) -> str:
         return self.symbol.rpartition(".")[2]
-
-    @property
-    def around(self) -> tuple[str, ...]:
-        """What a file holds one of that uses it, besides its last name; as in `NEEDS`."""
-        texts = tuple(re.sub(r"([.()])", r"\\\1", text) for text in self.needs)
-        package = self.symbol.rpartition(".")[0].replace(".", r"\.")
-        imported = rf"\s+import\s+(?:\([^)]*?|(?:[^(\n\\]|\\\s)*?)(?:\b{self.last}\b|\*)"
-        if not texts:
-            return rf"\.\s*{self.last}\b", rf"from\s+[\w.]++{imported}"
-        if package != "torch":
-            return *texts, package + imported
-        return *texts, rf"from\s+torch{imported}", r"import\s+torch\s+as\b"
 
     @property
     def said(self) -> str:
