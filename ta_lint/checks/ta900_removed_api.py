@@ -49,7 +49,7 @@ def _indexed_numbers(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_in_sight(part: cst.Subscript, module: FileFacts) -> bool:
-    """Whether an index stands as the gate looks for it: before `.item()`, behind `.data`, at what is called a loss."""
+    """Whether an index stands before `.item()`, behind `.data`, or at what is called a loss."""
     above = module.tree.parent[part]
     if isinstance(above, cst.Attribute) and above.attr.value == "item":
         return True
