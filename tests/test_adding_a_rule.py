@@ -48,13 +48,13 @@ CHECK = '''\
 
 from collections.abc import Iterator
 
-from ta_lint.facts import Module, Suspicion
+from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import argument
 
 KEYWORDS = ("optim", "SGD")
 
 
-def check(module: Module) -> Iterator[Suspicion]:
+def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to("torch.optim.SGD"):
         rate = argument(call, "lr", 1)
         if rate is not None and module.number(rate) is not None:

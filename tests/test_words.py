@@ -1,14 +1,12 @@
 """The words of a file's code."""
 
-import libcst as cst
+from modules import module_of
 
-from ta_lint.core.source import Source
-from ta_lint.facts import Module
 from ta_lint.facts.values.words import words
 
 
 def words_of(code: str) -> frozenset[str]:
-    return words(Module(Source("train.py", code), cst.parse_module(code)).tree)
+    return words(module_of(code).tree)
 
 
 def test_names_are_words_wherever_they_stand() -> None:

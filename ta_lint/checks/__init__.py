@@ -1,7 +1,7 @@
 """One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
 A module has `KEYWORDS`, the plain words that a file must hold before the check looks at it (`gate`), and one of
-`check(module: Module) -> Iterator[Suspicion]` over facts, or `check_source(source: Source) -> Iterator[Report]` over text.
+`check(module: FileFacts) -> Iterator[Suspicion]` over facts, or `check_source(source: Source) -> Iterator[Report]` over text.
 Nothing lists the modules: the folder is the list.
 """
 
