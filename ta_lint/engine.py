@@ -180,8 +180,8 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
 
 def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> Iterator[Finding]:
     """What a check finds in a file."""
-    if check.over_source is not None:
-        for report in check.over_source(source):
+    if check.over_text is not None:
+        for report in check.over_text(source):
             yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
     elif check.over_facts is not None and facts is not None:
         for suspicion in check.over_facts(facts):

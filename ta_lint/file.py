@@ -44,7 +44,7 @@ class File(NamedTuple):
 _FEW = 20
 
 
-def worth_a_look(files: list[File]) -> bool:
+def may_hold_findings(files: list[File]) -> bool:
     """Whether there may be a finding in files: True for many files, which are not read for the answer.
 
     The most frequent runs, of an editor or a commit hook over files that are not ours (`core.libraries`), end here and

@@ -39,7 +39,7 @@ _STAGES = {
     "ta_lint.syntax.parse": {"converted": "nodes"},
     "ta_lint.syntax.tree": {"Tree.__init__": "tree index"},
     "ta_lint.commands.check.files": {"discover": "discovery", "named": "discovery"},
-    "ta_lint.commands.check.lint": {"worth_a_look": "reading"},
+    "ta_lint.commands.check.lint": {"may_hold_findings": "reading"},
     "ta_lint.commands.check.report": {"write": "report"},
 }
 """By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
@@ -243,7 +243,7 @@ class _Seams:
         return replace(
             check,
             over_facts=around(check.over_facts) if check.over_facts is not None else None,
-            over_source=around(check.over_source) if check.over_source is not None else None,
+            over_text=around(check.over_text) if check.over_text is not None else None,
         )
 
     def _wants(self, wants: Callable[..., bool]) -> Callable[..., bool]:

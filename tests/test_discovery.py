@@ -10,7 +10,7 @@ import pytest
 from ta_lint.core.config import Configs, Options
 from ta_lint.discovery import discover
 from ta_lint.engine import lint_file
-from ta_lint.file import File, worth_a_look
+from ta_lint.file import File, may_hold_findings
 
 NAMES = ["a", "b", "ab", "ba", ".a", "a.py", "b.py", "ab.py", "b.pyi", ".py", "a.txt"]
 PARTS = [
@@ -118,7 +118,7 @@ def test_what_is_not_worth_a_look_has_no_finding(tmp_path: Path) -> None:
         path = tmp_path / f"{number}{chance.choice(['.py', '.pyi', '.ipynb'])}"
         path.write_bytes(b"".join(chance.choices(FRAGMENTS, k=chance.randint(0, 3))))
         file = File(path, path.name, config)
-        if not worth_a_look([file]):
+        if not may_hold_findings([file]):
             assert lint_file(file) == [], path.read_bytes()
             spared += 1
     assert 30 < spared < 370
@@ -126,8 +126,8 @@ def test_what_is_not_worth_a_look_has_no_finding(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_worth_a_look(tmp_path: Path) -> None:
     config = Configs(Options(), tmp_path).of_directory(tmp_path)
-    assert worth_a_look([File(tmp_path, "a", config)])
-    assert worth_a_look([File(tmp_path / "missing.py", "missing.py", config)])
+    assert may_hold_findings([File(tmp_path, "a", config)])
+    assert may_hold_findings([File(tmp_path / "missing.py", "missing.py", config)])
 
 
 def test_a_file_outside_the_root_has_its_whole_path_for_a_name(tmp_path: Path) -> None:

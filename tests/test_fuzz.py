@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ta_lint import checks, fixing
-from ta_lint.checks import Check, Report
+from ta_lint.checks import Check, TextFinding
 from ta_lint.checks.gate import Gate, Keywords
 from ta_lint.core import sarif
 from ta_lint.core.source import Source
@@ -82,8 +82,8 @@ def planting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Puts a check in the place of TA603, whose fixes are unsafe."""
     load = checks.load
 
-    def put(over_facts: Check_ | None, over_source: Any = None, keywords: Keywords = ()) -> None:
-        planted = Check("TA603", Gate(keywords), over_facts, over_source)
+    def put(over_facts: Check_ | None, over_text: Any = None, keywords: Keywords = ()) -> None:
+        planted = Check("TA603", Gate(keywords), over_facts, over_text)
         monkeypatch.setattr(checks, "load", lambda rule: planted if rule == "TA603" else load(rule))
         checks.enabled.cache_clear()
 
@@ -154,11 +154,11 @@ def test_a_gate_that_hides_a_finding_is_a_problem(planting: Callable[..., None])
 def test_findings_that_change_from_one_time_to_the_next_are_a_problem(planting: Callable[..., None]) -> None:
     seen: list[FileFacts] = []
 
-    def check_source(source: Source) -> Iterator[Report]:
+    def check_text(source: Source) -> Iterator[TextFinding]:
         seen.append(None)  # type: ignore[arg-type]
-        yield Report(1, 1, 1, 2, f"this is time {len(seen)}")
+        yield TextFinding(1, 1, 1, 2, f"this is time {len(seen)}")
 
-    planting(None, check_source)
+    planting(None, check_text)
     assert "not the same twice" in kinds()
 
 
@@ -168,7 +168,7 @@ def test_findings_that_change_from_one_time_to_the_next_are_a_problem(planting: 
 def test_a_finding_outside_the_file_is_a_problem(
     place: tuple[int, int, int, int], planting: Callable[..., None]
 ) -> None:
-    planting(None, lambda source: [Report(*place, "it is suspicious")])
+    planting(None, lambda source: [TextFinding(*place, "it is suspicious")])
     assert "outside the file" in kinds()
 
 
@@ -284,12 +284,12 @@ def events(monkeypatch: pytest.MonkeyPatch, *given: Input) -> list[fuzz.Event]:
 def test_an_input_that_kills_the_process_is_a_problem_and_the_next_ones_are_judged(
     planting: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def check_source(source: Source) -> Iterator[Report]:
+    def check_text(source: Source) -> Iterator[TextFinding]:
         if "abort" in source.text:
             os.kill(os.getpid(), signal.SIGKILL)
         yield from ()
 
-    planting(None, check_source)
+    planting(None, check_text)
     fatal, sound = Input("train.py", b"import torch\nx = 1\nabort\n"), Input("train.py", b"import torch\n")
     died, lived = events(monkeypatch, fatal, sound)
     [problem] = died.judgement.problems

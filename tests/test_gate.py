@@ -16,7 +16,7 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.letters import searchable
 from ta_lint.engine import lint, lint_file
-from ta_lint.file import File, worth_a_look
+from ta_lint.file import File, may_hold_findings
 from ta_lint.fixing import fix_file
 
 ROOT = Path(__file__).parent.parent
@@ -155,7 +155,7 @@ def test_what_python_reads_as_torch_is_found_with_and_without_gates(data: bytes,
     path = tmp_path / "train.py"
     path.write_bytes(data)
     file = File(path, "train.py", Configs(Options(select=["TA700"]), tmp_path).root_config)
-    assert worth_a_look([file])
+    assert may_hold_findings([file])
     found = lint(file, data)
     assert [finding.rule for finding in found] == ["TA700"]
     assert lint(file._replace(gated=False), data) == found

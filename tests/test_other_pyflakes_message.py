@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def messages(text: str, path: str = "train.py") -> list[str]:
-    found = ta911_other_pyflakes_message.check_source(Source(path, text))
+    found = ta911_other_pyflakes_message.check_text(Source(path, text))
     return [f"{report.line}:{report.column}-{report.end_column} {report.message}" for report in found]
 
 
@@ -47,8 +47,8 @@ def test_nothing_is_lost_and_nothing_is_said_twice() -> None:
         source = Source(path.name, decode(path.read_bytes()))
         if isinstance(source.syntax, SyntaxError):
             continue
-        ours = [report[:2] for report in ta911_other_pyflakes_message.check_source(source)]
-        undefined = [report[:2] for report in ta910_undefined_name.check_source(source)]
+        ours = [report[:2] for report in ta911_other_pyflakes_message.check_text(source)]
+        undefined = [report[:2] for report in ta910_undefined_name.check_text(source)]
         theirs = Checker(ast.parse(source.text), path.name, withDoctest=False).messages
         assert not set(ours) & set(undefined)
         assert len(ours) + len(undefined) == len(theirs), path

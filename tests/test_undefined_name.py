@@ -3,13 +3,13 @@
 import subprocess
 import sys
 
-from ta_lint.checks import Report
-from ta_lint.checks.ta910_undefined_name import check_source
+from ta_lint.checks import TextFinding
+from ta_lint.checks.ta910_undefined_name import check_text
 from ta_lint.core.source import Source
 
 
-def reports(text: str) -> list[Report]:
-    return list(check_source(Source("train.py", f"{text}epoch = 0\n")))
+def reports(text: str) -> list[TextFinding]:
+    return list(check_text(Source("train.py", f"{text}epoch = 0\n")))
 
 
 def test_the_whole_name_is_marked_in_characters_not_bytes() -> None:
@@ -35,10 +35,10 @@ def test_syntax_that_this_python_does_not_know_is_silent() -> None:
 def test_a_file_without_a_suspect_costs_neither_a_tree_nor_pyflakes() -> None:
     program = """
 import sys
-from ta_lint.checks.ta910_undefined_name import check_source
+from ta_lint.checks.ta910_undefined_name import check_text
 from ta_lint.core.source import Source
 source = Source("train.py", "import torch\\nmodel = torch.nn.Linear(2, 1)\\nfor epoch in model:\\n    print(model)\\n")
-assert list(check_source(source)) == []
+assert list(check_text(source)) == []
 assert "syntax" not in vars(source) and "pyflakes.checker" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -46,5 +46,5 @@ assert "syntax" not in vars(source) and "pyflakes.checker" not in sys.modules
 
 def test_a_comment_about_training_makes_no_file_of_a_run() -> None:
     text = "import torch\n\n\ndef f():\n    # loss.backward()\n    return missing\n"
-    assert list(check_source(Source("train.py", text))) == []
-    assert list(check_source(Source("train.py", text.replace("# ", "")))) != []
+    assert list(check_text(Source("train.py", text))) == []
+    assert list(check_text(Source("train.py", text.replace("# ", "")))) != []

@@ -1,7 +1,7 @@
 """One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
 A module has `KEYWORDS`, the plain words that a file must hold before the check looks at it (`gate`), and one of
-`check(module: FileFacts) -> Iterator[Suspicion]` over facts, or `check_source(source: Source) -> Iterator[Report]` over text.
+`check(module: FileFacts) -> Iterator[Suspicion]` over facts, or `check_text(source: Source) -> Iterator[TextFinding]` over text.
 Nothing lists the modules: the folder is the list.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ta_lint.facts import FileFacts, Suspicion
 
 
-class Report(NamedTuple):
+class TextFinding(NamedTuple):
     """What a check over text returns: positions as in `core.finding.Site`."""
 
     line: int
@@ -37,7 +37,7 @@ class Check:
     rule: str
     gate: Gate
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
-    over_source: "Callable[[Source], Iterator[Report]] | None"
+    over_text: "Callable[[Source], Iterator[TextFinding]] | None"
 
     def wants(self, text: Text) -> bool:
         """Whether a file may hold what this check looks for."""
@@ -67,5 +67,5 @@ def load(rule: str) -> Check | None:
         rule=rule,
         gate=Gate(module.KEYWORDS),
         over_facts=getattr(module, "check", None),
-        over_source=getattr(module, "check_source", None),
+        over_text=getattr(module, "check_text", None),
     )

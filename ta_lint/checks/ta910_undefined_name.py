@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePosixPath
 
-from ta_lint.checks import Report, flakes
+from ta_lint.checks import TextFinding, flakes
 from ta_lint.core.source import Source
 
 # What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
@@ -50,7 +50,7 @@ _Above = dict[ast.AST, ast.AST]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def check_source(source: Source) -> Iterator[Report]:
+def check_text(source: Source) -> Iterator[TextFinding]:
     symbols = source.symbols
     if isinstance(symbols, SyntaxError) or _is_template(source):
         return
@@ -330,6 +330,6 @@ def _binds(node: ast.AST, name: str) -> bool:
     return getattr(node, "name", None) == name  # def, class, except, match
 
 
-def _report(name: ast.Name, what: str, source: Source) -> Report:
+def _report(name: ast.Name, what: str, source: Source) -> TextFinding:
     column = flakes.column(source, name.lineno, name.col_offset)
-    return Report(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")
+    return TextFinding(name.lineno, column, name.lineno, column + len(name.id), f"`{name.id}` {what}")

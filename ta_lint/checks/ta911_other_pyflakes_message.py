@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ta_lint.checks import Report, flakes, ta910_undefined_name
+from ta_lint.checks import TextFinding, flakes, ta910_undefined_name
 from ta_lint.core.source import Source
 
 KEYWORDS = ()
@@ -17,12 +17,12 @@ _UNDEFINED = ("UndefinedName", "UndefinedLocal")
 _LEGAL_IN_A_CELL = "YieldOutsideFunction"  # what pyflakes calls an `await` at the top level
 
 
-def check_source(source: Source) -> Iterator[Report]:
+def check_text(source: Source) -> Iterator[TextFinding]:
     messages = flakes.messages(source)
     if not messages:
         return
     notebook = PurePosixPath(source.path).suffix == ".ipynb"
-    reported = {(report.line, report.column) for report in ta910_undefined_name.check_source(source)}
+    reported = {(report.line, report.column) for report in ta910_undefined_name.check_text(source)}
     ends = _ends(source)
     for message in messages:
         name = type(message).__name__
@@ -36,7 +36,7 @@ def check_source(source: Source) -> Iterator[Report]:
             end_column = len(source.lines[line - 1].rstrip()) + 1
         else:
             end_column = flakes.column(source, line, end_offset)
-        yield Report(line, column, line, end_column, f"{text} ({name})")
+        yield TextFinding(line, column, line, end_column, f"{text} ({name})")
 
 
 def _ends(source: Source) -> dict[tuple[int, int], tuple[int, int]]:

@@ -7,7 +7,7 @@ from ta_lint.commands.check.files import Chosen
 from ta_lint.commands.check.outcome import Outcome, in_order
 from ta_lint.commands.check.settings import Settings
 from ta_lint.commands.messages import warn
-from ta_lint.file import worth_a_look
+from ta_lint.file import may_hold_findings
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> Outcome:
     """Lint the files, each as it is."""
-    if not worth_a_look(chosen.files):
+    if not may_hold_findings(chosen.files):
         return Outcome([], chosen.given)
     from ta_lint.commands.check.progress import with_progress
     from ta_lint.runner import lint_files
