@@ -12,19 +12,8 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (
     ("parameters", "named_parameters"),
-    (
-        "lerp_",
-        "add_",
-        "*ema*",
-        "*avg*",
-        "*average*",
-        "*shadow*",
-        "*target*",
-        "*tau*",
-        "*decay*",
-        "*momentum*",
-        "*moving*",
-        "*teacher*",
+    tuple(
+        "lerp_ add_ *ema* *avg* *average* *shadow* *target* *tau* *decay* *momentum* *moving* *teacher*".split()
     ),
 )
 
