@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import Module, Suspicion
 from ta_lint.facts.values.parameters import Optimizer
 
-KEYWORDS = ("Embedding", "optim", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
+KEYWORDS = ("Embedding", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
 
 
 def check(module: Module) -> Iterator[Suspicion]:
