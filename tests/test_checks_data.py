@@ -227,7 +227,7 @@ def test_a_repeat_is_counted_for_another_worker_alone() -> None:
         loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
         taken = _Pass(loader, Pass())
         for number in order:
-            LoaderObserver._hash(None, taken, [rows[number]])  # type: ignore[arg-type]
+            LoaderObserver._hash(None, taken, [rows[number]])
         return loader.repeats
 
     # the first repeat only makes the whole batches be remembered

@@ -11,8 +11,8 @@ from marked import blocks
 from ta_lint import engine
 from ta_lint.core.collector import paused, resume
 from ta_lint.core.config import Configs, Options
-from ta_lint.facts import module
 from ta_lint.file import File
+from ta_lint.syntax import parse
 from ta_lint.syntax.tree import Tree
 
 PAGES = sorted((Path(__file__).parent.parent / "rules").glob("TA*.md"))
@@ -60,7 +60,7 @@ def test_no_tree_waits_for_the_collector(tmp_path: Path, monkeypatch: pytest.Mon
             super().__init__(*arguments)  # type: ignore[arg-type]
             trees.append(weakref.ref(self))
 
-    monkeypatch.setattr(module, "Tree", Watched)
+    monkeypatch.setattr(parse, "Tree", Watched)
     config = Configs(Options(select=["ALL"]), tmp_path).root_config
     gc.collect()
     gc.disable()

@@ -8,6 +8,7 @@ import pytest
 
 from ta_lint import checks, engine, fixing
 from ta_lint.checks import Check
+from ta_lint.checks.gate import Gate
 from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
@@ -34,7 +35,7 @@ def crash(_: FileFacts) -> Iterator[Suspicion]:
 def crashing_check(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """TA600 raises whatever it is given."""
     load = checks.load
-    broken = Check("TA600", (), crash, None)
+    broken = Check("TA600", Gate(()), crash, None)
     monkeypatch.setattr(checks, "load", lambda rule: broken if rule == "TA600" else load(rule))
     checks.enabled.cache_clear()
     yield

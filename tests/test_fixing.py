@@ -12,6 +12,7 @@ import pytest
 
 from ta_lint import checks, commands, fixing
 from ta_lint.checks import Check
+from ta_lint.checks.gate import Gate
 from ta_lint.cli import main
 from ta_lint.commands.check import fix as fix_command
 from ta_lint.commands.check.files import Chosen
@@ -58,7 +59,7 @@ def proposing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Make], None
     load = checks.load
 
     def put(check: Make) -> None:
-        proposed = Check("TA603", (), check, None)
+        proposed = Check("TA603", Gate(()), check, None)
         monkeypatch.setattr(checks, "load", lambda rule: proposed if rule == "TA603" else load(rule))
         checks.enabled.cache_clear()
 

@@ -4,7 +4,7 @@ import libcst as cst
 import pytest
 from modules import call_in, module_of
 
-from ta_lint.facts.torch.wrappers import Wrapper
+from ta_lint.facts.torch.wrappers import ParallelWrapper
 
 DISTRIBUTED = """\
 import os
@@ -103,16 +103,16 @@ class TestWrappers:
     @pytest.mark.parametrize(
         ("imported", "wrapper"),
         [
-            ("torch.nn.parallel import DistributedDataParallel", Wrapper.REPLICATED),
-            ("torch.nn.parallel.distributed import DistributedDataParallel", Wrapper.REPLICATED),
-            ("torch.distributed.fsdp import FullyShardedDataParallel", Wrapper.FLAT),
-            ("torch.distributed.fsdp import fully_shard", Wrapper.SHARDED),
-            ("torch.distributed._composable.fsdp import fully_shard", Wrapper.SHARDED),
+            ("torch.nn.parallel import DistributedDataParallel", ParallelWrapper.REPLICATED),
+            ("torch.nn.parallel.distributed import DistributedDataParallel", ParallelWrapper.REPLICATED),
+            ("torch.distributed.fsdp import FullyShardedDataParallel", ParallelWrapper.FLAT),
+            ("torch.distributed.fsdp import fully_shard", ParallelWrapper.SHARDED),
+            ("torch.distributed._composable.fsdp import fully_shard", ParallelWrapper.SHARDED),
             ("torch.nn import DataParallel", None),
             ("apex.parallel import DistributedDataParallel", None),
         ],
     )
-    def test_which_wrapper_it_is(self, imported: str, wrapper: Wrapper | None) -> None:
+    def test_which_wrapper_it_is(self, imported: str, wrapper: ParallelWrapper | None) -> None:
         name = imported.rpartition(" ")[2]
         module = module_of(f"from {imported}\nwrapped = {name}(model)\n")
         assert [found.wrapper for found in module.wrappers.all] == ([wrapper] if wrapper else [])

@@ -12,7 +12,7 @@ from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
 # A loop that trains, and code for an accelerator.
 # Where nothing names a device, all of it runs on the CPU and nothing waits.
 _DEVICES = ("cuda", "device", "to", "Accelerator", "Fabric")
-KEYWORDS = ("backward", "step", ("item", "tolist", "cpu", "float", "print"), _DEVICES)
+KEYWORDS = ("*backward", "step", ("item", "tolist", "cpu", "float", "print"), _DEVICES)
 
 _READS = frozenset({"item", "tolist", "cpu"})
 _PRINTS = frozenset({"builtins.print", "builtins.float"})

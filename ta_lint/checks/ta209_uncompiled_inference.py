@@ -12,7 +12,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 _DEVICES = ("cuda", "device")  # a script that names none runs on the CPU, and not for long
 
-KEYWORDS = (("no_grad", "inference_mode"), "eval", _DEVICES)
+KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"), "eval", _DEVICES)
 
 # Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
 _ELSEWHERE = regex(

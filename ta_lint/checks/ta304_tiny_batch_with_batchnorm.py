@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("BatchNorm1d", "Linear", ("backward", "step"))
+KEYWORDS = ("BatchNorm1d", "Linear", ("*backward", "step"))
 
 _TOO_FEW = 8  # the run's limit
 _RESHAPES = frozenset(

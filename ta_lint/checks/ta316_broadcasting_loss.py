@@ -22,19 +22,9 @@ _REFUSING = {
 }
 KEYWORDS = (
     "Linear",
-    (
-        "MSELoss",
-        "L1Loss",
-        "SmoothL1Loss",
-        "HuberLoss",
-        "BCELoss",
-        "BCEWithLogitsLoss",
-        "mse_loss",
-        "l1_loss",
-        "smooth_l1_loss",
-        "huber_loss",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
+    tuple(
+        "MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss mse_loss l1_loss smooth_l1_loss "
+        "huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
     ),
 )
 

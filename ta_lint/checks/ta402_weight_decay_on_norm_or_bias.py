@@ -10,7 +10,7 @@ from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, dotted
 
 # Decay that is given to AdamW, or a group without decay.
-KEYWORDS = ("optim", "weight_decay", ("parameters", "named_parameters"))
+KEYWORDS = ("weight_decay", ("parameters", "named_parameters"))
 
 STRONG = 0.05
 """From here on decoupled decay of everything is reported, as in the run."""

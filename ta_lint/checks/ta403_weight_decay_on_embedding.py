@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 
-KEYWORDS = ("Embedding", "optim", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
+KEYWORDS = ("Embedding", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

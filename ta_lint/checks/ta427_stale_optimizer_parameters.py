@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = ("parameters", ("*optim*", "*adam*", "*sgd*"))
+KEYWORDS = (("parameters", "named_parameters"), ("step", "*train*"))
 
 # What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
 _REMAKES = regex(

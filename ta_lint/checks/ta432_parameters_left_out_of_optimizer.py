@@ -11,7 +11,7 @@ from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
 # An optimizer of one module, and the construction of another one, which has parameters.
-KEYWORDS = (("parameters", "named_parameters"), ("backward", "training_step"))
+KEYWORDS = (("parameters", "named_parameters"), ("*backward", "training_step"))
 
 # What may be done with a module that is to be trained.
 _HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero_grad".split())

@@ -6,20 +6,8 @@ from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = (
     ("*backward", "*scaler"),
-    (
-        "detach",
-        "detach_",
-        "item",
-        "numpy",
-        "tolist",
-        "data",
-        "tensor",
-        "as_tensor",
-        "from_numpy",
-        "Variable",
-        "*Tensor",
-        "float",
-        "int",
+    tuple(
+        "detach detach_ item numpy tolist data tensor as_tensor from_numpy Variable *Tensor float int".split()
     ),
 )
 

@@ -6,26 +6,17 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.words import words
 from ta_lint.syntax.edits import ProposedFix, insert_after
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
+# A file that averages parameters says so by one of these, as a part of a name.
+_AVERAGED = "ema avg average shadow target tau decay momentum moving teacher".split()
 KEYWORDS = (
     ("parameters", "named_parameters"),
-    (
-        "lerp_",
-        "add_",
-        "*ema*",
-        "*avg*",
-        "*average*",
-        "*shadow*",
-        "*target*",
-        "*tau*",
-        "*decay*",
-        "*momentum*",
-        "*moving*",
-        "*teacher*",
-    ),
+    ("lerp_", "add_", "+"),
+    tuple(f"*{word}*" for word in _AVERAGED),
 )
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -34,10 +25,11 @@ _MIXES = frozenset({"add_", "lerp_"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    for loop in module.tree.all(cst.For):
+    loops = [loop for loop in module.tree.all(cst.For) if _parameters(module, loop)]
+    if not loops or not _speaks_of_averages(module):
+        return
+    for loop in loops:
         sources = _parameters(module, loop)
-        if not sources:
-            continue
         for statement in module.tree.own(loop.body, cst.Assign, cst.Expr):
             if module.tree.loops(statement)[:1] != [loop] or module.recording.records(statement) is not True:
                 continue
@@ -51,6 +43,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     fix=fix if isinstance(statement, cst.Assign) else None,
                     related=((loop, "the loop over the parameters"),),
                 )
+
+
+def _speaks_of_averages(module: FileFacts) -> bool:
+    said = [word.lower() for word in words(module.tree)]
+    return any(part in word for part in _AVERAGED for word in said)
 
 
 def _parameters(module: FileFacts, loop: cst.For) -> set[str]:

@@ -12,23 +12,9 @@ from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (
-    (
-        "backward",
-        "barrier",
-        "cpu",
-        "cuda",
-        "destroy_process_group",
-        "empty_cache",
-        "eval",
-        "ipc_collect",
-        "manual_backward",
-        "reset_peak_memory_stats",
-        "step",
-        "synchronize",
-        "train",
-        "unscale_",
-        "update",
-        "zero_grad",
+    tuple(
+        "backward barrier cpu cuda destroy_process_group empty_cache eval ipc_collect manual_backward "
+        "reset_peak_memory_stats step synchronize train unscale_ update zero_grad".split()
     ),
 )
 

@@ -14,15 +14,8 @@ from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = (
     "step",
-    (
-        "OneCycleLR",
-        "*sched*",
-        "StepLR",
-        "MultiStepLR",
-        "CosineAnnealingLR",
-        "ExponentialLR",
-        "LinearLR",
-        "PolynomialLR",
+    tuple(
+        "OneCycleLR *sched* StepLR MultiStepLR CosineAnnealingLR ExponentialLR LinearLR PolynomialLR".split()
     ),
 )
 

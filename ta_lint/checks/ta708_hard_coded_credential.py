@@ -37,29 +37,9 @@ _HOLDS = regex(
 )
 _VALUE = r"[A-Za-z0-9_+/.-]{16,}=*"
 KEYWORDS = (
-    (
-        "*key*",
-        "*token*",
-        "*secret*",
-        "*password*",
-        "*passwd*",
-        "*login*",
-        "hf_*",
-        "api_org_*",
-        "sk-",
-        "ghp_*",
-        "gho_*",
-        "ghu_*",
-        "ghr_*",
-        "ghs_*",
-        "github_pat_*",
-        "glpat-",
-        "AKIA*",
-        "ASIA*",
-        "AIza*",
-        "xox*",
-        "nvapi-",
-        "r8_*",
+    tuple(
+        "*key* *token* *secret* *password* *passwd* *login* hf_* api_org_* sk- ghp_* gho_* ghu_* ghr_* ghs_* "
+        "github_pat_* glpat- AKIA* ASIA* AIza* xox* nvapi- r8_*".split()
     ),
 )
 

@@ -6,7 +6,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 
-KEYWORDS = ("backward", "step")
+KEYWORDS = ("*backward", "step")
 
 _SEEDS = regex(r"[sS]eed|SEED|fork_rng|set_rng_state|eterminis")
 

@@ -17,7 +17,7 @@ _TRACKERS = regex(
     re.IGNORECASE,
 )
 
-KEYWORDS = ("backward", "step", ("parameters", "named_parameters"))
+KEYWORDS = ("*backward", "step", "*parameters")
 
 # Functions and methods that keep what they are given: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
 _RECORDS = regex(

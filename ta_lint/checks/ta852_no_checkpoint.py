@@ -10,7 +10,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.values.calls import called_name
 
-KEYWORDS = ("backward", "step", ("parameters", "named_parameters"))
+KEYWORDS = ("*backward", "step", "*parameters")
 
 # What keeps a model, or may: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
 _KEEPS = regex(

@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 
-KEYWORDS = ("backward", "step", "forward", ("DataLoader", "*Dataset*"))
+KEYWORDS = ("*backward", "step", "forward", ("DataLoader", "*Dataset*"))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

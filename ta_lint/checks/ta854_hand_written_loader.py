@@ -12,7 +12,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("backward", "step", ("range", "trange"))
+KEYWORDS = ("*backward", "step", ("range", "trange"))
 
 # Experience that a policy has just gathered is no data set; nor is a text that is read in windows, from state to state.
 _REINFORCES = regex(

@@ -14,7 +14,7 @@ _HANDLERS = regex(
     r"out of memory|OutOfMemory|find_executable_batch_size|should_reduce_batch_size|\boom\b|oom_|_oom"
 )
 
-KEYWORDS = ("backward", "step", ("parameters", "named_parameters"), "cuda")
+KEYWORDS = ("*backward", "step", "*parameters", "cuda")
 
 # Errors that an exhausted memory raises, or their bases.
 _CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")

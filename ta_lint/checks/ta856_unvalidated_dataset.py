@@ -9,7 +9,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 
-KEYWORDS = ("backward", "step", "__getitem__")
+KEYWORDS = ("*backward", "step", "__getitem__")
 
 # What looks at values, or throws some out.
 _CHECKS = regex(
