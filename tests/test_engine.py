@@ -15,6 +15,7 @@ from ta_lint.core.source import Source
 from ta_lint.engine import lint_file
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.file import File
+from ta_lint.syntax import parse
 
 BUGGY = "import torch\noptimizer = torch.optim.Adam(torch.nn.Linear(2, 2).parameters(), weight_decay=0.1)\n"
 
@@ -93,7 +94,8 @@ def test_whatever_goes_wrong_with_a_file_is_one_short_finding_of_it(
     broken_stage(stage, defect)
     (finding,) = lint(tmp_path, BUGGY, "TA401")
     assert finding.rule == "TA000"
-    assert finding.message.startswith(f"linting it raised {type(defect).__name__}: ")
+    doing = "the check of TA401" if stage == "_placed" else "linting it"
+    assert finding.message.startswith(f"{doing} raised {type(defect).__name__}: ")
     assert finding.message.endswith(")")
     assert "(ta_lint/engine.py:" in finding.message
     assert len(finding.message) < 300
@@ -138,7 +140,7 @@ def test_what_ends_the_process_is_no_finding(
 
 
 def test_a_file_that_no_check_wants_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "parse", lambda source: pytest.fail("parsed"))
+    monkeypatch.setattr(parse, "parse", lambda source: pytest.fail("parsed"))
     assert lint(tmp_path, "import torch\nprint(torch.zeros(1))\n", "TA401") == []
 
 
