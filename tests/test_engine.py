@@ -94,7 +94,8 @@ def test_whatever_goes_wrong_with_a_file_is_one_short_finding_of_it(
     broken_stage(stage, defect)
     (finding,) = lint(tmp_path, BUGGY, "TA401")
     assert finding.rule == "TA000"
-    doing = "the check of TA401" if stage == "_placed" else "linting it"
+    of_check = stage == "_placed" and isinstance(defect, Exception)
+    doing = "the check of TA401" if of_check else "linting it"
     assert finding.message.startswith(f"{doing} raised {type(defect).__name__}: ")
     assert finding.message.endswith(")")
     assert "(ta_lint/engine.py:" in finding.message
