@@ -167,9 +167,9 @@ class Classes:
     def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
         """All values assigned to `self.<name>` in a class, in source order.
 
-        A plain assignment gives its value. A statement that unpacks, augments, loops or enters a context gives itself,
-        so that its right side is not mistaken for the attribute's value. If no method assigns the attribute, the values
-        come from the class body, or else from the nearest base in this file.
+        A plain assignment gives its value. A statement that unpacks, augments, loops or enters a context gives
+        itself, so that its right side is not mistaken for the attribute's value. If no method assigns the attribute,
+        the values come from the class body, or else from the nearest base in this file.
         """
         for current in self._lineage(klass):
             if current is None:
