@@ -51,7 +51,7 @@ class Text:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Alternative words, of which a file must contain one: whole names, and others."""
+    """Alternatives: a file must contain one of these whole names or other words."""
 
     names: frozenset[str]
     others: tuple[str, ...]

@@ -99,7 +99,7 @@ def _goes_to_consumer(node: Node, module: FileFacts) -> bool:
 def _two_in_a_row(
     statement: cst.Assign, uses: list[Variable], module: FileFacts
 ) -> tuple[Variable, Variable] | None:
-    """Two uses, of which the second follows the first, or one use that a loop repeats."""
+    """Two uses in succession, or one use that a loop repeats."""
     for index, use in enumerate(uses):
         for other in uses[:index]:
             if module.tree.home(other) is not module.tree.home(use) or _is_passed(other, use, module):

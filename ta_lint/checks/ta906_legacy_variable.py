@@ -67,7 +67,7 @@ def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     held = _held(data.value)
     is_bare = _has_no_graph(data.value, module) and not _is_shared(call, held, module)
     suffix = "" if is_bare else ".detach()"
-    if _asks(requires_grad):  # this would change another variable's tensor
+    if _asks(requires_grad):  # in place, on a shared tensor only after `detach`
         suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
     title = f"write `{suffix}` instead" if suffix else "drop it"
     unsafe = not _is_plain_tensor(data.value, module)

@@ -10,7 +10,7 @@ from ta_lint.core.source import Source
 
 KEYWORDS = ()
 
-# Notebook lines are counted by cell, so pyflakes cannot refer to the line of another statement.
+# Notebook lines are counted per cell, but pyflakes names other statements by their line in the file.
 _ELSEWHERE_IN_FILE = re.compile(r"(?: defined in enclosing scope)? (?:from|on) line \d+")
 
 _UNDEFINED = ("UndefinedName", "UndefinedLocal")

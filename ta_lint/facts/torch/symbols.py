@@ -108,7 +108,7 @@ def last_names(*kinds: str) -> frozenset[str]:
 
 
 def keywords(status: Status) -> tuple[str, ...]:
-    """The last names of all symbols with this status, one of which occurs in every file that uses such a symbol."""
+    """The last names of all symbols with this status: a file that uses such a symbol contains one of them."""
     return tuple(
         sorted({name.rpartition(".")[2] for name, symbol in tables(_FILE).items() if status in symbol})
     )
