@@ -56,11 +56,6 @@ UNREADABLE = {
         "1:1",
         "it is nested 20,0",
     ),
-    "4,000 operands (A14)": (
-        BUGGY.strip().encode() + b" + a" * 4_000 + b"\n",
-        "2:1",
-        "it chains too many operations, up to 4,00",
-    ),
     "no end": (b"import torch\nx = (1,\n", "2:5", "was never closed"),
     "tabs and spaces mixed": (
         b"import torch\nif x:\n\ty = 1\n        z = 2\n",

@@ -1,8 +1,8 @@
 """One module per rule, named as its page: `ta600_missing_zero_grad` checks TA600.
 
-A module has `KEYWORDS`, the plain words that a file must hold before the check looks at it (`gate`), and one of
-`check(module: FileFacts) -> Iterator[Suspicion]` over facts, or `check_text(source: Source) -> Iterator[TextFinding]` over text.
-Nothing lists the modules: the folder is the list.
+A module has `KEYWORDS`, the plain words that a file must contain before the check looks at it (`gate`), and either
+`check(module: FileFacts) -> Iterator[Suspicion]` over facts or `check_text(source: Source) -> Iterator[TextFinding]`
+over text. There is no list of the modules: the folder is the list.
 """
 
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TextFinding(NamedTuple):
-    """What a check over text returns: positions as in `core.finding.Site`."""
+    """The result of a check over text: positions as in `core.finding.Site`."""
 
     line: int
     column: int
@@ -40,13 +40,13 @@ class Check:
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
 
     def wants(self, text: Text) -> bool:
-        """Whether a file may hold what this check looks for."""
+        """Whether a file may contain what this check looks for."""
         return self.gate.admits(text)
 
 
 @cache
 def stems() -> dict[str, str]:
-    """The module name of each rule that has a check here."""
+    """The module name of each rule with a check in this folder."""
     names = (name.removesuffix(".py") for name in os.listdir(__path__[0]) if name.endswith(".py"))
     return {name[:5].upper(): name for name in sorted(names) if re.fullmatch(r"ta\d{3}_\w+", name)}
 
@@ -59,7 +59,7 @@ def enabled(rules: frozenset[str]) -> list[Check]:
 
 @cache
 def load(rule: str) -> Check | None:
-    """The check of a rule, None for one that has none: it is seen by the run alone, or by the engine itself."""
+    """The check of a rule; None if only the run or the engine itself finds violations."""
     if rule not in stems():
         return None
     module = import_module(f"{__name__}.{stems()[rule]}")

@@ -1,4 +1,4 @@
-"""What pyflakes says about a file: it runs once, for TA910 and TA911, and is loaded when first asked."""
+"""Pyflakes' messages about a file: computed once, for TA910 and TA911; pyflakes is imported on first use."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from ta_lint.core.source import Source
 if TYPE_CHECKING:
     from pyflakes.messages import Message
 
-# Defined by what runs the file: Jupyter, Databricks, Snakemake, a profiler, gettext. And a builtin of Python 3.13.
+# Names defined by the environment: Jupyter, Databricks, Snakemake, a profiler, gettext. And a builtin of Python 3.13.
 ELSEWHERE = frozenset(
     "_ __IPYTHON__ In Out dbutils display displayHTML get_ipython profile sc snakemake spark sqlContext"
     " PythonFinalizationError".split()
@@ -17,7 +17,7 @@ ELSEWHERE = frozenset(
 
 @lru_cache(maxsize=1)
 def messages(source: Source) -> "tuple[Message, ...]":
-    """The messages about a file in order of place; none for one that this Python refuses and pyflakes cannot follow."""
+    """The messages about a file in source order; none if it cannot be parsed, or pyflakes fails on invalid code."""
     from pyflakes.checker import Checker
 
     syntax = source.syntax
@@ -28,11 +28,11 @@ def messages(source: Source) -> "tuple[Message, ...]":
     except AssertionError:
         if source.is_compilable:
             raise
-        return ()  # a `from __future__` in a class that is in no module, say: pyflakes does not expect it
+        return ()  # pyflakes fails, for example, on `from __future__` inside a class
     return tuple(sorted(found, key=lambda message: (message.lineno, message.col)))
 
 
 def column(source: Source, line: int, offset: int) -> int:
-    """The column, in characters from 1, of an offset as `ast` counts: in bytes of UTF-8."""
+    """The column, in characters from 1, of an offset that `ast` counts in UTF-8 bytes."""
     before = source.lines[line - 1].encode()[:offset]
     return len(before.decode(errors="replace")) + 1

@@ -1,12 +1,12 @@
-"""The gate: the words that a file must hold before a check looks at it.
+"""The gate: the words that a file must contain before a check looks at it.
 
-A check's `KEYWORDS` are words, of which a file must hold all; of a tuple among them, any one:
+A check's `KEYWORDS` must all occur in the file; of a tuple among them, at least one:
 
-- `zero_grad` is a name as a whole, wherever it stands: in code, in a string or in a comment.
-- `clip*`, `*loss` and `*seed*` are the beginning, the end and a part of a name, in small letters or capital ones.
-- What has a character that is in no name, such as `**`, is text as it stands.
+- `zero_grad` is a whole name, in code, in a string or in a comment.
+- `clip*`, `*loss` and `*seed*` match the start, the end or a part of a name, in lower or upper case.
+- A word with a character that no name contains, such as `**`, is matched as plain text.
 
-A gate may admit a file that its check then finds nothing in, and must admit each that it finds something in.
+A gate may admit a file without findings, but must admit every file with one.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from functools import cached_property
 
 Keywords = tuple[str | tuple[str, ...], ...]
 
-# Each byte as it is in a name, and a space for all others.
+# Keeps the bytes that occur in names, and maps all others to a space.
 _SPACED = bytes(
     code if code < 128 and (chr(code).isalnum() or chr(code) == "_") else ord(" ") for code in range(256)
 )
 
 
 class Text:
-    """The bytes of a file, and what has been asked of them."""
+    """The bytes of a file, with a cache of the words looked up in them."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -29,16 +29,16 @@ class Text:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All names in the file, with its numbers and the words of its strings and comments."""
+        """All names in the file, including its numbers and the words in strings and comments."""
         return frozenset(self._data.translate(_SPACED).decode("ascii").split())
 
     @cached_property
     def _lower(self) -> str:
-        """Each name once, in small letters, between spaces: a sixth of the file."""
+        """Each name once, in lower case, between spaces: a sixth of the file."""
         return f" {' '.join(self.names)} ".lower()
 
     def has(self, word: str) -> bool:
-        """Whether the file holds a word that is no whole name: a part of one, or text."""
+        """Whether the file contains a word other than a whole name: a part of a name, or plain text."""
         answer = self._answers.get(word)
         if answer is None:
             answer = self._answers[word] = self._found(word)
@@ -51,7 +51,7 @@ class Text:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Words of which a file must hold one: whole names, and others."""
+    """Alternatives: a file must contain one of these whole names or other words."""
 
     names: frozenset[str]
     others: tuple[str, ...]
@@ -61,7 +61,7 @@ class _Choice:
 
 
 class Gate:
-    """The keywords of a check, ready to be asked of many files."""
+    """The keywords of a check, prepared for matching many files."""
 
     def __init__(self, keywords: Keywords) -> None:
         self._names = frozenset(word for word in keywords if isinstance(word, str) and _is_name(word))
@@ -72,7 +72,7 @@ class Gate:
         ]
 
     def admits(self, text: Text) -> bool:
-        """Whether a file may hold what the check looks for."""
+        """Whether a file may contain what the check looks for."""
         return self._names <= text.names and all(choice.is_met(text) for choice in self._choices)
 
 
@@ -85,7 +85,7 @@ def _is_name(word: str) -> bool:
 
 
 def _part(word: str) -> str:
-    """`*loss` as it stands among names between spaces, `loss `; empty for what is text."""
+    """`*loss` as it occurs among names between spaces, `loss `; empty for plain text."""
     inner = word.strip("*")
     if not _is_name(inner):
         return ""

@@ -1,4 +1,4 @@
-"""TA110: an expression overflows or loses its digits where one function of torch does not."""
+"""TA110: an expression overflows or loses digits where a single torch function does not."""
 
 import re
 from collections.abc import Iterator
@@ -16,23 +16,23 @@ KEYWORDS = (("exp", "log"),)
 
 _FUNCTIONAL = "torch.nn.functional."
 
-# A part of one that costs float32 half of its seven digits.
+# Added to 1, a smaller number loses at least three of float32's seven digits.
 _SMALL = 1e-3
 
-# Whole numbers: one less than `exp` of their logarithm has all its digits.
+# Integers: `exp` of their logarithm minus one keeps all its digits.
 _COUNTS = frozenset({"torch.arange", "torch.bincount", "torch.randint"})
 
 
 _CUTS = frozenset({"ceil", "clamp", "clamp_min", "clip", "floor", "round"})
 
-# What such numbers are called, and small ones are not.
+# Names of such integers, which small numbers do not have.
 _COUNTED = regex(
     r"coord|count|degree|dist|dur|floor|freq|len|num|pos(_|\b|ition)|size|steps?\b|\bn_", re.IGNORECASE
 )
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:  # they compare the two
+    if module.is_test:  # tests compare both forms
         return
     for node in module.tree.all(cst.Call, cst.BinaryOperation):
         if (argument_of_log := _given(module, node, "log")) is not None:
@@ -46,7 +46,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
-    """The suspicion that a logarithm and what it is taken of have a function of their own."""
+    """The suspicion about a logarithm whose operand has a combined function."""
     activation = module.activations.of(operand)
     if activation is not None and activation.name in ("softmax", "sigmoid"):
         stable = "log_softmax" if activation.name == "softmax" else "logsigmoid"
@@ -64,7 +64,7 @@ def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -
         if exponent is not None and not _is_shifted(module, exponent):
             rest = operand.args if _is_method(operand, summed) else operand.args[1:]
             given = [module.verbatim(exponent), *(module.verbatim(arg).rstrip(", ") for arg in rest)]
-            over = ", ".join(given) if len(given) > 1 else None  # `logsumexp` has to be told the dimension
+            over = ", ".join(given) if len(given) > 1 else None  # `logsumexp` requires the dimension
             yield _use(module, call, "torch.logsumexp", "overflows where `exp` does", over)
 
 
@@ -94,7 +94,7 @@ def _logarithm_with_one(
 
 
 def _use(module: FileFacts, node: cst.BaseExpression, stable: str, why: str, code: str | None) -> Suspicion:
-    """The suspicion that `stable` should be called, with these arguments if they can be told."""
+    """The suspicion that `stable` should be called, with a fix if the arguments are known."""
     last = stable.rpartition(".")[2]
     message = f"`{module.code(node)}` {why}: `{last}` does not"
     spelled = module.spelled(stable, at=node)
@@ -109,7 +109,7 @@ def _use(module: FileFacts, node: cst.BaseExpression, stable: str, why: str, cod
 
 
 def _given(module: FileFacts, node: Node, name: str, more: bool = False) -> cst.BaseExpression | None:
-    """`x` for `torch.log(x)` and `x.log()`; `more` arguments may follow."""
+    """`x` in `torch.log(x)` and `x.log()`; with `more`, further arguments may follow."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Name, cst.Attribute)):
         return None
     called = module.qualified(node.func)
@@ -127,7 +127,7 @@ def _is_method(call: cst.Call, receiver: Node) -> bool:
 
 
 def _arguments(module: FileFacts, activation: Node) -> str | None:
-    """What a call of an activation is given, as the arguments of a function: `x, dim=1`; None for a layer's."""
+    """The arguments of an activation call, written for a function: `x, dim=1`; None for a layer."""
     if not isinstance(activation, cst.Call):
         return None
     given = [module.verbatim(arg).rstrip(", ") for arg in activation.args]
@@ -152,9 +152,9 @@ def _is_minus_one(operation: cst.BinaryOperation) -> bool:
 
 
 def _is_small(module: FileFacts, node: Node) -> bool:
-    """Whether the source says that a value is small: a small number times something, a tensor of such numbers, a squared ratio.
+    """Whether the source shows that a value is small: a multiple or tensor of small numbers, a squared ratio.
 
-    Most that one is added to before a logarithm is large, and there the logarithm is what makes it small.
+    Most values that get 1 added before a logarithm are large, and the logarithm is there to make them small.
     """
     origin = module.kinds.origin(node)
     if _is_squared_ratio(module, origin):
@@ -173,7 +173,7 @@ def _is_small(module: FileFacts, node: Node) -> bool:
 
 
 def _is_squared_ratio(module: FileFacts, node: Node) -> bool:
-    """Whether a value is `(a / b) ** 2`, which 1 swallows in float32 where `a` is less than 0.0003 of `b`."""
+    """Whether a value is `(a / b) ** 2`, which `1 +` absorbs in float32 if `a` is less than 0.0003 of `b`."""
     power = module.kinds.origin(node)
     if not isinstance(power, cst.BinaryOperation) or not isinstance(power.operator, cst.Power):
         return False
@@ -187,12 +187,12 @@ def _is_small_number(number: float | None) -> bool:
 
 
 def _is_count(module: FileFacts, node: Node) -> bool:
-    """Whether a value consists of whole numbers, or their logarithms."""
+    """Whether a value consists of integers, or their logarithms."""
     if _COUNTED.search(plain(node)):
         return True
     origin = module.kinds.origin(node)
     while isinstance(origin, cst.Call) and isinstance(origin.func, cst.Attribute):
-        # what has to be converted to `float` was none
+        # a value that is converted to `float` was an integer
         if module.qualified(origin.func) in _COUNTS or origin.func.attr.value in (
             "bincount",
             "float",
@@ -205,21 +205,21 @@ def _is_count(module: FileFacts, node: Node) -> bool:
 
 
 def _is_coarse(module: FileFacts, node: Node) -> bool:
-    """Whether the small values of an expression are cut off or rounded away."""
+    """Whether small values of an expression are clipped or rounded away."""
     statement = module.tree.statement(node)
     above = (other for other in module.tree.ancestors(node) if module.tree.contains(statement, other))
     return any(isinstance(other, cst.Call) and called_name(other) in _CUTS for other in above)
 
 
 def _is_shifted(module: FileFacts, exponent: Node) -> bool:
-    """Whether the largest exponent was taken off before, so that nothing overflows."""
+    """Whether the largest exponent was subtracted before, which prevents overflow."""
     origin = module.kinds.origin(exponent)
     parts = module.tree.within(origin, cst.Name)
     return any("max" in name.value or "max" in _source(module, name) for name in parts)
 
 
 def _source(module: FileFacts, name: cst.Name) -> str:
-    """The code that gives a name its value, that of the whole tuple where it is unpacked: `m, _ = x.max(1)`."""
+    """The code of a name's value, or of the whole tuple it is unpacked from: `m, _ = x.max(1)`."""
     bound = module.names.definition(name)
     if bound is not None and bound.how == "unpack" and bound.value is not None:
         return module.code(bound.value)

@@ -1,4 +1,4 @@
-"""TA111: an additive mask holds a number beyond half precision, in a file that runs half precision."""
+"""TA111: an additive mask contains a number beyond half precision, in a file that uses half precision."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (("*mask*", "*bias*"), ("float16", "half"))
 
-_LARGEST = 65520.0  # from here on a number is rounded to infinity
+_LARGEST = 65520.0  # the smallest number that rounds to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _runs_half(module: FileFacts) -> bool:
-    """Whether a file turns tensors or modules into half precision: a mention in a comparison is none."""
+    """Whether a file converts tensors or modules to half precision; a mention in a comparison does not count."""
     tree = module.tree
     for call in tree.all(cst.Call):
         if called_name(call) == "half" and isinstance(call.func, cst.Attribute) and not call.args:
@@ -42,7 +42,7 @@ def _runs_half(module: FileFacts) -> bool:
 
 
 def _is_mask(module: FileFacts, node: Node) -> bool:
-    """Whether a factor is a mask that may be in half precision: `(1.0 - mask)`, `mask`, and not `mask.float()`."""
+    """Whether a factor is a mask that may be in half precision: `(1.0 - mask)` or `mask`, but not `mask.float()`."""
     names = [name.value for name in module.tree.within(node, cst.Name)]
     if "float" in names or "float32" in names:
         return False
@@ -50,7 +50,7 @@ def _is_mask(module: FileFacts, node: Node) -> bool:
 
 
 def _fix(literal: Node, number: float) -> ProposedFix | None:
-    """A number that half precision holds and that is far below the scores of attention."""
+    """A number within half precision, and far below attention scores."""
     if not isinstance(literal, (cst.UnaryOperation, cst.Float, cst.Integer)):
         return None
     return ProposedFix(

@@ -1,4 +1,4 @@
-"""TA112: on the way to a loss stands a function whose gradient at zero is infinite, of something that can be zero."""
+"""TA112: a loss depends on a function with an infinite gradient at zero, and its operand can be zero."""
 
 from collections.abc import Iterator
 
@@ -12,16 +12,16 @@ from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (("*backward", "*scaler"), ("sqrt", "acos", "arccos", "asin", "arcsin", "pow", "**"))
 
-# A norm is none of them: torch takes its gradient at zero as zero.
+# Norms are not among them: torch defines their gradient at zero as zero.
 _METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})
 _FUNCTION = regex(rf"torch\.({'|'.join(sorted(_METHODS))})")
 
-# What keeps away from zero, or from the ends of the range.
+# Functions that keep values away from zero, or from the ends of the range.
 _GUARDS = frozenset(
     {"clamp", "clamp_", "clamp_min", "clip", "maximum", "nan_to_num", "relu", "softplus", "exp"}
 )
 
-# What is zero where prediction and target agree, or where all values are the same.
+# Functions that are zero where prediction equals target, or where all values are equal.
 _ZEROABLE = frozenset({"var", "mse_loss", "square"})
 
 
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _rooted(module: FileFacts, node: Node) -> tuple[str, cst.BaseExpression] | None:
-    """The function of `torch.sqrt(x)`, `x.norm()` or `x ** 0.5`, and `x`."""
+    """The function in `torch.sqrt(x)`, `x.sqrt()` or `x ** 0.5`, and `x`."""
     if isinstance(node, cst.BinaryOperation):
         root = isinstance(node.operator, cst.Power) and module.number(node.right) == 0.5
         return ("sqrt", node.left) if root else None
@@ -58,7 +58,7 @@ def _rooted(module: FileFacts, node: Node) -> tuple[str, cst.BaseExpression] | N
 
 
 def _can_be_zero(module: FileFacts, name: str, operand: cst.BaseExpression) -> bool:
-    """Whether nothing keeps an operand from where the gradient is undefined, and its form says that it gets there."""
+    """Whether an operand can reach the point of undefined gradient: its form allows it, and nothing prevents it."""
     tree = module.tree
     origin = module.kinds.origin(operand)
     if any(called_name(call) in _GUARDS for call in tree.within(origin, cst.Call)) or _has_epsilon(
@@ -69,7 +69,7 @@ def _can_be_zero(module: FileFacts, name: str, operand: cst.BaseExpression) -> b
 
 
 def _is_zeroable(module: FileFacts, node: Node) -> bool:
-    """Whether the operand of a root is a square, a distance, a variance or a mean of them."""
+    """Whether the operand of a root is a square, a distance, a variance, or a mean of them."""
     tree = module.tree
     if isinstance(node, cst.Call):
         made = module.kinds.construction(node.func)
@@ -88,7 +88,7 @@ def _is_zeroable(module: FileFacts, node: Node) -> bool:
 
 
 def _has_epsilon(module: FileFacts, node: Node) -> bool:
-    """Whether something small is added: a literal, or what goes by the name of it."""
+    """Whether a small number is added: a literal, or a variable named like an epsilon."""
     for part in module.tree.within(node, cst.BinaryOperation):
         if isinstance(part.operator, cst.Add):
             for side in (part.left, part.right):

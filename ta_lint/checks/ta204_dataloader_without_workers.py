@@ -1,4 +1,4 @@
-"""TA204: a `DataLoader` without workers loads every batch while the training waits."""
+"""TA204: a `DataLoader` without workers loads every batch while training waits."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _costs_nothing(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether the samples lie ready in memory, or on the device, which workers must not touch."""
+    """Whether the samples are already in memory, or on the device, which workers must not touch."""
     made = module.loaders.dataset(loader)
     if isinstance(made, _LITERALS):
         return True
@@ -45,7 +45,7 @@ def _is_tensor_factory(called: str) -> bool:
 
 
 def _reads_memory_or_device(klass: cst.ClassDef, module: FileFacts) -> bool:
-    """Whether `__getitem__` of a class calls nothing, or moves what it returns to a device."""
+    """Whether the `__getitem__` of a class calls nothing, or moves its result to a device."""
     getitem = module.classes.method(klass, "__getitem__")
     if getitem is None:
         return False

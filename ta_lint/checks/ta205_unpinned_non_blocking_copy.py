@@ -11,7 +11,7 @@ from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = ("non_blocking", "DataLoader")
 
-# Devices to which nothing is copied, or whose copies pinned memory does not help.
+# Devices that need no copy, or whose copies do not benefit from pinned memory.
 _NO_CUDA = ("cpu", "mps", "meta", "xla")
 
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _copies_without_blocking(call: cst.Call, module: FileFacts) -> bool:
-    """`batch.to(device, non_blocking=True)`, or `cuda`, other than to a device that is certainly no CUDA device."""
+    """`batch.to(device, non_blocking=True)`, or `.cuda(...)`, unless the target is certainly no CUDA device."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("to", "cuda"):
         return False
     flag = argument(call, "non_blocking")
@@ -49,7 +49,7 @@ def _is_without_cuda(device: Node, module: FileFacts) -> bool:
 
 
 def _loaders_of(call: cst.Call, module: FileFacts) -> tuple[LoaderCall, ...]:
-    """The loaders whose batch, or a part of it, is copied; empty where it is not certainly from a loader."""
+    """The loaders whose batch, or a part of it, is copied; empty if it may come from elsewhere."""
     node = call.func.value if isinstance(call.func, cst.Attribute) else call
     while isinstance(node, cst.Subscript):
         node = node.value  # batch["pixels"]

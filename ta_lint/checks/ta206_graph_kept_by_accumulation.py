@@ -1,4 +1,4 @@
-"""TA206: a sum or a list that outlives the pass takes in the loss with its graph, so every step's graph stays alive."""
+"""TA206: a sum or list that outlives the pass accumulates the loss with its graph, so all steps' graphs stay alive."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RunningSum:
 
     @property
     def owner(self) -> Node:
-        """The variable that the target is, or an entry of: `history` of `history["loss"]`."""
+        """The variable behind the target: `history` for `history["loss"]`."""
         owner = self.target
         while isinstance(owner, cst.Subscript):
             owner = owner.value
@@ -41,7 +41,7 @@ class RunningSum:
 
     @property
     def taken(self) -> list[Node]:
-        """The value, or the parts of a tuple or list."""
+        """The added value, or the elements of an added tuple or list."""
         if isinstance(self.value, (cst.Tuple, cst.List)):
             return [element.value for element in self.value.elements]
         return [self.value]
@@ -49,7 +49,7 @@ class RunningSum:
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or not any(name.partition(".")[0] == "torch" for name in module.names.imported):
-        return  # a test is short, and another library's `backward` is not ours
+        return  # tests are short, and other libraries have their own `backward`
     regions = dict.fromkeys(_regions(module))
     for region in regions:
         for found in _accumulations(module, region):
@@ -67,7 +67,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _regions(module: FileFacts) -> Iterator[Region]:
-    """The loops, and the functions that loops call, in which each pass goes back through a loss."""
+    """The loops, and the functions called in loops, that run a backward pass each time."""
     called = {loop.region for loop in module.training_loops}
     for backward in module.graphs.backwards:
         if not isinstance(backward.region, cst.FunctionDef) or backward.region in called:
@@ -92,7 +92,7 @@ def _accumulations(module: FileFacts, region: Region) -> Iterator[RunningSum]:
 
 
 def _parts(statement: cst.AugAssign | cst.Assign | cst.Expr) -> tuple[Node, Node] | None:
-    """The target and the value of a statement that accumulates."""
+    """The target and value of an accumulating statement."""
     if isinstance(statement, cst.AugAssign):
         return (statement.target, statement.value) if isinstance(statement.operator, cst.AddAssign) else None
     if isinstance(statement, cst.Expr):
@@ -127,7 +127,7 @@ def _repeats(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _is_live(module: FileFacts, found: RunningSum) -> bool:
-    """Whether a graph is recorded where a sum is formed; a list keeps what it gets in any case."""
+    """Whether a graph is recorded where the sum is computed; a list keeps its elements in any case."""
     return found.is_list or not any(
         isinstance(item.item, cst.Call) and called_name(item.item) in _WITHOUT_GRADIENT
         for block in module.tree.ancestors(found.statement)
@@ -137,7 +137,7 @@ def _is_live(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _lives_on(module: FileFacts, found: RunningSum) -> bool:
-    """Whether the target starts outside the pass as a number, a tensor, a list or a dictionary, and is never emptied."""
+    """Whether the target starts outside the pass as a number, tensor, list or dictionary, and is never emptied."""
     owner = found.owner
     if isinstance(owner, cst.Name):
         starts = _starts_of_variable(module, owner, found)
@@ -153,7 +153,7 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
 
 
 def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -> list[Node]:
-    """The value that a variable has before the passes, in a list; empty if a pass sets it, or nothing certain does."""
+    """The value of a variable before the passes, in a list; empty if a pass sets it, or it is uncertain."""
     tree = module.tree
     bindings = [
         b for b in module.names.bindings(owner) if b.how != "augment" and b.node is not found.statement
@@ -170,7 +170,7 @@ def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -
 
 
 def _unpacked(statement: Node, name: str) -> list[Node]:
-    """What `total, count = 0, 0` gives to one of the names."""
+    """The value that one of the names gets in `total, count = 0, 0`."""
     if not isinstance(statement, cst.Assign) or not isinstance(statement.value, cst.Tuple):
         return []
     targets = [item.target for item in statement.targets if isinstance(item.target, cst.Tuple)]
@@ -185,7 +185,7 @@ def _unpacked(statement: Node, name: str) -> list[Node]:
 
 
 def _starts_of_attribute(module: FileFacts, name: str, found: RunningSum) -> list[Node]:
-    """All that the class gives to an attribute; empty if a pass does so, itself or in a method it calls."""
+    """All values that the class assigns to an attribute; empty if a pass assigns it, itself or in a method it calls."""
     tree = module.tree
     klass = tree.enclosing(found.statement, cst.ClassDef)
     values = module.classes.attribute(klass, name) if klass is not None else []
@@ -198,7 +198,7 @@ def _starts_of_attribute(module: FileFacts, name: str, found: RunningSum) -> lis
 
 
 def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
-    """Whether a value is a plain beginning of an accumulation, so that its `+=` and `append` are the usual ones."""
+    """Whether a value is a plain start of an accumulation, with the usual `+=` and `append`."""
     call = start if isinstance(start, cst.Call) else None
     called = (module.qualified(call.func) or "") if call is not None else ""
     if isinstance(found.target, cst.Subscript):
@@ -216,7 +216,7 @@ def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
 
 
 def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
-    """Whether something in the pass empties, replaces or detaches the target or a part of it."""
+    """Whether the pass empties, replaces or detaches the target or a part of it."""
     tree, name = module.tree, dotted(found.owner)
     for target in tree.own(found.region, cst.AssignTarget, cst.Del):
         mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
@@ -239,9 +239,9 @@ _METHODS = frozenset({"cpu", "detach", "mean", "sum"})
 
 
 def _is_number_alone(module: FileFacts, found: RunningSum, parts: list[Node]) -> bool:
-    """Whether tensors are certainly what a function takes in, and it asks for nothing but their numbers.
+    """Whether the total certainly holds tensors whose values are only read as numbers.
 
-    Whoever prints such a total, turns it into an array or hands it on sees whether it has a graph.
+    Code that prints the total, converts it to an array or passes it on would see a difference after detaching.
     """
     tree, home = module.tree, module.tree.home(found.statement)
     losses = {dotted(start) for _, start in module.graphs.starts}
@@ -256,7 +256,7 @@ def _is_number_alone(module: FileFacts, found: RunningSum, parts: list[Node]) ->
 
 
 def _is_read_as_number(node: Node, name: str, module: FileFacts) -> bool:
-    """Whether nothing but a number is taken of a total or a list of losses, where it is bound, added to or mentioned."""
+    """Whether a mention of a total or list of losses only binds it, adds to it or reads a number from it."""
     above = module.tree.parent[node]
     call = module.tree.parent[above] if isinstance(above, (cst.Arg, cst.Attribute)) else None
     if isinstance(above, (cst.AssignTarget, cst.Element)):

@@ -1,4 +1,4 @@
-"""TA208: `.item()` and its like in every step of a training loop let the CPU wait for the accelerator."""
+"""TA208: `.item()` and the like in every step of a training loop make the CPU wait for the accelerator."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
 
-# A loop that trains, and code for an accelerator.
-# Where nothing names a device, all of it runs on the CPU and nothing waits.
+# If nothing names a device, all code runs on the CPU and nothing waits.
 _DEVICES = ("cuda", "device", "to", "Accelerator", "Fabric")
 KEYWORDS = ("*backward", "step", ("item", "tolist", "cpu", "float", "print"), _DEVICES)
 
@@ -34,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _losses(loop: TrainingLoop, module: FileFacts) -> set[str]:
-    """The variables that the loop goes back from."""
+    """The variables that the loop calls `backward` on."""
     names = set()
     for call in loop.backwards:
         if isinstance(call.func, cst.Attribute):
@@ -44,7 +43,7 @@ def _losses(loop: TrainingLoop, module: FileFacts) -> set[str]:
 
 
 def _waits_for(call: cst.Call, losses: set[str], module: FileFacts) -> str | None:
-    """The tensor whose value a call brings to the CPU."""
+    """The tensor whose value a call copies to the CPU."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in _READS and not call.args:
         value: Node = call.func.value
         if method_of := _detached(value):
@@ -68,7 +67,7 @@ def _detached(node: Node) -> Node | None:
 
 
 def _is_every_step(call: cst.Call, loop: TrainingLoop, module: FileFacts) -> bool:
-    """Whether a call runs in each pass of a loop, and after no condition of its own."""
+    """Whether a call runs in every pass of a loop, not under a condition or in a nested loop."""
     for above in module.tree.ancestors(call):
         if above is loop.region:
             return True

@@ -1,4 +1,4 @@
-"""TA209: a script that does inference, batch after batch, and never compiles its model."""
+"""TA209: a script runs inference batch after batch, and never compiles its model."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, dotted
 
-_DEVICES = ("cuda", "device")  # a script that names none runs on the CPU, and not for long
+_DEVICES = ("cuda", "device")  # without either, a script runs on the CPU, and not for long
 
 KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"), "eval", _DEVICES)
 
-# Compiled, exported, or run by something else; or trained here, where inference is the smaller part.
+# Compiled, exported, or run by another engine; or trained here, so that inference is the smaller part.
 _ELSEWHERE = regex(
     r"compile|backward|onnx|tensorrt|\btrt\b|openvino|torchscript|torch\.jit|torch\.export|vllm|llama_cpp|ctranslate|"
     r"torchao|quantiz|\.step\(",
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_evaluated(name: str, module: FileFacts) -> bool:
-    """Whether `eval()` is called on the model, perhaps at the end of its construction."""
+    """Whether `eval()` is called on the model, possibly at the end of its construction."""
     return any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value == "eval"
@@ -57,6 +57,6 @@ def _is_assigned(call: Node, name: str, module: FileFacts) -> bool:
 
 
 def _is_part(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a module of this file runs a part of itself: who compiles it compiles the part."""
+    """Whether a module of this file runs one of its own parts, which is compiled along with it."""
     klass = module.tree.enclosing(call, cst.ClassDef)
     return klass is not None and module.classes.derives(klass, "torch.nn.Module")

@@ -13,7 +13,7 @@ KEYWORDS = ("set_to_none", "zero_grad")
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.targets_before(2, 0) or _reads_gradients(module):
-        return  # there it is the default; here the gradients may have to be there
+        return  # zeros are the default there; or the gradients may have to exist
     for call in module.tree.all(cst.Call):
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
             continue
@@ -30,5 +30,5 @@ def _keeps_tensors(arg: cst.Arg) -> bool:
 
 
 def _reads_gradients(module: FileFacts) -> bool:
-    """Whether this file works on gradients itself: then they may have to be there."""
+    """Whether this file works on gradients itself, and may need them to exist."""
     return any(attribute.attr.value == "grad" for attribute in module.tree.all(cst.Attribute))

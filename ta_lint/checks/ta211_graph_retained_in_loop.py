@@ -1,4 +1,4 @@
-"""TA211: `backward(retain_graph=True)` where each pass builds its graph anew and goes through it once."""
+"""TA211: `backward(retain_graph=True)` where each pass builds a new graph and uses it once."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("retain_graph", "*backward")
 
-# Other ways through a graph.
+# Other functions that traverse a graph.
 _DIFFERENTIATES = frozenset(
     {"grad", "gradcheck", "jacobian", "hessian", "vjp", "jvp", "register_hook", "penalty"}
 )
@@ -46,7 +46,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_the_only_way(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
-    """Whether a pass goes back through graphs once, and steps, so that it is training and nothing else."""
+    """Whether a pass runs a single backward pass and a step, so that it is plain training."""
     events = module.calls_in_loop.events(loop.body)
     others = [event for event in events if event.action is Action.BACKWARD and event.call is not backward]
     differentiates = any((called_name(event.call) or "") in _DIFFERENTIATES for event in events)
@@ -56,7 +56,7 @@ def _is_the_only_way(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
 
 
 def _is_built_anew(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
-    """Whether all that the loss comes from is bound in the pass, or before the loop to something without a graph."""
+    """Whether all inputs of the loss are bound in the pass, or before the loop to something without a graph."""
     if not isinstance(backward.func, cst.Attribute):
         return False
     seen: set[Node] = set()
@@ -84,25 +84,25 @@ def _is_built_anew(module: FileFacts, backward: cst.Call, loop: Loop) -> bool:
 
 
 def _loss(start: Node) -> Node:
-    """The loss itself of `scaler.scale(loss)`."""
+    """The loss in `scaler.scale(loss)`."""
     scales = isinstance(start, cst.Call) and called_name(start) == "scale" and len(start.args) == 1
     return start.args[0].value if scales and isinstance(start, cst.Call) else start
 
 
 def _carries(module: FileFacts, value: Node, name: cst.Name, loop: Loop) -> bool:
-    """Whether a pass computes a variable from what the pass before left in it, as a recurrent state is."""
+    """Whether a pass computes a variable from its previous value, as for a recurrent state."""
     before = [b for b in module.names.bindings(name) if not module.tree.contains(loop, b.node)]
     return bool(before) and any(part.value == name.value for part in module.tree.within(value, cst.Name))
 
 
 def _has_no_graph(module: FileFacts, value: Node | None, name: cst.Name) -> bool:
-    """Whether what is bound before a loop is a model, a constant, data, or something else that no graph hangs on.
+    """Whether a value bound before a loop is a model, a constant, data, or something else without a graph.
 
-    What a call of a model returns has one, and so may what an expression computes.
+    The output of a model has a graph, and a computed value may have one.
     """
     if module.calls_in_loop.acts_as_model(name) or value is None:
         return True
-    if isinstance(value, _COMPUTED):  # if its parts have none
+    if isinstance(value, _COMPUTED):  # has no graph if its parts have none
         return all(_has_no_graph(module, call, name) for call in module.tree.within(value, cst.Call))
     if isinstance(value, cst.Call):
         qualified = module.qualified(value.func)

@@ -1,4 +1,4 @@
-"""TA304: batch norm over vectors is trained on a handful of them."""
+"""TA304: batch norm over vectors is trained on only a few of them."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("BatchNorm1d", "Linear", ("*backward", "step"))
 
-_TOO_FEW = 8  # the run's limit
+_TOO_FEW = 8  # the same limit as in the run
 _RESHAPES = frozenset(
     {"view", "reshape", "rearrange", "repeat", "repeat_interleave", "expand", "stack", "cat"}
 )
@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_over_vectors(made: cst.Call, module: FileFacts) -> bool:
-    """Whether a model has a batch norm that gets one vector per sample, straight from a linear layer."""
+    """Whether a model has a batch norm that gets one vector per sample, directly from a linear layer."""
     if module.qualified(made.func) == "torch.nn.Sequential":
         return _is_sequence_over_vectors(made, module)
     klass = module.classes.local(made.func)
@@ -45,7 +45,7 @@ def _is_over_vectors(made: cst.Call, module: FileFacts) -> bool:
         return False
     calls = module.tree.within(klass, cst.Call)
     if any(called_name(call) in _RESHAPES for call in calls):
-        return False  # it may make more vectors of one sample
+        return False  # may turn one sample into several vectors
     return any(
         _is_norm_of_linear(call, module)
         or (module.qualified(call.func) == "torch.nn.Sequential" and _is_sequence_over_vectors(call, module))
@@ -72,7 +72,7 @@ def _layer(node: Node, module: FileFacts) -> str | None:
 
 
 def _freezes_a_part(module: FileFacts) -> bool:
-    """Whether something other than a whole model is put in evaluation mode: its batch norms, for one."""
+    """Whether only a part of a model is put in evaluation mode, such as its batch norms."""
     for call in module.tree.all(cst.Call):
         if called_name(call) == "eval" and isinstance(call.func, cst.Attribute):
             receiver = call.func.value
@@ -83,7 +83,7 @@ def _freezes_a_part(module: FileFacts) -> bool:
 
 
 def _trains(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call is in a loop that trains, and the model was not put in evaluation mode before it."""
+    """Whether a call is in a training loop, and the model was not put in evaluation mode before."""
     if not any(module.loops.trains(loop) for loop in module.tree.loops(call)):
         return False
     switches = [
@@ -95,7 +95,7 @@ def _trains(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _batch(call: cst.Call, module: FileFacts) -> tuple[int | None, LoaderCall | None]:
-    """How many vectors a model is given, and by which loader."""
+    """The number of vectors passed to a model, and the loader that they come from."""
     given = call.args[0].value
     shape = module.shapes.shape(given)
     if shape is not None and len(shape) == 2 and shape[0] is not None:
@@ -114,7 +114,7 @@ def _batch(call: cst.Call, module: FileFacts) -> tuple[int | None, LoaderCall | 
 
 
 def _pass(given: Node, module: FileFacts) -> LoaderLoop | None:
-    """The loop over batches that a model's input comes from, moved and cast perhaps."""
+    """The loop over batches that a model's input comes from, possibly moved or cast."""
     value = module.kinds.origin(given)
     while (
         isinstance(value, cst.Call)

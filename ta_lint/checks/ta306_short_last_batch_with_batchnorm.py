@@ -1,4 +1,4 @@
-"""TA306: the last batch of an epoch is a single sample, from which batch norm has no statistics."""
+"""TA306: the last batch of an epoch is a single sample, too few for the statistics of batch norm."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ KEYWORDS = ("DataLoader", ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), ("*back
 
 _NORMS = ("torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d")
 
-# The samples of datasets that everybody uses, for training and for test.
+# The numbers of samples in well-known datasets, for training and test.
 _LENGTHS = {
     "torchvision.datasets.CIFAR10": (50_000, 10_000),
     "torchvision.datasets.CIFAR100": (50_000, 10_000),
@@ -46,7 +46,7 @@ def _batch_size(loader: LoaderCall, module: FileFacts) -> int | None:
 
 
 def _drops(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether the last batch is dropped, or may be, or the samples are not taken one after another."""
+    """Whether the last batch is or may be dropped, or the samples are not taken one after another."""
     drop, sampler = loader.given("drop_last"), loader.given("sampler")
     if loader.spreads or loader.given("batch_sampler") is not None or sampler is not None:
         return True
@@ -54,7 +54,7 @@ def _drops(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _length(loader: LoaderCall, module: FileFacts) -> int | None:
-    """The number of samples, where the source says it."""
+    """The number of samples, if the source shows it."""
     dataset = loader.given("dataset")
     made = (
         (module.kinds.construction(dataset) or module.kinds.origin(dataset)) if dataset is not None else None

@@ -1,4 +1,4 @@
-"""TA307: a generator built in `Dataset.__init__` is copied into each worker, where it makes the same numbers."""
+"""TA307: a generator built in `Dataset.__init__` is copied into each worker, where it draws the same numbers."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _CALLS_DEEP = 2
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if "worker_init_fn" in module.source.text or "get_worker_info" in module.source.text:
-        return  # who mentions these thinks of it
+        return  # code that mentions these handles workers itself
     if module.loaders.all and all(
         _has_no_workers(loader.given("num_workers"), module) for loader in module.loaders.all
     ):
@@ -59,7 +59,7 @@ def _generator(assign: cst.Assign, module: FileFacts) -> str | None:
 
 
 def _draw(name: str, getitem: cst.FunctionDef, module: FileFacts) -> Node | None:
-    """Where `__getitem__`, or a method that it calls, draws from the generator."""
+    """The place where `__getitem__`, or a method that it calls, draws from the generator."""
     reached = [getitem]
     for _ in range(_CALLS_DEEP):
         calls = [call for function in reached for call in module.tree.within(function, cst.Call)]
@@ -85,7 +85,7 @@ def _is_draw(attribute: cst.Attribute, module: FileFacts) -> bool:
 
 
 def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: FileFacts) -> bool:
-    """Whether the generator is made or seeded anew after `__init__`, as by a method `set_epoch`, or from outside."""
+    """Whether the generator is rebuilt or reseeded after `__init__`, as in a method `set_epoch`, or from outside."""
     if len(module.classes.attribute(klass, name)) != 1:
         return True
     seeded = any(

@@ -1,4 +1,4 @@
-"""TA308: an `IterableDataset` that does not ask which worker it is in gives each sample once per worker."""
+"""TA308: an `IterableDataset` that does not check its worker yields each sample once per worker."""
 
 import re
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ KEYWORDS = ("IterableDataset", "num_workers", "__iter__", "DataLoader")
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 
-# Words of a class that divides its samples among workers, or makes them up.
+# Words in a class that splits its samples among workers, or generates them.
 _DIVIDES_OR_DRAWS = regex(
     r"worker|shard|rank|world|split|islice|partition|rand|shuffle|choice|sampl|node|DataPipe", re.IGNORECASE
 )
 
-# Sources that give all they have to whoever asks.
+# Sources that yield all their items to every reader.
 _WHOLE = frozenset(
     "builtins.open builtins.range csv.DictReader csv.reader glob.glob glob.iglob gzip.open io.open json.load "
     "json.loads numpy.arange numpy.load os.listdir os.scandir os.walk pandas.read_csv".split()
@@ -57,7 +57,7 @@ def _has_workers(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: FileFacts) -> bool:
-    """Whether a class may give each worker a part, makes its samples up, or never ends."""
+    """Whether a class may give each worker a part, generate its samples, or never end."""
     regions: list[Node] = [
         klass,
         iterates,
@@ -70,7 +70,7 @@ def _may_divide(klass: cst.ClassDef, iterates: cst.FunctionDef, module: FileFact
 
 
 def _sources(iterates: cst.FunctionDef, module: FileFacts) -> Iterator[Node]:
-    """What `__iter__` goes over, or hands on as its iterator."""
+    """The iterables that `__iter__` loops over, or returns as its iterator."""
     for loop in module.tree.own(iterates, cst.For):
         if module.tree.own(loop, cst.Yield) and _uses_items(loop, module):
             yield loop.iter
@@ -82,13 +82,13 @@ def _sources(iterates: cst.FunctionDef, module: FileFacts) -> Iterator[Node]:
 
 
 def _uses_items(loop: cst.For, module: FileFacts) -> bool:
-    """Whether the samples have to do with what a loop goes over: `for _ in range(n)` only counts them."""
+    """Whether the samples depend on the loop's items: `for _ in range(n)` only counts them."""
     names = {name.value for name in module.tree.within(loop.target, cst.Name)}
     return any(name.value in names for name in module.tree.within(loop.body, cst.Name))
 
 
 def _is_whole(node: Node, module: FileFacts, depth: int) -> bool:
-    """Whether a source gives the same in each worker: a file, a range, a list."""
+    """Whether a source yields the same items in each worker: a file, a range, a list."""
     values = module.loaders.alternatives(node) if depth else []
     return bool(values) and all(_is_whole_value(value, module, depth - 1) for value in values)
 

@@ -1,4 +1,4 @@
-"""TA309: `worker_init_fn` gives every worker of a loader the same seed, so all make the same random numbers."""
+"""TA309: `worker_init_fn` gives every worker of a loader the same seed, so all draw the same random numbers."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _DEPTH = 5
 
 Function = cst.FunctionDef | cst.Lambda
 
-# What seeds a generator, from its first argument alone.
+# Functions that seed a generator with their first argument.
 _SEEDS = frozenset(
     "accelerate.utils.set_seed lightning.fabric.utilities.seed.seed_everything lightning.pytorch.seed_everything "
     "lightning.seed_everything numpy.random.seed random.seed torch.cuda.manual_seed torch.cuda.manual_seed_all "
@@ -38,14 +38,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _bound(given: Node, module: FileFacts) -> frozenset[str]:
-    """The parameters that `functools.partial` gives by keyword, the same for each worker."""
+    """The parameters that `functools.partial` binds by keyword, the same for each worker."""
     origin = module.kinds.origin(given)
     args = origin.args if isinstance(origin, cst.Call) else ()
     return frozenset(arg.keyword.value for arg in args if arg.keyword is not None)
 
 
 def _function(given: Node, module: FileFacts) -> Function | None:
-    """The function of this file that is handed to the loader, also by `functools.partial`."""
+    """The function of this file that is passed to the loader, directly or through `functools.partial`."""
     origin = module.kinds.origin(given)
     if isinstance(origin, cst.Call) and module.qualified(origin.func) == "functools.partial" and origin.args:
         origin = module.kinds.origin(origin.args[0].value)
@@ -66,7 +66,7 @@ def _has_one_worker(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _seed(call: cst.Call, module: FileFacts) -> Node | None:
-    """What a call seeds a generator with, also through a function of this file that hands it on."""
+    """The seed that a call sets, also through a function of this file that passes it on."""
     if module.qualified(call.func) in _SEEDS:
         return call.args[0].value if call.args and not call.args[0].star else None
     callee = module.calls.callee(call)
@@ -83,7 +83,7 @@ def _seed(call: cst.Call, module: FileFacts) -> Node | None:
 
 
 def _is_alike(value: Node, function: Function, bound: frozenset[str], module: FileFacts, depth: int) -> bool:
-    """Whether an expression has the same value in each worker: nothing it is made of is called or the worker's id."""
+    """Whether an expression has the same value in each worker: it contains neither calls nor the worker's id."""
     value = module.kinds.origin(value)
     if depth == 0 or module.tree.within(value, cst.Call, cst.Subscript):
         return False

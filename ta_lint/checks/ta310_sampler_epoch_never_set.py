@@ -1,4 +1,4 @@
-"""TA310: a `DistributedSampler` that is never told the epoch shuffles alike in each."""
+"""TA310: a `DistributedSampler` without `set_epoch` shuffles each epoch alike."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _sampler(loader: LoaderCall, module: FileFacts) -> cst.Call | None:
-    """The `DistributedSampler` of a loader, in one of its branches at least, unless it does not shuffle."""
+    """The `DistributedSampler` of a loader, on at least one path, unless it does not shuffle."""
     given = loader.given("sampler")
     for value in module.loaders.alternatives(given) if given is not None else []:
         if (
@@ -53,7 +53,7 @@ def _sampler(loader: LoaderCall, module: FileFacts) -> cst.Call | None:
 
 
 def _epochs(found: LoaderLoop, sampler: Node, module: FileFacts) -> cst.For | None:
-    """The `for` that makes a pass again with the same sampler."""
+    """The `for` over epochs that repeats the pass with the same sampler."""
     anew = module.loaders.loops_around(sampler)
     for loop in module.loaders.loops_around(found.loop):
         within = found.loop if module.tree.contains(loop, found.loop) else loop.body
@@ -63,7 +63,7 @@ def _epochs(found: LoaderLoop, sampler: Node, module: FileFacts) -> cst.For | No
 
 
 def _fix(loader: LoaderCall, found: LoaderLoop, epochs: cst.For, module: FileFacts) -> ProposedFix | None:
-    """`sampler.set_epoch(epoch)` as the first statement, where the names reach and the sampler is always there."""
+    """`sampler.set_epoch(epoch)` as the first statement, if both names are visible and the sampler always exists."""
     given = loader.given("sampler")
     tree = module.tree
     if not isinstance(given, cst.Name) or not isinstance(epochs.target, cst.Name):

@@ -1,4 +1,4 @@
-"""TA311: `shuffle=True` together with a sampler, which decides the order itself: `DataLoader` refuses."""
+"""TA311: `shuffle=True` together with a sampler, which decides the order itself: `DataLoader` raises."""
 
 from collections.abc import Iterator
 
@@ -26,12 +26,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _may_be_sampler(given: Node, module: FileFacts) -> bool:
-    """Whether an argument is a sampler, in one of its branches at least: the loader raises in that one."""
+    """Whether an argument is a sampler on at least one path, on which the loader then raises."""
     return any(module.kind(value) is Kind.SAMPLER for value in module.loaders.alternatives(given))
 
 
 def _is_expected(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a test waits for the error."""
+    """Whether a test expects the error."""
     return any(
         "aises" in plain(item.item)
         for above in module.tree.ancestors(loader.call)

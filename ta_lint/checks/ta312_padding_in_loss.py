@@ -1,4 +1,4 @@
-"""TA312: the loss is averaged over padding, as the criterion is not told which target to ignore."""
+"""TA312: the loss is averaged over padding because the criterion has no `ignore_index` for it."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _LOSSES = (
     ("torch.nn.NLLLoss", "torch.nn.functional.nll_loss"),
 )
 _FLATTENS = frozenset({"view", "reshape", "flatten"})
-_IGNORED = -100.0  # what these losses leave out by themselves
+_IGNORED = -100.0  # the default `ignore_index` of these losses
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -43,7 +43,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _padding(module: FileFacts) -> str | None:
-    """The token that sequences of this file are padded with, None where it is not one that is known."""
+    """The token that this file pads sequences with, None if it is unknown."""
     found: set[float | None] = set()
     for call in module.tree.all(cst.Call):
         if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence":
@@ -58,12 +58,12 @@ def _padding(module: FileFacts) -> str | None:
 
 
 def _token(module: FileFacts, value: Node) -> float | None:
-    """The number that a call pads with: a literal, or a variable that is one. What a layer keeps may be told to others."""
+    """The number that a call pads with: a literal or a variable; not a layer's attribute, which others may set."""
     return module.number(value) if not isinstance(value, cst.Attribute) else None
 
 
 def _is_over_tokens(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a loss is taken over each token of each sequence: scores and targets are flattened together."""
+    """Whether a loss is taken over every token of every sequence: scores and targets are flattened together."""
     scores, target = argument(call, "input", 0), argument(call, "target", 1)
     return (
         all(

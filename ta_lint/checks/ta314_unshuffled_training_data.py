@@ -1,4 +1,4 @@
-"""TA314: the loader of a training loop gives the samples in the same order in each epoch."""
+"""TA314: the loader of a training loop yields the samples in the same order in each epoch."""
 
 from collections.abc import Iterator
 
@@ -35,13 +35,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _keeps_order(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loader certainly goes over a dataset with an index from its start to its end."""
+    """Whether a loader certainly goes through an indexed dataset from start to end."""
     shuffle, size = loader.given("shuffle"), loader.given("batch_size")
     if loader.spreads or (shuffle is not None and module.boolean(shuffle) is not False):
         return False
     if any(_is_given(loader.given(name), module) for name in ("sampler", "batch_sampler")):
         return False
-    # all in one batch, or batches that the dataset makes
+    # all data in one batch, or batches made by the dataset
     whole = isinstance(size, cst.Call) or (size is not None and plain(size) == "None")
     return not whole and _is_indexed(loader, module)
 

@@ -15,7 +15,7 @@ _LOSSES = {
     "torch.nn.SmoothL1Loss": "torch.nn.functional.smooth_l1_loss",
     "torch.nn.HuberLoss": "torch.nn.functional.huber_loss",
 }
-# These compare the sizes and raise.
+# Losses that compare the sizes and raise.
 _REFUSING = {
     "torch.nn.BCELoss": "torch.nn.functional.binary_cross_entropy",
     "torch.nn.BCEWithLogitsLoss": "torch.nn.functional.binary_cross_entropy_with_logits",
@@ -46,13 +46,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_line(target: Node, module: FileFacts) -> bool:
-    """Whether a target certainly has one dimension, of more than one value."""
+    """Whether a target is certainly one-dimensional, with more than one value."""
     shape = module.shapes.shape(target)
     return shape is not None and len(shape) == 1 and shape[0] != 1
 
 
 def _is_column(node: Node, module: FileFacts) -> bool:
-    """Whether an expression is the output of a model with one output, for a batch."""
+    """Whether an expression is the output of a one-output model, for a batch."""
     value = module.kinds.origin(node)
     for _ in range(_DEPTH):
         if not isinstance(value, cst.Call):
@@ -67,7 +67,7 @@ def _is_column(node: Node, module: FileFacts) -> bool:
 
 
 def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
-    """What a call changes element by element, `x` for `torch.sigmoid(x)` and `x.sigmoid()`."""
+    """The operand of an elementwise call: `x` in `torch.sigmoid(x)` and `x.sigmoid()`."""
     called = module.qualified(call.func)
     if called is not None:
         return call.args[0].value if call.args and _FUNCTIONS.fullmatch(called) else None
@@ -121,7 +121,7 @@ def _sequence_has_one_output(made: cst.Call, module: FileFacts, depth: int) -> b
 
 
 def _is_batch(node: Node, module: FileFacts) -> bool:
-    """Whether what a model is given has a dimension for the batch: of a known shape, or from a loader."""
+    """Whether a model's input has a batch dimension: by its shape, or because it comes from a loader."""
     shape = module.shapes.shape(node)
     if shape is not None:
         return len(shape) > 1

@@ -1,4 +1,4 @@
-"""TA318: a limit on tokens counts a prompt that is cut afterwards."""
+"""TA318: a token limit counts a prompt that is truncated afterwards."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _counted(module: FileFacts, total: cst.BinaryOperation) -> tuple[cst.Name, int] | None:
-    """Of `len(prompt) + max_new_tokens`, where that is a parameter: the prompt, and the dimension that is counted."""
+    """In `len(prompt) + max_new_tokens`, where that is a parameter: the prompt, and the dimension that is counted."""
     if not isinstance(total.operator, cst.Add):
         return None
     for length, asked in ((total.left, total.right), (total.right, total.left)):
@@ -44,7 +44,7 @@ def _counted(module: FileFacts, total: cst.BinaryOperation) -> tuple[cst.Name, i
 
 
 def _measured(module: FileFacts, length: Node) -> tuple[cst.Name, int] | None:
-    """The name whose length an expression is, and the dimension: `len(x)`, `x.shape[1]`, `x.size(-1)`."""
+    """The name and dimension whose length an expression is: `len(x)`, `x.shape[1]`, `x.size(-1)`."""
     owner: Node | None = None
     dimension: float | None = None
     if isinstance(length, cst.Call) and len(length.args) == 1:
@@ -61,7 +61,7 @@ def _measured(module: FileFacts, length: Node) -> tuple[cst.Name, int] | None:
 
 
 def _cut(module: FileFacts, statement: cst.Assign, name: cst.Name, dimension: int) -> cst.Assign | None:
-    """The next assignment to a name after a statement, if it cuts what is there: `prompt = prompt[-context:]`."""
+    """The next assignment to a name after a statement, if it truncates the value: `prompt = prompt[-context:]`."""
     tree = module.tree
     later = [binding.node for binding in module.names.bindings(name) if tree.before(statement, binding.node)]
     cut = min(later, key=tree.order, default=None)
@@ -101,7 +101,7 @@ def _uses(module: FileFacts, limit: cst.Name, cut: cst.Assign) -> list[cst.Name]
 
 
 def _bounds(module: FileFacts, use: cst.Name) -> bool:
-    """Whether a number bounds what is made: compared with a length, the end of a `range`, or `max_length=`."""
+    """Whether a number limits the output: compared with a length, as the end of a `range`, or as `max_length=`."""
     above = module.tree.parent[use]
     if isinstance(above, cst.ComparisonTarget):
         above = module.tree.parent[above]

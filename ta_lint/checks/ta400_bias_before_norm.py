@@ -1,4 +1,4 @@
-"""TA400: a convolution or linear layer has a bias that the normalisation after it subtracts again."""
+"""TA400: a convolution or linear layer has a bias that the following normalisation subtracts again."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _has_bias(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a layer certainly has a bias: it is asked for, or it is the default."""
+    """Whether a layer certainly has a bias: explicitly or by default."""
     bias = _bias(module, call)
     return not spreads(call) and (bias is None or module.boolean(bias) is True)
 
@@ -60,7 +60,7 @@ def _is_cancelled(module: FileFacts, link: Link) -> bool:
 
 
 def _width(module: FileFacts, call: cst.Call, keyword: str, position: int) -> float | str | None:
-    """The number of features that a layer is made for, or how the code puts it."""
+    """The number of features of a layer, or the expression for it."""
     features = argument(call, keyword, position)
     if features is None:
         return None
@@ -78,7 +78,7 @@ def _fix(module: FileFacts, link: Link) -> ProposedFix | None:
 
 
 def _needs_a_layers_bias(module: FileFacts, read: cst.Attribute) -> bool:
-    """Whether `m.bias` is used of a layer that stands for many, as in an initialisation, without asking if there is one."""
+    """Whether `m.bias` is used on any of many layers, as in an initialisation, without testing if there is one."""
     if read.attr.value != "bias" or is_name(read.value, "self"):
         return False
     tests = [

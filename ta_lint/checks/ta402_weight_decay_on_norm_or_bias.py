@@ -1,4 +1,4 @@
-"""TA402: weight decay shrinks normalisation weights and biases that it was meant to leave out."""
+"""TA402: weight decay shrinks normalisation weights and biases that should be excluded."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,6 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, dotted
 
-# Decay that is given to AdamW, or a group without decay.
 KEYWORDS = ("weight_decay", ("parameters", "named_parameters"))
 
 STRONG = 0.05
@@ -56,7 +55,7 @@ def _norms(model: Node, module: FileFacts) -> list[cst.Call]:
 
 
 def _is_foreign(model: Node, module: FileFacts) -> bool:
-    """A whole network of another library: they all have norms or biases."""
+    """Whether this is a network of another library: they all have norms or biases."""
     made = module.kinds.construction(model)
     called = module.qualified(made.func) if made is not None else None
     return called is not None and not called.startswith("torch.") and module.kind(model) is Kind.MODULE
@@ -66,7 +65,7 @@ def _is_foreign(model: Node, module: FileFacts) -> bool:
 
 
 def _missed_by_name(optimizer: OptimizerCall, module: FileFacts) -> tuple[str, Node] | None:
-    """A norm whose weight the names of a group without decay do not fit, and where they are compared."""
+    """A norm whose weight no name of the group without decay matches, and the comparison of the names."""
     for source in optimizer.sources or ():
         if source.chosen is None or source.group is None or module.parameters.decay(optimizer, source) != 0:
             continue
@@ -84,7 +83,7 @@ def _missed_by_name(optimizer: OptimizerCall, module: FileFacts) -> tuple[str, N
 
 
 def _names(test: Node, module: FileFacts) -> list[str] | None:
-    """The names in `any(part in name for part in NAMES)` or `name.endswith(NAMES)`, where they are literals."""
+    """The literal names in `any(part in name for part in NAMES)` or `name.endswith(NAMES)`."""
     if not isinstance(test, cst.Call) or len(test.args) != 1:
         return None
     listed: Node = test.args[0].value
@@ -107,9 +106,9 @@ def _is_containment(test: Node) -> bool:
 
 
 def _may_fit(name: str, attribute: str) -> bool:
-    """Whether a name may be in, or end, the path of the weight of a layer that goes by this attribute.
+    """Whether a name may match the parameter path of the weight of a layer with this attribute name.
 
-    `LayerNorm.weight` says what the attribute ends in; a name without a dot may fit something further up.
+    `LayerNorm.weight` gives the end of the attribute; a name without a dot may match a module further up.
     """
     layer, dot, tensor = name.rpartition(".")
     if tensor == "bias" and (not dot or not layer):

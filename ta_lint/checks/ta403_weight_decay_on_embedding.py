@@ -1,4 +1,4 @@
-"""TA403: weight decay shrinks the rows of an embedding, also those that a batch does not use."""
+"""TA403: weight decay shrinks the rows of an embedding, even rows that a batch does not use."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _decayed_embedding(optimizer: OptimizerCall, module: FileFacts) -> cst.Call 
 
 
 def _is_special(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the class of an embedding ties weights, or freezes some."""
+    """Whether the class of an embedding ties or freezes weights."""
     region = module.tree.enclosing(call, cst.ClassDef) or module.tree.root
     return any(
         attribute.attr.value in ("requires_grad", "requires_grad_")

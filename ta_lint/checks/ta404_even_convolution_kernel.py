@@ -1,4 +1,4 @@
-"""TA404: a convolution pads an even kernel alike on both sides, so its output is shifted and one larger."""
+"""TA404: a convolution pads an even kernel equally on both sides, so its output is shifted and one larger."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _sizes(module: FileFacts, call: cst.Call) -> tuple[list[float], ...] | None:
-    """Kernel, stride, padding and dilation of a convolution along each axis, if all are numbers in the file."""
+    """Kernel, stride, padding and dilation of a convolution along each axis, if the file shows all of them."""
     made = _CONVOLUTION.fullmatch(module.qualified(call.func) or "")
     if made is None or spreads(call):
         return None
@@ -38,7 +38,7 @@ def _sizes(module: FileFacts, call: cst.Call) -> tuple[list[float], ...] | None:
 
 
 def _along_axes(module: FileFacts, value: Node | None, axes: int, default: float) -> list[float] | None:
-    """The numbers of a tuple, one for each axis, or a number that holds for all."""
+    """The numbers of a tuple, one per axis, or a single number for all axes."""
     if value is None:
         return [default] * axes
     if isinstance(value, (cst.Tuple, cst.List)):
@@ -50,9 +50,9 @@ def _along_axes(module: FileFacts, value: Node | None, axes: int, default: float
 
 
 def _grows_by_one(kernel: float, stride: float, padding: float, dilation: float) -> bool:
-    """Whether the padding was to keep the size, as `kernel_size // 2` does for odd kernels, and makes it one larger.
+    """Whether padding meant to keep the size, such as `kernel_size // 2` for odd kernels, makes it one larger.
 
-    A padding of the whole reach, `dilation * (kernel_size - 1)`, is for causal convolutions, which cut the end off.
+    A padding of `dilation * (kernel_size - 1)` is for causal convolutions, which cut the end off.
     """
     reach = dilation * (kernel - 1)
     return kernel % 2 == 0 and stride == 1 and 2 * padding == reach + 1 and padding < reach

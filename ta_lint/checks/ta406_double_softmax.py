@@ -24,9 +24,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _without(activation: Activation, scores: Node, module: FileFacts) -> ProposedFix | None:
-    """Hand over the scores, where nobody else gets the probabilities.
+    """Pass the scores instead, if nothing else uses the probabilities.
 
-    Scores that went through a sigmoid may belong to labels that do not exclude each other, and another loss.
+    Scores passed to a sigmoid may belong to labels that do not exclude each other, and need another loss.
     """
     inner = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
     return ProposedFix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None

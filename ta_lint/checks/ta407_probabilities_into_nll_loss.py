@@ -1,4 +1,4 @@
-"""TA407: what goes into `NLLLoss` are probabilities or raw scores, where it takes log-probabilities."""
+"""TA407: `NLLLoss` gets probabilities or raw scores instead of log-probabilities."""
 
 from collections.abc import Iterator
 
@@ -22,11 +22,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _with_logarithms(activation: Activation, scores: Node, module: FileFacts) -> ProposedFix | None:
-    """`log_softmax` in the place of `softmax`, where nobody else gets the probabilities."""
+    """`log_softmax` in place of `softmax`, if nothing else uses the probabilities."""
     applied = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
     if applied is None or not isinstance(activation.node, cst.Call):
         return None
     function = activation.node.func
-    if not isinstance(function, cst.Attribute):  # an imported name brings no `log_softmax` along
+    if not isinstance(function, cst.Attribute):  # an imported name does not import `log_softmax`
         return None
     return ProposedFix("take the logarithm as well", (replace(function.attr, "log_softmax"),))

@@ -1,4 +1,4 @@
-"""TA408: `BCEWithLogitsLoss` is given probabilities, or `BCELoss` is given none."""
+"""TA408: `BCEWithLogitsLoss` gets probabilities, or `BCELoss` gets something else."""
 
 from collections.abc import Iterator
 

@@ -21,7 +21,7 @@ _TAKE_ANY_SEQUENCE = (
 _OF_LISTS = ("append", "extend", "insert")
 _OF_DICTIONARIES = ("items", "keys", "values")
 
-# Attributes that every module has: `nn.ModuleDict` refuses them as keys.
+# Attributes of every module, which `nn.ModuleDict` rejects as keys.
 _OF_MODULES = frozenset(
     "T_destination add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double dump_patches "
     "eval extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half ipu items keys "
@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _registered(container: Container, module: FileFacts) -> ProposedFix | None:
-    """`nn.ModuleList` or `nn.ModuleDict` around the literal, where it certainly serves as the container did."""
+    """`nn.ModuleList` or `nn.ModuleDict` around the literal, if it certainly works like the container."""
     statement, value = container.statement, container.statement.value
     if (
         value is None
@@ -75,7 +75,7 @@ def _registered(container: Container, module: FileFacts) -> ProposedFix | None:
 
 
 def _follows_super(statement: Node, module: FileFacts) -> bool:
-    """Whether `super().__init__()` has run, before which a module refuses modules."""
+    """Whether `super().__init__()` has run; before that, a module rejects submodules."""
     return any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value == "__init__"
@@ -94,7 +94,7 @@ def _uses(container: Container, module: FileFacts) -> Iterator[cst.Attribute]:
 
 
 def _serves(use: cst.Attribute, value: cst.BaseExpression, module: FileFacts) -> bool:
-    """Whether a use is one that `nn.ModuleList`, or for a dictionary `nn.ModuleDict`, admits too."""
+    """Whether `nn.ModuleList`, or `nn.ModuleDict` for a dictionary, supports a use too."""
     above = module.tree.parent[use]
     is_dict = isinstance(value, cst.Dict)
     if isinstance(above, cst.Arg) and not above.star:

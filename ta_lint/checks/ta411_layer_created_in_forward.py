@@ -1,4 +1,4 @@
-"""TA411: `forward` makes a layer or parameter, so each call has a new, untrained one."""
+"""TA411: `forward` creates a layer or parameter, so each call has a new, untrained one."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def _message(layer: str) -> str:
 
 
 def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a layer is made only to be part of another one, which is reported instead."""
+    """Whether a layer is only created as part of another, which is reported instead."""
     return any(
         isinstance(above, cst.Call)
         and module.tree.contains(above, call)
@@ -38,7 +38,7 @@ def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a layer serves this call of `forward` alone: it is called at once, or goes by a local name until then."""
+    """Whether a layer serves only this call of `forward`: it is called at once, or first bound to a local name."""
     above = module.tree.parent[call]
     while isinstance(above, cst.Attribute) and isinstance(outer := module.tree.parent[above], cst.Call):
         if above.attr.value not in ("to", "cuda", "type", "half", "float", "double", "train"):
@@ -53,7 +53,7 @@ def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:
-    """Whether a layer goes by a name that is only called, or by an attribute of `self` that is always set anew."""
+    """Whether the layer's name is only ever called, or its `self` attribute is set unconditionally."""
     if isinstance(target, cst.Name):
         uses = [use for use in module.names.mentions(target) if use is not target]
         return bool(uses) and all(_is_called(module, use) for use in uses)

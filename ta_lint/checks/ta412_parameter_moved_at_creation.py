@@ -1,4 +1,4 @@
-"""TA412: `nn.Parameter(t).to(device)` is a tensor computed from a parameter, and no parameter."""
+"""TA412: `nn.Parameter(t).to(device)` is a tensor computed from a parameter, not a parameter."""
 
 from collections.abc import Iterator
 
@@ -32,14 +32,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_kept(module: FileFacts, moved: cst.Call) -> bool:
-    """Whether the result becomes an attribute: as an argument where a parameter is needed it would raise."""
+    """Whether the result becomes an attribute; where a parameter is required, it would raise."""
     assign = module.tree.parent[moved]
     targets = [item.target for item in assign.targets] if isinstance(assign, cst.Assign) else []
     return any(isinstance(target, cst.Attribute) for target in targets)
 
 
 def _is_float(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a parameter has the default type for certain: `.float()` returns it as it is."""
+    """Whether a parameter certainly has the default type, so that `.float()` returns it unchanged."""
     data = argument(call, "data", 0)
     return (
         isinstance(data, cst.Call)

@@ -1,4 +1,4 @@
-"""TA413: a tensor on `self` that is neither parameter nor buffer: `.to(device)` and `state_dict()` pass it by."""
+"""TA413: a tensor on `self` that is neither parameter nor buffer: `.to(device)` and `state_dict()` skip it."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -17,7 +17,7 @@ KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
 
 _FACTORY = regex(rf"torch\.(?:{_ANY})")
 
-# Uses of a tensor by code that looks after its place itself, or wants its numbers alone.
+# Uses of a tensor by code that handles its device itself, or only needs its values.
 _PLACES = frozenset(
     "cpu cuda data detach device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
 )
@@ -26,16 +26,16 @@ _VIEWS = frozenset(
 )
 
 
-# Methods by which a class takes part when it is moved.
+# Methods by which a class handles moves itself.
 _MOVES = frozenset({"_apply", "cuda", "to"})
 
 
 class Fate(StrEnum):
-    """What an expression does with a tensor."""
+    """How an expression uses a tensor."""
 
-    CALCULATED = "calculated"  # with something else, which says where it has to be
-    PLACED = "placed"  # its device or its gradient is somebody's business
-    GONE = "gone"  # handed to code that may do anything
+    CALCULATED = "calculated"  # with another operand, which decides the device
+    PLACED = "placed"  # code handles its device or gradient
+    GONE = "gone"  # passed to code that may do anything
     READ = "read"
 
 
@@ -70,7 +70,7 @@ def _is_at_start(module: FileFacts, assign: Node) -> bool:
 
 
 def _makes_tensor(module: FileFacts, value: Node) -> bool:
-    """Whether a part of a value is a new tensor, or a new parameter."""
+    """Whether a part of a value is a new tensor or parameter."""
     return any(
         _is_new_parameter(module, call) or _FACTORY.fullmatch(module.qualified(call.func) or "")
         for call in module.tree.within(value, cst.Call)
@@ -78,7 +78,7 @@ def _makes_tensor(module: FileFacts, value: Node) -> bool:
 
 
 def _learns(module: FileFacts, value: Node) -> bool:
-    """Whether a tensor requires gradients: its factory says so, or it is calculated from a new parameter."""
+    """Whether a tensor requires gradients: by its factory, or because it is computed from a new parameter."""
     if isinstance(value, cst.BinaryOperation):
         return any(_is_new_parameter(module, side) for side in (value.left, value.right))
     if not isinstance(value, cst.Call) or not _FACTORY.fullmatch(module.qualified(value.func) or ""):
@@ -92,7 +92,7 @@ def _is_new_parameter(module: FileFacts, node: Node) -> bool:
 
 
 def _is_constant(module: FileFacts, value: Node) -> bool:
-    """Whether a value is calculated from factories of torch alone, on no device in particular, and no scalar."""
+    """Whether a value is computed only from torch factories, without a device, and is not a scalar."""
     if module.kind(value) is not Kind.TENSOR or _has_new_parameter(module, value):
         return False
     if any(
@@ -109,25 +109,25 @@ def _is_constant(module: FileFacts, value: Node) -> bool:
 
 
 def _has_new_parameter(module: FileFacts, value: Node) -> bool:
-    """Whether a parameter is made and lost on the way, as TA412 says."""
+    """Whether a parameter is created and lost on the way, as in TA412."""
     return any(_is_new_parameter(module, call) for call in module.tree.within(value, cst.Call))
 
 
 def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a tensor may have no dimension: on the CPU it goes with tensors on any device."""
+    """Whether a tensor may have no dimensions: a scalar on the CPU combines with tensors on any device."""
     if module.qualified(call.func) != "torch.tensor" or not call.args:
         return False
     return not isinstance(module.kinds.origin(call.args[0].value), (cst.List, cst.ListComp, cst.Tuple))
 
 
 def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
-    """What becomes of the tensor wherever the file has to do with it."""
+    """The ways in which the file uses the tensor."""
     fates = set()
     for mention in module.classes.mentions(name):
         on_self = is_name(mention.value, "self")
         other = module.tree.enclosing(mention, cst.ClassDef)
         if on_self and (other is None or not module.classes.related(other, klass)):
-            continue  # another class's
+            continue  # belongs to another class
         fate = _fate(module, mention)
         if on_self or fate in (Fate.PLACED, Fate.GONE):
             fates.add(fate)
@@ -135,7 +135,7 @@ def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
 
 
 def _fate(module: FileFacts, node: Node) -> Fate:
-    """What becomes of a tensor in an expression, whatever view of it is taken."""
+    """How an expression uses a tensor, looking through views."""
     while True:
         above = module.tree.parent[node]
         match above:
@@ -164,7 +164,7 @@ def _fate(module: FileFacts, node: Node) -> Fate:
 
 
 def _as_parameter(module: FileFacts, value: cst.BaseExpression) -> ProposedFix | None:
-    """`nn.Parameter(torch.zeros(4, requires_grad=True))`; where a parameter is part of it, it is not so simple."""
+    """`nn.Parameter(torch.zeros(4, requires_grad=True))`; no fix if the value already contains a parameter."""
     spelled = module.spelled("torch.nn.Parameter", value)
     if spelled is None or not isinstance(value, cst.Call):
         return None

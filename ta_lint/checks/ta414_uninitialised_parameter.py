@@ -1,4 +1,4 @@
-"""TA414: `nn.Parameter(torch.empty(...))` that nothing fills: it starts with what was in memory."""
+"""TA414: `nn.Parameter(torch.empty(...))` that nothing fills: it starts with arbitrary memory."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,12 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument
 
-# A parameter of empty memory, by whose name no later line fills anything.
 KEYWORDS = ("Parameter", ("empty", "Tensor", "FloatTensor"))
 
-# These take sizes, or data; two or more arguments are sizes.
+# These take sizes or data; two or more arguments are sizes.
 _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
 
-# Whoever loops over all parameters, or loads them, may fill this one.
+# Code that loops over all parameters, or loads them, may fill this one.
 _ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
 _FILLS = regex(
     r"(fill|normal|uniform|constant|copy|zero|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
@@ -26,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for klass in module.classes.modules():
         if not module.classes.is_whole(klass) or _is_handed_on(module, klass):
-            continue  # a base or a function from elsewhere may fill it
+            continue  # a base or an external function may fill it
         for name, assign in module.classes.assignments(klass):
             if assign.value is None or not _is_empty(module, assign.value):
                 continue
@@ -39,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_handed_on(module: FileFacts, klass: cst.ClassDef) -> bool:
-    """Whether a method hands the whole module to a function: `init_weights(self)`."""
+    """Whether a method passes the whole module to a function: `init_weights(self)`."""
     return any(
         name.value == "self"
         and isinstance(arg := module.tree.parent[name], cst.Arg)
@@ -55,9 +54,9 @@ def _is_empty(module: FileFacts, value: Node) -> bool:
     data = argument(value, "data", 0)
     memory = module.kinds.origin(data) if data is not None else None
     if not isinstance(memory, cst.Call) or argument(memory, "device") is not None:
-        return False  # `device="meta"` has no memory
+        return False  # the meta device has no memory
     if any(module.number(arg.value) == 0 for arg in memory.args):
-        return False  # a parameter without values, which shows where the module is
+        return False  # an empty parameter that marks the module's device
     called = module.qualified(memory.func)
     if called == "torch.empty":
         return isinstance(data, cst.Call)
@@ -65,7 +64,7 @@ def _is_empty(module: FileFacts, value: Node) -> bool:
 
 
 def _is_read(module: FileFacts, use: cst.Attribute) -> bool:
-    """Whether a use of a parameter certainly leaves its values as they are."""
+    """Whether a use of a parameter certainly leaves its values unchanged."""
     above = module.tree.parent[use]
     match above:
         case cst.BinaryOperation() | cst.Comparison() | cst.FormattedStringExpression():
@@ -79,12 +78,12 @@ def _is_read(module: FileFacts, use: cst.Attribute) -> bool:
             called = module.qualified(call.func) if isinstance(call, cst.Call) else None
             if called is None or not called.startswith("torch.") or called.endswith("_"):
                 return False
-            return not called.startswith("torch.nn.init.")  # `xavier_uniform` still fills in place
+            return not called.startswith("torch.nn.init.")  # the old `xavier_uniform` also fills in place
     return False
 
 
 def _fills_all(module: FileFacts) -> bool:
-    """Whether code of this file goes through the parameters of a model and fills them."""
+    """Whether code of this file loops over the parameters of a model and fills them."""
     tree = module.tree
     homes = {tree.home(attribute) for attribute in tree.all(cst.Attribute) if attribute.attr.value in _ALL}
     return any(

@@ -52,7 +52,7 @@ def _assigns_before(module: FileFacts, init: cst.FunctionDef, first: Node) -> bo
 
 
 def _is_elsewhere(module: FileFacts, init: cst.FunctionDef) -> bool:
-    """Whether something else may set the module up: a function that is handed `self`, or its whole state."""
+    """Whether other code may initialise the module: a function that gets `self`, or its whole state."""
     names = [name for name in module.tree.within(init.body, cst.Name) if name.value == "self"]
     handed = any(isinstance(module.tree.parent[name], cst.Arg) for name in names)
     states = ("__dict__", "__class__", "__setstate__")

@@ -1,4 +1,4 @@
-"""TA416: `F.dropout(x)` in a module drops values in evaluation too: `training` is true unless it is given."""
+"""TA416: `F.dropout(x)` in a module also drops values in evaluation: `training` defaults to True."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,6 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import argument
 
-# A call whose arguments do not mention the mode.
 KEYWORDS = (("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"),)
 
 _DROPOUT = regex(r"torch\.nn\.functional\.(dropout[123]?d?|(?P<alpha>(?:feature_)?alpha_dropout))")

@@ -1,4 +1,4 @@
-"""TA417: `scaled_dot_product_attention` drops whatever `dropout_p` says, in evaluation too."""
+"""TA417: `scaled_dot_product_attention` applies `dropout_p` in evaluation too."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _drops(module: FileFacts, probability: Node) -> bool:
-    """Whether it is a number other than 0, an attribute of `self` that holds one as far as the class shows, or the
+    """Whether this is a nonzero number, an attribute of `self` that always holds one as far as the class shows, or the
     `p` of a dropout layer."""
     origin = module.kinds.origin(probability)
     if (number := module.number(origin)) is not None:

@@ -1,4 +1,4 @@
-"""TA418: softmax without `dim` chooses the dimension by the number of dimensions, by a rule that surprises."""
+"""TA418: softmax without `dim` picks the dimension by a surprising rule, from the number of dimensions."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA419: `[layer] * n` is one layer n times, with one set of weights."""
+"""TA419: `[layer] * n` repeats one layer n times, with shared weights."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ta_lint.syntax.tree import Node
 
 KEYWORDS = (("*", "ModuleList", "Sequential"),)
 
-# One instance on purpose, in the words of those who do it.
+# Words for deliberate sharing of one instance.
 _SHARED = regex(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
 
 _NO_WEIGHTS = regex(r"nn\.\w*Dropout[123]?d?")
@@ -30,7 +30,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _repeated(module: FileFacts, product: cst.BinaryOperation) -> str | None:
-    """The layer with weights that a multiplied list holds."""
+    """The layer with weights in a multiplied list."""
     listed = _list_of(product)
     if listed is None or module.number(_times(product)) == 1:
         return None
@@ -44,7 +44,7 @@ def _repeated(module: FileFacts, product: cst.BinaryOperation) -> str | None:
 
 
 def _of_one(module: FileFacts, listed: cst.ListComp | cst.GeneratorExp) -> str | None:
-    """What a comprehension repeats that takes the same variable from outside each time, to be held as layers."""
+    """The outer variable that a comprehension repeats as an element of a layer container."""
     if not isinstance(listed.elt, cst.Name) or not _is_held(module, listed) or _is_meant(module, listed):
         return None
     bindings = module.names.bindings(listed.elt)
@@ -73,7 +73,7 @@ def _is_held(module: FileFacts, node: Node) -> bool:
 
 
 def _is_meant(module: FileFacts, node: Node) -> bool:
-    """Whether the statement, with its comments, or the class says that the layer is shared."""
+    """Whether the statement, its comments or the class say that the layer is shared."""
     line = module.tree.parent[module.tree.statement(node)]
     klass = module.tree.enclosing(node, cst.ClassDef)
     texts = [klass.name.value] if klass is not None else []
@@ -83,7 +83,7 @@ def _is_meant(module: FileFacts, node: Node) -> bool:
 
 
 def _fix(module: FileFacts, product: cst.BinaryOperation) -> ProposedFix | None:
-    """`[nn.Linear(8, 8) for _ in range(n)]`, where the layer is made on the spot."""
+    """`[nn.Linear(8, 8) for _ in range(n)]`, if the layer is created in place."""
     listed = _list_of(product)
     if listed is None or len(listed.elements) != 1 or not isinstance(listed.elements[0].value, cst.Call):
         return None

@@ -1,4 +1,4 @@
-"""TA420: `x.view(b, h, w, c)` of an `x` that is `b, c, h, w`: the sizes change places, the values do not."""
+"""TA420: `x.view(b, h, w, c)` of an `x` with shape `b, c, h, w`: the sizes change places, the values do not."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ KEYWORDS = (("view", "reshape"), ("shape", "size"))
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """`b, c, h, w = x.shape`: the dimensions of `tensor`, by name."""
+    """`b, c, h, w = x.shape`: the names of the dimensions of `tensor`."""
 
     statement: cst.Assign
     tensor: cst.Name
@@ -75,7 +75,7 @@ def _reshaped(call: cst.Call) -> cst.Name | None:
 
 
 def _is_same(tensor: cst.Name, receiver: cst.Name, module: FileFacts) -> bool:
-    """Whether both are the same variable, bound by the same statement, in one function."""
+    """Whether both are the same variable with the same binding in one function."""
     if tensor.value != receiver.value or module.tree.home(tensor) is not module.tree.home(receiver):
         return False
     if not module.tree.before(tensor, receiver):
@@ -85,9 +85,9 @@ def _is_same(tensor: cst.Name, receiver: cst.Name, module: FileFacts) -> bool:
 
 
 def _groups(call: cst.Call, sizes: Sizes, module: FileFacts) -> list[list[str]] | None:
-    """The dimensions that each argument stands for; None where one is not made of these sizes.
+    """The dimensions in each argument; None if an argument is not made of these sizes.
 
-    `h * w` is two of them; `-1` is all that no other argument names.
+    `h * w` combines two of them; `-1` stands for all that no other argument names.
     """
     args = [arg.value for arg in call.args]
     if len(args) == 1 and isinstance(args[0], (cst.Tuple, cst.List)):
@@ -113,7 +113,7 @@ def _is_rest(node: Node) -> bool:
 
 
 def _product(node: Node, sizes: Sizes, module: FileFacts) -> list[str]:
-    """The sizes whose product an argument is; empty where it is anything else."""
+    """The sizes whose product an argument is; empty for anything else."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
         left, right = _product(node.left, sizes, module), _product(node.right, sizes, module)
         return left + right if left and right else []
@@ -124,7 +124,7 @@ def _product(node: Node, sizes: Sizes, module: FileFacts) -> list[str]:
 
 
 def _may_be_one(named: list[str], module: FileFacts, call: cst.Call) -> bool:
-    """Whether the function compares one of the sizes with 1: such a dimension may stand anywhere."""
+    """Whether the function compares one of the sizes with 1: a dimension of size 1 may move freely."""
     function = module.tree.enclosing(call, *FUNCTIONS) or module.tree.root
     return any(
         isinstance(comparison.left, cst.Name)
@@ -135,7 +135,7 @@ def _may_be_one(named: list[str], module: FileFacts, call: cst.Call) -> bool:
 
 
 def _keeps_order(groups: list[list[str]], names: tuple[str, ...]) -> bool:
-    """Whether the groups are neighbours in the order of the dimensions; within a product the order is free."""
+    """Whether the groups keep the order of the dimensions; within a product the order is free."""
     start = 0
     for group in groups:
         if Counter(names[start : start + len(group)]) != Counter(group):
@@ -147,11 +147,11 @@ def _keeps_order(groups: list[list[str]], names: tuple[str, ...]) -> bool:
 def _fix(
     call: cst.Call, receiver: cst.Name, groups: list[list[str]], sizes: Sizes, module: FileFacts
 ) -> ProposedFix | None:
-    """`x.permute(0, 2, 3, 1)`, with a `reshape` behind it where dimensions are joined."""
+    """`x.permute(0, 2, 3, 1)`, followed by a `reshape` if dimensions are merged."""
     names = sizes.names
     order = [names.index(name) for group in groups for name in group]
     if len(set(order)) != len(names):
-        return None  # `_` names several
+        return None  # `_` names several dimensions
     permuted = f"{receiver.value}.permute({', '.join(map(str, order))})"
     if all(len(group) == 1 for group in groups):
         code = f"{permuted}.contiguous()"
@@ -164,10 +164,10 @@ def _fix(
 def _restored(
     call: cst.Call, groups: list[list[str]], sizes: Sizes, module: FileFacts
 ) -> tuple[Edit, ...] | None:
-    """The edits that also put the dimensions back where the function reshapes what comes of the call to the sizes it had.
+    """The edits that also permute the dimensions back where the function reshapes the result to the original sizes.
 
-    Both reshapes scramble the values, the second as the first does, and with one of them mended the other still does: None
-    where the way back is not as plain as `out.reshape(b, c, h, w)`.
+    Both reshapes scramble the values, so fixing only one does not help: None if the way back is not as plain as
+    `out.reshape(b, c, h, w)`.
     """
     ways = list(_ways_back(call, sizes, module))
     if not ways:
@@ -183,7 +183,7 @@ def _restored(
 
 
 def _ways_back(call: cst.Call, sizes: Sizes, module: FileFacts) -> Iterator[cst.Call]:
-    """The reshapes, below a call in its function, of what comes of it to the sizes in their own order."""
+    """Later reshapes, in the same function, of the call's result to the sizes in their original order."""
     tree = module.tree
     home = tree.home(call)
     made: set[str] = set()
@@ -205,6 +205,6 @@ def _ways_back(call: cst.Call, sizes: Sizes, module: FileFacts) -> Iterator[cst.
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression | None:
-    """What a `view` or `reshape` is called on."""
+    """The tensor in a `view` or `reshape` call."""
     is_reshape = isinstance(call.func, cst.Attribute) and call.func.attr.value in ("view", "reshape")
     return call.func.value if is_reshape and isinstance(call.func, cst.Attribute) else None

@@ -1,4 +1,4 @@
-"""TA421: a class with layers and a `forward` that is no `nn.Module`: nobody trains, moves or saves its layers."""
+"""TA421: a class with layers and a `forward` is not an `nn.Module`: its layers are not trained, moved or saved."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("forward",)
 
-# Who asks for the parameters, or moves or saves a layer, knows that nobody else does.
+# Code that uses these handles the layers' parameters, device or state itself.
 _HANDLES = frozenset(
     "apply cpu cuda eval load_state_dict named_parameters parameters state_dict to train".split()
 )
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_plain(module: FileFacts, klass: cst.ClassDef) -> bool:
-    """Whether a class is certainly no module, and no part of one that derives from it."""
+    """Whether a class is certainly neither a module nor a base or mixin of one."""
     return (
         module.classes.is_whole(klass)
         and not module.classes.derives(klass, "torch.nn.Module")
@@ -42,7 +42,7 @@ def _is_plain(module: FileFacts, klass: cst.ClassDef) -> bool:
 
 
 def _handles(module: FileFacts, klass: Node) -> bool:
-    """Whether the class, or other code with its instances, looks after the layers."""
+    """Whether the class, or code that uses its instances, handles the layers itself."""
     return any(
         attribute.attr.value in _HANDLES for attribute in module.tree.within(klass, cst.Attribute)
     ) or any(method.name.value in _HANDLES for method in module.tree.within(klass, cst.FunctionDef))

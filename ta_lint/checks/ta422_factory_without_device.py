@@ -1,4 +1,4 @@
-"""TA422: a tensor that `forward` makes on the default device meets its input, which may be on another."""
+"""TA422: a tensor created on the default device in `forward` meets an input that may be on another."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -14,10 +14,10 @@ _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|te
 KEYWORDS = ("forward", tuple(_FACTORIES.split("|")))
 
 _FACTORY = regex(rf"torch\.({_FACTORIES})")
-# What puts all factories of a file, or of a block, on another device.
+# Code that sets the default device of a whole file or block.
 _DEFAULT = regex(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
 
-# Methods whose result is on the device of the tensor, and those that leave it.
+# Attributes and methods whose result is not, or not certainly, on the tensor's device.
 _MOVES = frozenset("cpu cuda data_ptr device dim item numel numpy shape size to tolist type_as".split())
 _JOINS = regex(
     r"torch\.(add|bmm|cat|concat|div|eq|ge|gt|hstack|le|lt|masked_select|matmul|maximum|minimum|mm|mul|ne|stack|sub|"
@@ -47,7 +47,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_on_default(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call makes a tensor with dimensions, and says nothing of a device."""
+    """Whether a call creates a tensor with dimensions and specifies no device."""
     called = module.qualified(call.func)
     if (
         called is None
@@ -56,13 +56,13 @@ def _is_on_default(call: cst.Call, module: FileFacts) -> bool:
         or argument(call, "device") is not None
     ):
         return False
-    if called == "torch.tensor":  # of a number it has no dimensions, and meets every device
+    if called == "torch.tensor":  # a scalar has no dimensions and works with every device
         return isinstance(argument(call, "data", 0), (cst.List, cst.ListComp))
     return argument(call, "out") is None and module.shapes.shape(call) != ()
 
 
 def _inputs(forward: cst.FunctionDef, module: FileFacts) -> set[str]:
-    """The parameters of `forward` that are certainly tensors: annotated, or used as only a tensor is."""
+    """The parameters of `forward` that are certainly tensors: annotated, or used as only tensors are."""
     used = {
         attribute.value.value
         for attribute in module.tree.own(forward, cst.Attribute)
@@ -76,7 +76,7 @@ def _inputs(forward: cst.FunctionDef, module: FileFacts) -> set[str]:
 
 
 def _uses(made: Node, module: FileFacts) -> Iterator[Node]:
-    """The expressions that have the value of a call on its device: itself, views of it, mentions of its name."""
+    """The expressions with the value of a call on its device: the call, views of it, mentions of its name."""
     node = made
     while isinstance(above := module.tree.parent[node], cst.Attribute):
         call = module.tree.parent[above]
@@ -93,7 +93,7 @@ def _uses(made: Node, module: FileFacts) -> Iterator[Node]:
 
 
 def _meets(use: Node, inputs: set[str], module: FileFacts) -> str | None:
-    """The input whose device the other operand of an expression has."""
+    """The input that the other operand of an expression shares its device with."""
     above = module.tree.parent[use]
     others: list[Node] = []
     if isinstance(above, cst.BinaryOperation):
@@ -115,7 +115,7 @@ def _meets(use: Node, inputs: set[str], module: FileFacts) -> str | None:
 
 
 def _argument_of(use: Node, module: FileFacts) -> Iterator[cst.Call]:
-    """The call that takes an expression as an argument, or in a list."""
+    """The call that takes an expression as an argument, directly or in a list."""
     above = module.tree.parent[use]
     if isinstance(above, cst.Element):
         above = module.tree.parent[module.tree.parent[above]]
@@ -124,7 +124,7 @@ def _argument_of(use: Node, module: FileFacts) -> Iterator[cst.Call]:
 
 
 def _device_of(node: Node, inputs: set[str], module: FileFacts, depth: int = 6) -> str | None:
-    """The input that an expression is computed from, by methods that keep the device."""
+    """The input that an expression is computed from, through methods that keep the device."""
     if depth == 0:
         return None
     if isinstance(node, cst.Name):

@@ -1,4 +1,4 @@
-"""TA423: `squeeze()` without a dimension drops the batch dimension too, when the batch has one sample."""
+"""TA423: `squeeze()` without a dimension also drops the batch dimension of a batch with one sample."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _squeezed(call: cst.Call, module: FileFacts) -> Node | None:
-    """What is squeezed in all its dimensions."""
+    """The tensor that is squeezed in all dimensions."""
     if module.qualified(call.func) == "torch.squeeze":
         return argument(call, "input", 0) if len(call.args) == 1 else None
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "squeeze" and not call.args:
@@ -33,7 +33,7 @@ def _squeezed(call: cst.Call, module: FileFacts) -> Node | None:
 
 
 def _has_batch(node: Node, module: FileFacts) -> bool:
-    """Whether what is squeezed may have a batch dimension: no single sample, and no parameter."""
+    """Whether the tensor may have a batch dimension: it is neither a single sample nor a parameter."""
     value = module.kinds.origin(node)
     if isinstance(node, cst.Attribute) or isinstance(value, cst.Attribute):
         return False  # a buffer or parameter of the module
@@ -45,7 +45,7 @@ def _has_batch(node: Node, module: FileFacts) -> bool:
 
 
 def _is_harmless(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the result is read as a number, or meets only what is squeezed as well."""
+    """Whether the result is read as a number, or combined only with other squeezed tensors."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Attribute):
         return above.attr.value in _NUMBERS

@@ -9,8 +9,6 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
-# A variable that is such a leaf, and a change of it in place, each under one name.
-# A variable that is such a leaf, and below it a change of that variable, or an attribute of `self` under another name.
 _FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
 
 KEYWORDS = (("Parameter", "requires_grad"),)
@@ -39,13 +37,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _changes(module: FileFacts) -> Iterator[tuple[Node, Node]]:
-    """What changes a variable in place: `x += 1`, `x.add_(1)`, `x[0] += 1`."""
+    """The variables that the file changes in place, and where: `x += 1`, `x.add_(1)`, `x[0] += 1`."""
     for statement in module.tree.all(cst.AugAssign):
         target: Node = statement.target
         while isinstance(target, cst.Subscript):
             target = target.value
         if isinstance(target, cst.Name) or attribute_of_self(target) is not None:
-            # The statement binds the name itself, so what it held is what the assignment before it gave.
+            # The statement rebinds the name, so its old value comes from the assignment before.
             yield statement, _before(module, statement, target)
     for call in module.tree.all(cst.Call):
         if (
@@ -57,7 +55,7 @@ def _changes(module: FileFacts) -> Iterator[tuple[Node, Node]]:
 
 
 def _switches(module: FileFacts, node: Node) -> bool:
-    """Whether the function turns the gradient of something off and on by hand."""
+    """Whether the function switches `requires_grad` off and on by hand."""
     home = module.tree.home(node)
     names = (found.attr.value for found in module.tree.own(home, cst.Attribute))
     return any(name in ("requires_grad", "requires_grad_") for name in names)
@@ -81,13 +79,13 @@ def _is_leaf(module: FileFacts, made: cst.Call) -> bool:
 
 
 def _follows_pass(module: FileFacts, made: cst.Call, node: Node) -> bool:
-    """Whether the leaf is made after the change, or on another way through the code."""
+    """Whether the leaf is created after the change, or on another path."""
     same = module.tree.home(made) is module.tree.home(node)
     return same and module.tree.before(node, made)
 
 
 def _is_expected(module: FileFacts, node: Node) -> bool:
-    """Whether the code is there to see the error: in a `try`, or in a block that expects it."""
+    """Whether the code expects the error: in a `try`, or in a block such as `pytest.raises`."""
     for above in module.tree.ancestors(node):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, node):
             return True

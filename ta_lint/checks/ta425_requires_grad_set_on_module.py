@@ -1,4 +1,4 @@
-"""TA425: `model.requires_grad = False` gives the module an attribute, and freezes nothing."""
+"""TA425: `model.requires_grad = False` sets a plain attribute and freezes nothing."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("requires_grad",)
 
-# Iterators over modules, and the place of the module in what they give.
+# Iterators over modules, and the position of the module in their items.
 _ITERATORS = {"children": None, "modules": None, "named_children": 1, "named_modules": 1}
 
 
@@ -44,7 +44,7 @@ def _is_module(node: Node, module: FileFacts) -> bool:
 
 
 def _comes_from_modules(node: Node, module: FileFacts) -> bool:
-    """Whether a name is what `model.children()` or the like gives, one after the other."""
+    """Whether a name is an item of `model.children()` or the like."""
     bindings = module.names.bindings(node) if isinstance(node, cst.Name) else []
     return bool(bindings) and all(
         isinstance(loop := binding.node, (cst.For, cst.CompFor)) and _takes_modules(loop, node, module)
@@ -66,7 +66,7 @@ def _takes_modules(loop: cst.For | cst.CompFor, name: Node, module: FileFacts) -
 
 
 def _is_called(node: Node, module: FileFacts) -> bool:
-    """Whether an attribute of `self` is called as a layer is by its class: a tensor cannot be."""
+    """Whether the class calls an attribute of `self` like a layer, which a tensor does not allow."""
     klass = module.tree.enclosing(node, cst.ClassDef)
     if (
         klass is None
@@ -79,7 +79,7 @@ def _is_called(node: Node, module: FileFacts) -> bool:
 
 
 def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
-    """Whether the attribute serves as a flag of one's own: something reads it, or a property takes it."""
+    """Whether the attribute is the file's own flag: something reads it, or a property defines it."""
     if any(function.name.value == "requires_grad" for function in module.tree.all(cst.FunctionDef)):
         return True
     return any(

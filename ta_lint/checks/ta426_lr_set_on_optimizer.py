@@ -1,4 +1,4 @@
-"""TA426: `optimizer.lr = x` gives the optimizer an attribute, and changes no learning rate."""
+"""TA426: `optimizer.lr = x` sets a plain attribute and does not change the learning rate."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_of_torch(node: Node, module: FileFacts) -> bool:
-    """Whether an expression is certainly an optimizer of torch, which keeps its settings in `param_groups`."""
+    """Whether an expression is certainly an optimizer of torch, which stores its settings in `param_groups`."""
     if module.kind(node) is not Kind.OPTIMIZER:
         return False
     origin = module.kinds.origin(node)
@@ -45,7 +45,7 @@ def _is_of_torch(node: Node, module: FileFacts) -> bool:
 
 
 def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
-    """Whether something reads the attribute: it may be a note to oneself."""
+    """Whether something reads the attribute, so that it may be deliberate."""
     return any(
         other.attr.value == target.attr.value
         and dotted(other.value) == dotted(target.value)
@@ -55,7 +55,7 @@ def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
 
 
 def _fix(statement: cst.Assign, target: cst.Attribute, module: FileFacts) -> ProposedFix | None:
-    """A loop over the groups, where the statement has a line of its own and the value costs nothing to read again."""
+    """A loop over the groups, if the statement has its own line and its value is a name or number."""
     line = module.tree.parent[statement]
     simple = isinstance(statement.value, (cst.Name, cst.Attribute, cst.Float, cst.Integer))
     alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
@@ -70,7 +70,7 @@ def _fix(statement: cst.Assign, target: cst.Attribute, module: FileFacts) -> Pro
 
 
 def _is_free(name: str, statement: Node, module: FileFacts) -> bool:
-    """Whether a name means something in other loops at most."""
+    """Whether a name is used only in other loops, if at all."""
     return all(
         (loop := module.tree.enclosing(other, cst.For)) is not None
         and dotted(loop.target) == name

@@ -1,4 +1,4 @@
-"""TA427: a model gets new parameters, or gets them back, after its optimizer was built, and the optimizer never sees them."""
+"""TA427: a model gets or unfreezes parameters after its optimizer was built, which never sees them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = (("parameters", "named_parameters"), ("step", "*train*"))
 
-# What makes other parameters out of those of the model that it is given, or puts new ones beside them and freezes those.
+# Functions that replace the parameters of a model, or add new ones and freeze the old.
 _REMAKES = regex(
     r"copy\.deepcopy|peft\.(\w+\.)*get_peft_model|torch\.distributed\.fsdp\.(\w+\.)*(FullyShardedDataParallel|fully_shard)|"
     r"torch\.distributed\._composable\.(\w+\.)*fully_shard"
@@ -22,7 +22,7 @@ _REMAKES = regex(
 
 @dataclass(frozen=True)
 class _Change:
-    """What happens to a model at `node`, in words that follow `the optimizer holds ...`."""
+    """A change of a model at `node`, described for the message."""
 
     node: Node
     what: str
@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _variable(optimizer: OptimizerCall, module: FileFacts) -> str | None:
-    """The name that an optimizer goes by; the value of its statement is the construction itself."""
+    """The variable that an optimizer is assigned to."""
     statement = module.tree.parent[optimizer.call]
     if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
         return None
@@ -49,7 +49,7 @@ def _variable(optimizer: OptimizerCall, module: FileFacts) -> str | None:
 
 
 def _is_amended(optimizer: OptimizerCall, variable: str, module: FileFacts) -> bool:
-    """Whether the function builds it again, or gives it parameters afterwards."""
+    """Whether the function builds it again, or adds parameters later."""
     home = module.tree.home(optimizer.call)
     return any(
         called_name(call) == "add_param_group"
@@ -65,7 +65,7 @@ def _is_amended(optimizer: OptimizerCall, variable: str, module: FileFacts) -> b
 
 
 def _changes(optimizer: OptimizerCall, module: FileFacts) -> Iterator[_Change]:
-    """What changes the parameters of a model, wherever the way leads that comes from the construction."""
+    """The later statements that change the parameters of a model on every path from the construction."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
     for source in optimizer.sources or ():
@@ -100,7 +100,7 @@ def _replaced(statement: cst.Assign, path: str, module: FileFacts) -> str | None
         given = dotted(statement.value.args[0].value) if statement.value.args else None
         return f"`{called.rpartition('.')[2]}` gives `{name}` other parameters" if given == name else None
     if _mentions(statement.value, path, module):
-        return None  # what there was may live on in it
+        return None  # the new value may contain the old one
     new = module.parameters.is_trainable(statement.value)
     return f"`{module.code(statement.targets[0].target)}` gets new parameters" if new else None
 
@@ -123,7 +123,7 @@ def _called(call: cst.Call, path: str, module: FileFacts) -> str | None:
 
 
 def _unfrozen(optimizer: OptimizerCall, path: str, module: FileFacts) -> Iterator[_Change]:
-    """What was frozen when the optimizer took what was not, and is to be trained from here on."""
+    """The places that unfreeze parameters after the optimizer took only those that required a gradient."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
     switches = [(dotted(s.model) or "", s) for s in module.parameters.switches if tree.home(s.node) is home]
@@ -149,12 +149,12 @@ def _mentions(value: Node, path: str, module: FileFacts) -> bool:
 
 
 def _trained(optimizer: OptimizerCall, variable: str, change: _Change, module: FileFacts) -> Node | None:
-    """The step of the optimizer, or the call that is handed it, that certainly comes after a change."""
+    """A step of the optimizer, or a call that gets it, that certainly comes after a change."""
     tree = module.tree
     home = tree.home(optimizer.call)
     steps = [step.call for step in module.loops.steps if dotted(step.optimizer) == variable]
     uses = [step for step in steps if tree.home(step) is home]
-    if isinstance(home, cst.Module):  # a function that uses the global variable
+    if isinstance(home, cst.Module):  # functions that use the global variable
         functions = [f for step in steps if isinstance(f := tree.home(step), cst.FunctionDef)]
         uses += [site for f in functions for site in module.calls.sites(f) if tree.home(site) is home]
     uses += [

@@ -1,4 +1,4 @@
-"""TA428: a generator of parameters is consumed a second time, when it is empty."""
+"""TA428: a generator of parameters is consumed a second time, when it is already empty."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,11 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import ProposedFix, wrap
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
-# An assignment of a generator, perhaps over lines; the name it has is consumed.
 KEYWORDS = (("parameters", "named_parameters"),)
 
 Variable = cst.Name | cst.Attribute
 
-# Calls that go through an argument to its end.
+# Calls that consume an argument completely.
 _CONSUMERS = regex(
     r"builtins\.(list|tuple|set|frozenset|sorted|sum|dict)|torch\.nn\.utils\.(clip_grad\.)?clip_grad_\w+|"
     r"torch\.nn\.utils\.(convert_parameters\.)?parameters_to_vector"
@@ -46,7 +45,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_one_shot(value: Node, module: FileFacts) -> bool:
-    """`model.parameters()`, and what is as lazy over it."""
+    """`model.parameters()`, and lazy iterators over it."""
     if isinstance(value, cst.GeneratorExp) or (
         isinstance(value, cst.Call) and module.qualified(value.func) in _LAZY
     ):
@@ -57,7 +56,7 @@ def _is_one_shot(value: Node, module: FileFacts) -> bool:
 
 
 def _mentions(statement: cst.Assign, target: Variable, module: FileFacts) -> list[Variable]:
-    """The uses of a variable that certainly have the value of this statement."""
+    """The uses of a variable that certainly refer to this assignment."""
     if isinstance(target, cst.Name):
         mentions = module.names.mentions(target)
         return [name for name in mentions if (d := module.names.definition(name)) and d.node is statement]
@@ -76,7 +75,7 @@ def _mentions(statement: cst.Assign, target: Variable, module: FileFacts) -> lis
 
 
 def _is_consumed(use: Variable, module: FileFacts) -> bool:
-    """Whether all that a generator gives is taken out of it here."""
+    """Whether this use exhausts the generator."""
     above = module.tree.parent[use]
     if isinstance(above, cst.For) and above.iter is use:
         return not module.tree.own(above.body, cst.Break, cst.Return, cst.Yield)
@@ -100,7 +99,7 @@ def _goes_to_consumer(node: Node, module: FileFacts) -> bool:
 def _two_in_a_row(
     statement: cst.Assign, uses: list[Variable], module: FileFacts
 ) -> tuple[Variable, Variable] | None:
-    """Two uses of which the second comes after the first, or one that a loop comes back to."""
+    """Two uses in succession, or one use that a loop repeats."""
     for index, use in enumerate(uses):
         for other in uses[:index]:
             if module.tree.home(other) is not module.tree.home(use) or _is_passed(other, use, module):
@@ -117,7 +116,7 @@ def _two_in_a_row(
 
 
 def _is_passed(first: Node, second: Node, module: FileFacts) -> bool:
-    """Whether every way to the second node comes by the first."""
+    """Whether every path to the second node passes the first."""
     block = module.tree.block(first)
     while isinstance(holder := module.tree.parent.get(block), cst.With):
         block = module.tree.block(holder)

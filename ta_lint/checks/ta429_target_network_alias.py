@@ -1,4 +1,4 @@
-"""TA429: a target network is the very network that it should lag behind, and every update of it copies it onto itself."""
+"""TA429: a target network is the same object as the network that it should lag behind, so updates change nothing."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _updated(module: FileFacts, call: cst.Call) -> Iterator[tuple[Node, Node]]:
-    """The models, if any, of which a call copies the second into the first, or goes through both side by side."""
+    """The models of a call that copies the second into the first, or loops over both in parallel."""
     given = [arg.value for arg in call.args if not arg.star]
     name = called_name(call)
     if name == "load_state_dict" and isinstance(call.func, cst.Attribute) and given:
@@ -67,7 +67,7 @@ def _updated(module: FileFacts, call: cst.Call) -> Iterator[tuple[Node, Node]]:
 
 
 def _receiver(value: Node, name: str) -> Node | None:
-    """`model` of `model.state_dict()`."""
+    """`model` in `model.state_dict()`."""
     if (
         isinstance(value, cst.Call)
         and isinstance(value.func, cst.Attribute)
@@ -78,7 +78,7 @@ def _receiver(value: Node, name: str) -> Node | None:
 
 
 def _alias(module: FileFacts, target: Node, source: Node) -> Node | None:
-    """The expression that makes two different variables the same object, if one certainly does."""
+    """The expression that certainly makes two variables the same object, if there is one."""
     if dotted(target) is None or dotted(source) is None or dotted(target) == dotted(source):
         return None
     end = _end(module, target)
@@ -92,7 +92,7 @@ def _alias(module: FileFacts, target: Node, source: Node) -> Node | None:
 
 
 def _end(module: FileFacts, node: Node) -> Node:
-    """Where the object behind an expression was made, or came in: through names and methods that return their object."""
+    """The place where an object is created or passed in, through names and methods that return their object."""
     node = module.kinds.origin(node)
     for _ in range(_DEPTH):
         inner = _fluent(module, node)
@@ -103,7 +103,7 @@ def _end(module: FileFacts, node: Node) -> Node:
 
 
 def _fluent(module: FileFacts, node: Node) -> Node | None:
-    """`model` of `model.to(device)`; a function that takes a model may copy it."""
+    """`model` in `model.to(device)`; None for a function of a model, which may copy it."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     inner = module.kinds.handed_on(node)
@@ -111,7 +111,7 @@ def _fluent(module: FileFacts, node: Node) -> Node | None:
 
 
 def _value(module: FileFacts, variable: Node) -> Node | None:
-    """What a variable is bound to, where that is another variable, moved or not."""
+    """The value of a variable, if it is another variable, moved or not."""
     if isinstance(variable, cst.Name):
         binding = module.names.definition(variable)
         value: Node | None = binding.value if binding is not None and binding.how == "assign" else None
@@ -127,7 +127,7 @@ def _value(module: FileFacts, variable: Node) -> Node | None:
 
 
 def _comes_first(module: FileFacts, value: Node, use: Node) -> bool:
-    """Whether a variable is bound before its use, and not by the pass before: `old = new` at the end of a loop."""
+    """Whether a variable is bound before its use, but not by the previous pass: `old = new` at the end of a loop."""
     tree = module.tree
     home = tree.home(value)
     if home is not tree.home(use):

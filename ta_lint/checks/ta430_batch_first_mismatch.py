@@ -14,11 +14,11 @@ KEYWORDS = (
     ("LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"),
 )
 
-# Where `batch_first` stands among the arguments.
+# The position of `batch_first` among the arguments.
 _POSITIONS = {
     "torch.nn.LSTM": 4,
     "torch.nn.GRU": 4,
-    "torch.nn.RNN": 5,  # behind `nonlinearity`
+    "torch.nn.RNN": 5,  # after `nonlinearity`
     "torch.nn.MultiheadAttention": 8,
     "torch.nn.TransformerEncoderLayer": 6,
     "torch.nn.TransformerDecoderLayer": 6,
@@ -44,7 +44,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _layer(func: Node, module: FileFacts) -> cst.Call | None:
-    """The construction of the sequence layer that a call runs; of a stack, that of its layers."""
+    """The constructor call of the called sequence layer; for a stack, that of its layers."""
     made = module.kinds.construction(func)
     if made is not None and module.qualified(made.func) in _STACKS and made.args:
         made = module.kinds.construction(made.args[0].value)
@@ -57,7 +57,7 @@ def _is_time_first(made: cst.Call, module: FileFacts) -> bool:
 
 
 def _evidence(call: cst.Call, recurrent: bool, module: FileFacts) -> tuple[Node, str] | None:
-    """What shows that the code around a call has the batch first."""
+    """The code around a call that shows a batch-first layout, and why."""
     given = call.args[0].value
     origin = module.kinds.origin(given)
     if isinstance(origin, cst.Call) and _puts_batch_first(origin):
@@ -80,7 +80,7 @@ def _is_batch(node: Node) -> bool:
 
 
 def _batch_is_read_first(given: cst.Name, module: FileFacts) -> Node | None:
-    """`batch, length, _ = x.shape` for the very `x` that the layer gets."""
+    """`batch, length, _ = x.shape` for the layer's own input `x`."""
     bound = module.names.definition(given)
     for assign in module.tree.own(module.tree.home(given), cst.Assign):
         target, value = assign.targets[0].target, assign.value
@@ -101,7 +101,7 @@ def _batch_is_read_first(given: cst.Name, module: FileFacts) -> Node | None:
 
 
 def _last_of_second(call: cst.Call, module: FileFacts) -> Node | None:
-    """`out[:, -1]` of `out, _ = lstm(x)`."""
+    """`out[:, -1]` for `out, _ = lstm(x)`."""
     assign = module.tree.parent[call]
     if not isinstance(assign, cst.Assign) or not isinstance(target := assign.targets[0].target, cst.Tuple):
         return None

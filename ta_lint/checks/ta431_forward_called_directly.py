@@ -1,4 +1,4 @@
-"""TA431: `module.forward(x)` does what `module(x)` does, without the hooks."""
+"""TA431: `module.forward(x)` does the same as `module(x)`, but skips the hooks."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def _is_class(receiver: cst.BaseExpression, module: FileFacts) -> bool:
 
 
 def _has_own_call(receiver: cst.BaseExpression, module: FileFacts) -> bool:
-    """Whether calling the module is something else than its `forward`."""
+    """Whether calling the module does something other than its `forward`."""
     made = module.kinds.construction(receiver)
     klass = module.classes.local(made.func) if made is not None else None
     return klass is not None and module.classes.method(klass, "__call__") is not None

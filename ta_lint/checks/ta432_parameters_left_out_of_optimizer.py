@@ -1,4 +1,4 @@
-"""TA432: a module runs in a training loop, beside others that are trained, and no optimizer has its parameters."""
+"""TA432: a module runs in a training loop beside trained modules, but no optimizer has its parameters."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,11 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
-# An optimizer of one module, and the construction of another one, which has parameters.
 KEYWORDS = (("parameters", "named_parameters"), ("*backward", "training_step"))
 
-# What may be done with a module that is to be trained.
+# Operations that a module to be trained may go through.
 _HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero_grad".split())
-# Words of the expression, or of the function, that makes a module which is to stay as it is.
+# Words in the expression or function that creates a module that should stay frozen.
 _KEEPS = frozenset("copy deepcopy eval load_state_dict requires_grad requires_grad_".split())
 _DETACHED = frozenset({"data", "detach", "detach_", "item", "tolist"})
 _FIXED = regex(
@@ -52,7 +51,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_own(made: cst.Call, module: FileFacts) -> bool:
-    """Whether a call makes new trainable parameters, and is no network from elsewhere that may be trained already."""
+    """Whether a call creates new trainable parameters, and is not an external network that may be pretrained."""
     call = module.kinds.construction(made)
     if call is None:
         return False
@@ -67,14 +66,14 @@ def _is_own(made: cst.Call, module: FileFacts) -> bool:
 
 
 def _scope(target: Node, module: FileFacts) -> Node | None:
-    """Where a variable lives: the function of a name, the class of an attribute of `self`."""
+    """The scope of a variable: the function of a name, the class of a `self` attribute."""
     if isinstance(target, cst.Name):
         return module.tree.home(target)
     return module.tree.enclosing(target, cst.ClassDef) if attribute_of_self(target) is not None else None
 
 
 def _others(value: Node, module: FileFacts) -> Iterator[str]:
-    """The other variables that have the parameters of a value: `model` for `torch.compile(model)`."""
+    """The other variables with a value's parameters: `model` in `torch.compile(model)`."""
     while isinstance(value, cst.Call) and (inner := module.kinds.handed_on(value)) is not None:
         if (path := dotted(inner)) is not None:
             yield path
@@ -82,7 +81,7 @@ def _others(value: Node, module: FileFacts) -> Iterator[str]:
 
 
 def _is_held(path: str, optimizers: list[OptimizerCall]) -> bool:
-    """Whether some optimizer of the file has the parameters, a part of them, or those of all that is around."""
+    """Whether an optimizer of the file has the parameters, a part of them, or those of a containing module."""
     names = [dotted(source.model) or "" for optimizer in optimizers for source in optimizer.sources or ()]
     return any(
         name == path or name.startswith(f"{path}.") or path.startswith(f"{name}.") or not name
@@ -91,7 +90,7 @@ def _is_held(path: str, optimizers: list[OptimizerCall]) -> bool:
 
 
 def _goes_back(target: Node, path: str, module: FileFacts) -> Node | None:
-    """The call of a module that a loss is computed from, if the file does nothing else with it than for training."""
+    """The call of a module that a loss depends on, if the file uses the module only for training."""
     found = None
     for mention in _mentions(target, path, module):
         above = module.tree.parent[mention]
@@ -106,7 +105,7 @@ def _goes_back(target: Node, path: str, module: FileFacts) -> Node | None:
 
 
 def _mentions(target: Node, path: str, module: FileFacts) -> list[Node]:
-    """Every mention of a variable; of an attribute of `self` every attribute by that name, whatever it is of."""
+    """All mentions of a variable; for a `self` attribute, all attributes of that name on any object."""
     if isinstance(target, cst.Name):
         return list(module.names.mentions(target))
     last = path.rpartition(".")[2]
@@ -122,7 +121,7 @@ def _is_in_loss(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _is_detached(call: cst.Call, module: FileFacts) -> bool:
-    """Whether what is made of the output, on the way up through its expression, loses its gradient."""
+    """Whether the enclosing expression detaches the output."""
     return any(
         isinstance(above, cst.Attribute) and above.attr.value in _DETACHED
         for above in module.tree.ancestors(call)

@@ -1,4 +1,4 @@
-"""TA502: the loss of a backward pass is detached from the model, so that no parameter gets a gradient."""
+"""TA502: the loss of a backward pass is detached from the model, so no parameter gets a gradient."""
 
 from collections.abc import Iterator
 

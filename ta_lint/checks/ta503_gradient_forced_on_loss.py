@@ -1,4 +1,4 @@
-"""TA503: the loss is made to require a gradient, which hides that it has no way back to the model."""
+"""TA503: the loss is made to require a gradient, which hides that its graph does not reach the model."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = (("*backward", "*scaler"), ("requires_grad", "requires_grad_"))
 
-# Functions that make a new tensor of old values.
+# Functions that copy values into a new tensor.
 _COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})
 
 
@@ -32,7 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _forces(module: FileFacts, term: Node) -> bool:
-    """Whether a term of the loss is `x.requires_grad_()` or `torch.tensor(x, requires_grad=True)` of something computed."""
+    """Whether a term of the loss is `x.requires_grad_()` or `torch.tensor(x, requires_grad=True)` of a computed `x`."""
     if not isinstance(term, cst.Call):
         return False
     if isinstance(term.func, cst.Attribute) and term.func.attr.value == "requires_grad_":
@@ -75,7 +75,7 @@ def _forcings(module: FileFacts, term: Node, backward: Node) -> list[Node]:
 
 
 def _holds_something_computed(module: FileFacts, variable: Node) -> bool:
-    """Whether a variable holds a loss: what is assigned to it is computed, or, unseen, it is named so."""
+    """Whether a variable holds a loss: its value is computed, or, if the value is unknown, its name says so."""
     if isinstance(variable, cst.Name):
         bindings = module.names.bindings(variable)
         reaching = module.names.definition(variable)
@@ -90,14 +90,14 @@ def _holds_something_computed(module: FileFacts, variable: Node) -> bool:
 
 
 def _is_computed(module: FileFacts, value: Node) -> bool:
-    """Whether a value comes from a model, as far as can be told: a number or a new tensor does not."""
+    """Whether a value may come from a model: numbers and new tensors do not."""
     gradient = module.gradients.of(value)
     return gradient.flow is not Flow.NO or gradient.cut is not None
 
 
 def _is_differentiated(module: FileFacts, forced: Node) -> bool:
-    """Whether the gradient of a variable that is made to require one is wanted for itself: the file reads its `grad`, or gives
-    it to an optimizer or to `torch.autograd.grad`.
+    """Whether the file needs the variable's own gradient: it reads `grad`, or passes the variable to an optimizer or to
+    `torch.autograd.grad`.
     """
     tree = module.tree
     statement = tree.statement(forced)
@@ -126,5 +126,5 @@ def _asks_for_gradients(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _is_asked_for(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a `requires_grad_` call sets the flag and does not clear it."""
+    """Whether a `requires_grad_` call sets the flag rather than clearing it."""
     return not call.args or module.boolean(call.args[0].value) is True

@@ -1,4 +1,4 @@
-"""TA504: the loss comes out of a function that jumps, such as argmax: its gradient is zero or does not exist."""
+"""TA504: the loss comes from a step function such as argmax: its gradient is zero or does not exist."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA505: what a `backward()` starts from was computed under `no_grad`, so there is no graph to go back through."""
+"""TA505: the loss of a `backward()` was computed under `no_grad`, so there is no graph to traverse."""
 
 from collections.abc import Iterator
 
@@ -14,10 +14,10 @@ KEYWORDS = ("*backward", ("no_grad", "inference_mode", "set_grad_enabled"))
 
 _DEPTH = 6
 
-# Methods and functions that give a leaf, or hide the gradient's way.
+# Methods and functions that create a leaf, or hide the gradient's path.
 _REQUIRES = frozenset({"requires_grad_", "retain_grad", "apply"})
 
-# Methods whose arguments are devices, types and sizes, and losses whose target is a class.
+# Methods whose arguments are devices, dtypes and sizes, and losses whose target is a class index.
 _MOVES = frozenset(
     "bool clone contiguous cpu cuda detach double expand flatten float half int long permute reshape size squeeze to "
     "transpose type unsqueeze view".split()
@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _start(module: FileFacts, call: cst.Call) -> Node | None:
-    """What a backward pass starts from: `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+    """The loss of `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
     given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
     if isinstance(receiver, cst.Call) and receiver.args and module.kinds.is_scaler(receiver.func):
@@ -60,7 +60,7 @@ def _start(module: FileFacts, call: cst.Call) -> Node | None:
 
 
 def _asks_for_gradient(module: FileFacts, call: cst.Call) -> bool:
-    """Whether the function makes leaves of its own, so that a graph may begin at any of its tensors."""
+    """Whether the function creates leaves itself, so that a graph may start at any of its tensors."""
     home = module.tree.home(call)
     if any(name.value in _REQUIRES for name in module.tree.within(home, cst.Name)):
         return True
@@ -81,7 +81,7 @@ def _forward(module: FileFacts, node: Node, depth: int) -> Node | None:
 
 
 def _is_bare(module: FileFacts, node: Node, depth: int, found: list[Node]) -> bool:
-    """Whether a value has no graph for certain; collects the models' calls that are not recorded."""
+    """Whether a value certainly has no graph; collects the model calls that are not recorded."""
     if depth == 0:
         return False
     if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)):
@@ -106,7 +106,7 @@ def _is_bare_variable(module: FileFacts, name: cst.Name, depth: int, found: list
     if binding is None or binding.value is None:
         return False
     if binding.how == "for":
-        return True  # data
+        return True  # batches are data
     if binding.how not in ("assign", "unpack"):
         return False
     value = binding.value

@@ -1,4 +1,4 @@
-"""TA506: a tensor that requires a gradient is turned into an array, which raises."""
+"""TA506: a tensor that requires a gradient is converted to an array, which raises."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _detach(method: cst.Attribute) -> Edit:
-    """`.detach()` before a method and before what moves the tensor for it: `x.detach().cpu().numpy()`."""
+    """`.detach()` before a method and before a preceding move: `x.detach().cpu().numpy()`."""
     moved = method.value
     while (
         isinstance(moved, cst.Call)

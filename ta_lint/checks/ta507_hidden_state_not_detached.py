@@ -1,4 +1,4 @@
-"""TA507: a recurrent state goes from one training step into the next together with its graph."""
+"""TA507: a recurrent state is carried from one training step into the next with its graph."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _carried(module: FileFacts, statement: cst.Assign, call: cst.Call, loop: Loop) -> Iterator[cst.Name]:
-    """The variables that a call is given and sets again, and that nothing else in the pass sets or detaches."""
+    """The variables that a call takes and sets again, and that nothing else in the pass sets or detaches."""
     targets = {name.value for item in statement.targets for name in module.tree.within(item.target, cst.Name)}
     text = plain(loop.body)
     for arg in call.args:
@@ -54,13 +54,13 @@ def _carried(module: FileFacts, statement: cst.Assign, call: cst.Call, loop: Loo
 
 
 def _is_handed_on(module: FileFacts, name: cst.Name, arg: cst.Arg) -> bool:
-    """Whether a variable is given as it is, alone or in a tuple: `hidden`, `(hidden, cell)`."""
+    """Whether a variable is passed as it is, alone or in a tuple: `hidden`, `(hidden, cell)`."""
     above = module.tree.parent[name]
     return arg.value is name or isinstance(above, cst.Element)
 
 
 def _is_detached_inside(module: FileFacts, call: cst.Call) -> bool:
-    """Whether the model's own class detaches its state."""
+    """Whether the model's class detaches its state itself."""
     made = module.kinds.construction(call.func)
     klass = module.classes.local(made.func) if made is not None else None
     return klass is not None and _DETACHES.search(plain(klass)) is not None

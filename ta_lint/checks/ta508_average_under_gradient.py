@@ -1,4 +1,4 @@
-"""TA508: a moving average of parameters is computed while autograd records, so that it takes in their graph."""
+"""TA508: a moving average of parameters is computed while autograd records, and so keeps their graph."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def _speaks_of_averages(module: FileFacts) -> bool:
 
 
 def _parameters(module: FileFacts, loop: cst.For) -> set[str]:
-    """The variables of a loop that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
+    """The loop variables that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
     iterable = loop.iter
     if isinstance(iterable, cst.Call) and called_name(iterable) == "zip":
         names: set[str] = set()
@@ -72,7 +72,7 @@ def _of_one(module: FileFacts, iterable: Node, target: Node) -> set[str]:
 
 
 def _taken_in(module: FileFacts, statement: cst.Assign | cst.Expr, sources: set[str]) -> Node | None:
-    """The parameter, not detached, that a statement mixes into an entry of a store, or into another parameter."""
+    """The undetached parameter that a statement mixes into a stored value or another parameter."""
     if isinstance(statement, cst.Assign):
         target = statement.targets[0].target
         value: Node = statement.value

@@ -1,4 +1,4 @@
-"""TA509: the result of a tensor operation that changes nothing in place is thrown away."""
+"""TA509: the result of a tensor operation that is not in-place is discarded."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ _FUNCTIONS = regex(rf"torch\.(nn\.functional\.)?({'|'.join(_FUNCTION_NAMES.split
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test:  # they may want to see no more than that it runs
+    if module.is_test:  # tests may only check that it runs
         return
     for statement in module.tree.all(cst.Expr):
         call = statement.value
@@ -46,7 +46,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _tensor(module: FileFacts, call: cst.Call) -> Node | None:
-    """What a call computes from without changing it."""
+    """The tensor that a call computes from without changing it."""
     if _FUNCTIONS.fullmatch(module.qualified(call.func) or ""):
         changes = argument(call, "out") is not None or argument(call, "inplace") is not None
         return call.args[0].value if call.args and not call.args[0].star and not changes else None
@@ -58,7 +58,7 @@ def _tensor(module: FileFacts, call: cst.Call) -> Node | None:
 
 
 def _is_made_here(module: FileFacts, tensor: Node) -> bool:
-    """Whether a tensor is new: `torch.zeros(1).cuda()` wakes the device up."""
+    """Whether a tensor is new: `torch.zeros(1).cuda()` initialises the device."""
     while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
         if module.qualified(tensor.func) is not None:
             return True
@@ -67,13 +67,13 @@ def _is_made_here(module: FileFacts, tensor: Node) -> bool:
 
 
 def _waits(module: FileFacts, call: cst.Call) -> bool:
-    """Whether a copy to the CPU is there to wait for the device, in a function that takes the time."""
+    """Whether a copy to the CPU is used to wait for the device, in a function that measures time."""
     names = {name.value for name in module.tree.within(module.tree.home(call), cst.Name)}
     return called_name(call) == "cpu" and bool(names & _TIMES)
 
 
 def _fix(module: FileFacts, call: cst.Call, tensor: Node) -> ProposedFix | None:
-    """The result under the name of the tensor; an attribute may be a parameter, which takes no other tensor."""
+    """Assign the result to the tensor's name; no fix for an attribute, which may be a parameter and reject tensors."""
     if not isinstance(tensor, cst.Name):
         return None
     return ProposedFix("keep the result", wrap(call, f"{module.code(tensor)} = ", ""))

@@ -1,4 +1,4 @@
-"""TA600: a training loop steps the optimizer and never clears gradients, so every step adds to all before it."""
+"""TA600: a training loop steps the optimizer but never clears gradients, so each step adds to all before it."""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def clear_first(loop: TrainingLoop, module: FileFacts, moved: cst.Expr | None = None) -> ProposedFix | None:
-    """Clear the gradients at the start of each pass, by a statement that was in the wrong place, or a new one.
+    """Clear the gradients at the start of each pass, with a misplaced statement or a new one.
 
-    Only where each step follows its backward in one list of statements: otherwise gradients may add up on purpose.
+    Only if each step follows its backward in one statement list: otherwise gradients may accumulate on purpose.
     """
     tree, region = module.tree, loop.region
     optimizers = {plain(step.optimizer) for step in loop.steps}

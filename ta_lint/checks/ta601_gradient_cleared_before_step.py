@@ -1,4 +1,4 @@
-"""TA601: gradients are cleared after `backward()` and before `step()`, so that the step has nothing to go by."""
+"""TA601: gradients are cleared after `backward()` and before `step()`, so the step has none."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,9 @@ from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_stateme
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted
 
-# A `zero_grad(` with a `.step(` after it and no `backward(` on the lines between.
 KEYWORDS = ("*backward", "step", "zero_grad")
 
-# Calls that leave gradients as they are, whatever they are called on.
+# Calls that leave gradients unchanged, on any object.
 _KEEP_GRADIENTS = frozenset(
     "add_scalar append clip_grad_norm_ clip_grad_value_ cpu debug detach flush format get_last_lr info item log "
     "log_metrics mean named_parameters parameters perf_counter set_description set_postfix state_dict sum synchronize time unscale_ warning "
@@ -39,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: FileFacts) -> ProposedFix | None:
-    """Clear before the backward, where that is the only one for the step and nothing is under a condition."""
+    """Move the clearing before the backward pass, if that is the only one for the step and nothing is conditional."""
     tree = module.tree
     blocks = {tree.block(call) for call in (clear, backward, step.call)}
     statement = tree.statement(backward)
@@ -51,7 +50,7 @@ def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: FileFact
 
 
 def _clear_before(step: StepCall, module: FileFacts) -> cst.Call | None:
-    """The `zero_grad()` that certainly runs before a step, with nothing in between that could bring gradients."""
+    """The `zero_grad()` that certainly runs before a step, with nothing in between that could compute gradients."""
     for statement in module.tree.preceding(step.call):
         clear = next(
             (c for c in module.tree.within(statement, cst.Call) if _clears_for(step, c, module)), None
@@ -64,7 +63,7 @@ def _clear_before(step: StepCall, module: FileFacts) -> cst.Call | None:
 
 
 def _backward_before(clear: cst.Call, step: StepCall, module: FileFacts) -> cst.Call | None:
-    """The last `backward()` before a `zero_grad()`, if no step or other clearing has come since."""
+    """The last `backward()` before a `zero_grad()`, if no step or other clearing comes between."""
     for statement in module.tree.preceding(clear):
         if backwards := module.loops.backwards(statement):
             return backwards[-1]
@@ -75,7 +74,7 @@ def _backward_before(clear: cst.Call, step: StepCall, module: FileFacts) -> cst.
 
 
 def _is_skipped(clear: Node, backward: Node, step: StepCall, module: FileFacts) -> bool:
-    """Whether a branch drops the gradients of a bad batch on purpose: another path makes the step with them."""
+    """Whether a branch drops the gradients of a bad batch on purpose: another path steps with them."""
     tree = module.tree
     branch = next((above for above in tree.ancestors(clear) if isinstance(above, cst.If)), None)
     if branch is None or tree.contains(branch, backward) or not tree.contains(branch.body, step.call):
@@ -89,7 +88,7 @@ def _is_skipped(clear: Node, backward: Node, step: StepCall, module: FileFacts) 
 
 
 def _clears_for(step: StepCall, call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call clears all gradients that a step would use."""
+    """Whether a call clears all gradients that a step uses."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "zero_grad":
         return False
     receiver = call.func.value
@@ -116,7 +115,7 @@ def _is_same_variable(first: Node, second: Node, module: FileFacts) -> bool:
 
 
 def _keeps_gradients(statement: Node, step: StepCall, module: FileFacts) -> bool:
-    """Whether a statement certainly brings no gradients, and leaves the optimizer's name alone."""
+    """Whether a statement certainly computes no gradients, and does not rebind the optimizer's name."""
     tree = module.tree
     bindings = [b for name in tree.within(step.optimizer, cst.Name)[:1] for b in module.names.bindings(name)]
     return (
@@ -131,6 +130,6 @@ def _is_known(call: cst.Call, module: FileFacts) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None and qualified.startswith(("torch.", "builtins.")):
         return _COMPUTES_GRADIENTS.fullmatch(qualified) is None
-    if called_name(call) == "step":  # an agent's or a trainer's may be anything
+    if called_name(call) == "step":  # `step` of an agent or trainer may do anything
         return module.loops.step(call) is not None or "sched" in plain(call.func)
     return called_name(call) in _KEEP_GRADIENTS

@@ -1,4 +1,4 @@
-"""TA602: a training loop steps the optimizer in every pass and clears gradients only outside of it."""
+"""TA602: a training loop steps the optimizer in every pass, but clears gradients only outside of it."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _misplaced(loop: TrainingLoop, module: FileFacts) -> cst.Expr | None:
-    """The `zero_grad()` of the same optimizer that stands before the loop, in the same list of statements."""
+    """The same optimizer's `zero_grad()` before the loop, in the same statement list."""
     optimizer = loop.steps[0].optimizer
     for statement in module.tree.preceding(loop.region):
         call = statement.value if isinstance(statement, cst.Expr) else None

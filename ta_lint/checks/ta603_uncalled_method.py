@@ -1,4 +1,4 @@
-"""TA603: `optimizer.step`, `loss.backward`, `model.eval`: a statement that names a method and does not call it."""
+"""TA603: `optimizer.step`, `loss.backward`, `model.eval`: a statement names a method without calling it."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _FUNCTIONS = frozenset(
     "torch.xpu.empty_cache torch.xpu.synchronize".split()
 )
 
-# By these names nobody has a property to read for its effect.
+# No library has a property of one of these names that is read for its side effect.
 _ALWAYS_METHODS = frozenset({"backward", "manual_backward", "zero_grad"})
 
 _NEED_ARGUMENTS = frozenset({"manual_backward", "unscale_"})
@@ -53,7 +53,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _called(value: cst.Attribute, module: FileFacts) -> ProposedFix | None:
-    """The call, where it certainly needs no arguments."""
+    """The call, if it certainly needs no arguments."""
     name = value.attr.value
     if name in _NEED_ARGUMENTS or (name == "step" and not _steps_without_arguments(value.value, module)):
         return None
@@ -61,7 +61,7 @@ def _called(value: cst.Attribute, module: FileFacts) -> ProposedFix | None:
 
 
 def _steps_without_arguments(receiver: cst.BaseExpression, module: FileFacts) -> bool:
-    """A gradient scaler steps an optimizer, and `ReduceLROnPlateau` takes the metric."""
+    """Whether `step()` takes no arguments: a gradient scaler takes an optimizer, `ReduceLROnPlateau` the metric."""
     if module.kinds.is_scaler(receiver):
         return False
     made = module.kinds.construction(receiver)
@@ -71,7 +71,7 @@ def _steps_without_arguments(receiver: cst.BaseExpression, module: FileFacts) ->
 
 
 def _does_something(attribute: cst.Attribute, module: FileFacts) -> bool:
-    """Whether the attribute is a method or function whose call would have an effect."""
+    """Whether the attribute is a method or function with an effect when called."""
     receiver, name = attribute.value, attribute.attr.value
     if module.qualified(attribute) in _FUNCTIONS or name in _ALWAYS_METHODS:
         return True
@@ -84,7 +84,7 @@ def _does_something(attribute: cst.Attribute, module: FileFacts) -> bool:
 
 
 def _is_own_method(attribute: cst.Attribute, module: FileFacts) -> bool:
-    """`self.eval` in a class of modules, or in one that defines such a method itself."""
+    """`self.eval` in a module class, or in a class that defines this method itself."""
     klass = module.tree.enclosing(attribute, cst.ClassDef)
     if klass is None or dotted(attribute.value) != "self":
         return False
@@ -100,7 +100,7 @@ def _is(receiver: Node, kind: Kind, name: re.Pattern[str], module: FileFacts) ->
 
 
 def _is_probe(statement: cst.Expr, module: FileFacts) -> bool:
-    """Whether the attribute is read to see if it is there: in a `try`, or in a block that expects an error."""
+    """Whether the attribute is read to test if it exists: in a `try`, or in a block that expects an error."""
     for above in module.tree.ancestors(statement):
         if isinstance(above, cst.Try) and above.handlers and module.tree.contains(above.body, statement):
             return module.tree.block(statement) is above.body

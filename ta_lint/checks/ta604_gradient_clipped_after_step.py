@@ -58,7 +58,7 @@ def _backward_after(path: ExecutionPath, index: int) -> LoopEvent | None:
 
 
 def _neighbours(path: ExecutionPath, index: int) -> tuple[LoopEvent | None, LoopEvent | None]:
-    """The last event before a place on a path that uses or changes gradients, and the first one after it."""
+    """The events around a place on a path that use or change gradients: the last before it, and the first after it."""
     before = next((event for event in reversed(path[:index]) if event.action in _USES_GRADIENTS), None)
     after = next((event for event in path[index + 1 :] if event.action in _USES_GRADIENTS), None)
     return before, after

@@ -22,7 +22,7 @@ _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_di
 _LOOKS = regex(r"isfinite|isinf|isnan")
 _GRADIENTS = regex(r"grad|norm")
 
-# These take a scaler and do not update it.
+# Functions that take a scaler and do not update it.
 _KEEPS = regex(r"\w*(save|load|print|log|checkpoint|state_dict|append|isinstance|dict)\w*", re.IGNORECASE)
 
 
@@ -122,7 +122,7 @@ def _scales(module: FileFacts, scaler: str) -> bool:
 
 
 def _may_update(module: FileFacts, place: Node, scaler: str) -> bool:
-    """Whether code at a place, or code that it calls, updates the scaler or passes it to code that this file does not show."""
+    """Whether code at a place, or code it calls, updates the scaler or passes it to code outside this file."""
     if Action.UPDATE in module.order.actions(place):
         return True
     for call in module.tree.within(place, cst.Call):

@@ -1,4 +1,4 @@
-"""TA607: a learning rate scheduler steps before the optimizer, so that the first learning rate is skipped."""
+"""TA607: a learning rate scheduler steps before the optimizer, so the first learning rate is skipped."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if schedule.call.args or _is_own(module, schedule):
             continue
         if not isinstance(module.tree.parent[schedule.call], cst.Expr):
-            continue  # a scheduler of torch returns nothing
+            continue  # `step` of a torch scheduler returns nothing
         step = _step_after(module, schedule)
         if step is not None:
             code = module.code(schedule.call)
@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _steps_without_arguments(module: FileFacts) -> bool:
-    """Whether a `step()` stands in the file, as schedulers have it: to look for the events costs far more."""
+    """Whether the file has a `step()` without arguments, as schedulers do; looking for the events costs far more."""
     return any(called_name(call) == "step" and not call.args for call in module.tree.all(cst.Call))
 
 

@@ -19,7 +19,7 @@ KEYWORDS = (
     ),
 )
 
-# The arguments with the number of steps that a scheduler is made for.
+# The argument with the number of steps that a schedule is built for.
 _LENGTHS = {
     "CosineAnnealingLR": ("T_max", 1),
     "LinearLR": ("total_iters", 3),
@@ -30,7 +30,7 @@ _LENGTHS = {
 _PER_BATCH = regex(r"torch\.optim\.lr_scheduler\.OneCycleLR|transformers\.(\w+\.)*get_\w*sched\w*")
 _BATCH_COUNTS = ("steps_per_epoch", "total_steps", "num_training_steps")
 
-# Fewer epochs than any loader has batches, and a decay that leaves nothing after a few hundred steps.
+# Fewer epochs than any loader has batches, and a decay that leaves almost nothing after a few hundred steps.
 _FEW = 10
 _FAST = 0.95
 
@@ -53,7 +53,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _steps_without_arguments(module: FileFacts) -> bool:
-    """Whether a `step()` stands in the file, as schedulers have it: to look for the events costs far more."""
+    """Whether the file has a `step()` without arguments, as schedulers do; looking for the events costs far more."""
     return any(called_name(call) == "step" and not call.args for call in module.tree.all(cst.Call))
 
 
@@ -95,7 +95,7 @@ def _is_repeated(module: FileFacts, step: LoopEvent, loop: Loop) -> bool:
 
 
 def _epoch_count(module: FileFacts, made: cst.Call, around: list[Loop]) -> Node | None:
-    """The argument or call which shows that a schedule counts epochs; None if nothing does."""
+    """The argument or call that shows that a schedule counts epochs; None if nothing does."""
     name = (module.qualified(made.func) or "").removeprefix("torch.optim.lr_scheduler.")
     if name == "ExponentialLR":
         gamma = argument(made, "gamma", 1)

@@ -1,4 +1,4 @@
-"""TA609: gradients of several batches are added up, and the loss is not divided by their number."""
+"""TA609: gradients of several batches are accumulated, but the loss is not divided by their number."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_divided(module: FileFacts, accumulation: Accumulation) -> bool:
-    """Whether the loss, the gradients or the learning rate are rescaled, or may be in code that this file does not show."""
+    """Whether the loss, gradients or learning rate are rescaled, possibly in code outside this file."""
     tree, loop = module.tree, accumulation.loop
     if any(event.via or _divides_itself(module, event) for event in accumulation.backwards):
         return True
@@ -69,7 +69,7 @@ def _is_rate(module: FileFacts, operation: cst.BinaryOperation, accumulation: Ac
 
 
 def _is_loss_divided(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> bool:
-    """Whether the loss is divided in its loop, or passes through code that this file does not show."""
+    """Whether the loss is divided in its loop, or passes through code outside this file."""
     pending: list[Node] = [backward.subject]
     seen: set[Node] = set()
     while pending:
@@ -94,7 +94,7 @@ def _may_divide(module: FileFacts, node: Node, accumulation: Accumulation) -> bo
 
 
 def _carried(module: FileFacts, node: Node, accumulation: Accumulation) -> list[Node]:
-    """The expressions that a node may carry the loss on from."""
+    """The expressions that a node may take the loss from."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right]
     if isinstance(node, cst.Name):
@@ -123,7 +123,7 @@ def _values(module: FileFacts, name: cst.Name, accumulation: Accumulation) -> li
 
 
 def _hides_division(module: FileFacts, call: cst.Call, accumulation: Accumulation) -> bool:
-    """Whether a call may divide by the count: it receives or mentions the count, or belongs to a wrapper or a base class."""
+    """Whether a call may divide by the count: it takes or mentions the count, or belongs to a wrapper or base class."""
     count = (dotted(accumulation.count) or module.code(accumulation.count)).rpartition(".")[2]
     name = called_name(call) or ""
     if name in ("div", "div_", "mul", "mul_", "true_divide", "sum", "detach"):

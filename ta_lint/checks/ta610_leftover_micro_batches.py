@@ -1,4 +1,4 @@
-"""TA610: the batches of an epoch that are left over after the last full accumulation are never stepped."""
+"""TA610: the batches left over after the last full accumulation of an epoch are never stepped."""
 
 import re
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _counts_an_epoch(module: FileFacts, accumulation: Accumulation) -> bool:
 
 
 def _is_flushed(module: FileFacts, accumulation: Accumulation) -> bool:
-    """Whether the function steps again after the loop, or leaves the loop where the last full sum ends."""
+    """Whether the function steps again after the loop, or leaves the loop at the end of a full accumulation."""
     tree, loop = module.tree, accumulation.loop
     count = module.code(accumulation.count)
     leaves = [branch for branch in tree.own(loop.body, cst.If) if tree.own(branch.body, cst.Break)]

@@ -1,4 +1,4 @@
-"""TA611: a loop puts its model into evaluation mode and trains it on without `train()`."""
+"""TA611: a loop puts its model into evaluation mode and continues training without `train()`."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None or _writes_mode(module):
         return
     reported: set[Node] = set()
-    loops = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)  # inner ones first
+    loops = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)  # inner loops first
     for loop in loops:
         events = module.calls_in_loop.events(loop.body)
         if not any(event.action is Action.BACKWARD for event in events):
@@ -98,14 +98,14 @@ def _writes_mode(module: FileFacts) -> bool:
 
 
 def _is_trained(module: FileFacts, model: Variable) -> bool:
-    """Whether an optimizer has the model's parameters; if that is unknown, whether its name allows it."""
+    """Whether an optimizer has the model's parameters, or, if that is unknown, whether its name allows it."""
     optimized = module.calls_in_loop.is_optimized(model)
     fixed = any(isinstance(part, str) and _FIXED.search(part) for part in model)
     return not fixed if optimized is None else optimized
 
 
 def _lives_on(module: FileFacts, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
-    """Whether an iteration begins with the model of the previous one, in the mode that it had."""
+    """Whether an iteration starts with the previous iteration's model, in the mode it had."""
     tree, first = module.tree, model[0]
     helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
     if isinstance(first, cst.ClassDef):
@@ -127,7 +127,7 @@ def _lives_on(module: FileFacts, loop: Loop, events: list[LoopCall], model: Vari
 
 
 def _goes_through(module: FileFacts, backward: LoopCall, model: Variable, events: list[LoopCall]) -> bool:
-    """Whether the model is called, and recorded, in the function of a backward pass or in one that it calls."""
+    """Whether the model is called and recorded in the function of a backward pass, or in one that it calls."""
     home = module.tree.home(backward.call)
     steps = [step for step in module.loops.steps if module.tree.home(step.call) is home]
     optimized = [module.calls_in_loop.optimized_by(step.optimizer) for step in steps]
@@ -161,14 +161,14 @@ def _runs_between(
 
 
 def _may_set_mode(module: FileFacts, event: LoopCall, model: Variable) -> bool:
-    """Whether a call that this file does not show may put the model into training mode."""
+    """Whether a call outside this file may put the model into training mode."""
     name = called_name(event.call) or ""
     owner = model[:1] if isinstance(model[0], cst.ClassDef) else model
     on_it = event.subject in ((*model, name), (*owner, name))
     return _MAY_TRAIN.search(name) is not None and (on_it or model in event.given)
 
 
-# -- the way from `eval()` to the training --------------------------------------------------------------------
+# -- from `eval()` to the training ----------------------------------------------------------------------------
 
 
 def _is_at_the_end(module: FileFacts, node: Node, loop: Loop) -> bool:
@@ -197,7 +197,7 @@ def _holds_once(module: FileFacts, test: Node) -> bool:
 
 
 def _is_other_branch(module: FileFacts, switched: LoopCall, event: LoopCall) -> bool:
-    """Whether a condition decides between `eval()` and another call: `if phase == "train": model.train() else: model.eval()`."""
+    """Whether a condition chooses between `eval()` and another call: `if train: model.train() else: model.eval()`."""
     return (
         event.action in (Action.TRAIN, Action.MODE)
         and not module.calls_in_loop.distinct(event.subject, switched.subject)
@@ -208,9 +208,9 @@ def _is_other_branch(module: FileFacts, switched: LoopCall, event: LoopCall) -> 
 def _is_for_evaluation(
     module: FileFacts, switched: LoopCall, loop: Loop, model: Variable, events: list[LoopCall]
 ) -> bool:
-    """Whether `eval()` is for some other code than the training that follows it in the same pass.
+    """Whether `eval()` is meant for other code than the training that follows in the same pass.
 
-    It stands in a function that does not train, or under a condition together with a call of the model.
+    It is in a function that does not train, or under a condition together with a call of the model.
     """
     tree = module.tree
     home = tree.home(switched.call)
@@ -228,7 +228,7 @@ def _is_for_evaluation(
 
 
 def _fix(module: FileFacts, loop: Loop, switched: LoopCall, trained: LoopCall) -> ProposedFix | None:
-    """Insert `train()` where the iteration begins, or after the evaluation at its beginning."""
+    """Insert `train()` at the start of the iteration, or after the evaluation there."""
     tree, call = module.tree, switched.call
     if (
         switched.via
@@ -251,5 +251,5 @@ def _fix(module: FileFacts, loop: Loop, switched: LoopCall, trained: LoopCall) -
 
 
 def _first(statement: Node) -> Node:
-    """A compound statement, or the first of those on a line."""
+    """The statement itself if it is compound, else the first of its line."""
     return statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement

@@ -1,4 +1,4 @@
-"""TA612: an evaluation or a prediction under `no_grad` finds its model in training mode."""
+"""TA612: an evaluation or prediction under `no_grad` runs its model in training mode."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def _set_to_train(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _never_set(module: FileFacts) -> Iterator[Suspicion]:
-    """Models that are trained and measured in a file that puts none into a mode, though they have layers that ask for it."""
+    """Trained and evaluated models with mode-dependent layers, in a file that never sets a mode."""
     facts = module.evaluations
     for evaluation in facts.all:
         called = module.calls_in_loop.called(evaluation.call)
@@ -59,7 +59,7 @@ def _never_set(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _predictions(module: FileFacts) -> Iterator[Suspicion]:
-    """Models that predict with weights from elsewhere, in a file that puts none into a mode."""
+    """Models that predict with loaded weights, in a file that never sets a mode."""
     facts = module.evaluations
     for prediction in facts.predictions:
         called = module.calls_in_loop.called(prediction.call)
@@ -78,13 +78,13 @@ def _predictions(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _must_depend(module: FileFacts, evaluation: Evaluation) -> bool:
-    """Whether nothing speaks for an evaluation in training mode, where the model's layers are not known."""
+    """Whether nothing suggests that evaluation in training mode is meant, if the model's layers are unknown."""
     in_loop = not isinstance(evaluation.region, cst.FunctionDef)
     return in_loop and module.evaluations.is_alone(evaluation) and not _gives_loss(module, evaluation)
 
 
 def _gives_loss(module: FileFacts, evaluation: Evaluation) -> bool:
-    """Whether the model returns losses, as those that detect objects do in training mode alone."""
+    """Whether the model returns losses, as object detectors do only in training mode."""
     statement = module.tree.statement(evaluation.call)
     targets = (
         statement.targets if isinstance(statement, cst.Assign) and statement.value is evaluation.call else ()
@@ -93,7 +93,7 @@ def _gives_loss(module: FileFacts, evaluation: Evaluation) -> bool:
 
 
 def _fix(module: FileFacts, evaluation: Evaluation) -> ProposedFix:
-    """`eval()` before the loop; `train()` for the next pass is there, as the finding shows."""
+    """`eval()` before the loop; the finding shows that `train()` for the next pass already exists."""
     code = f"{module.verbatim(module.calls_in_loop.called(evaluation.call))}.eval()"
     if isinstance(evaluation.region, cst.FunctionDef):
         return ProposedFix(

@@ -1,4 +1,4 @@
-"""TA613: an evaluation runs without `no_grad`, so that every forward pass records a graph."""
+"""TA613: an evaluation runs without `no_grad`, so every forward pass records a graph."""
 
 from collections.abc import Iterator
 
@@ -35,13 +35,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_driven(module: FileFacts) -> bool:
-    """Whether a framework may run the evaluation; Fabric leaves the loops, and recording in them, to the user."""
+    """Whether a framework may run the evaluation; Fabric leaves loops and recording to the user."""
     names = module.tree.all(cst.Name)
     return module.loops.framework is not None and not any(name.value == "Fabric" for name in names)
 
 
 def _is_handed_out(module: FileFacts, evaluation: Evaluation) -> bool:
-    """Whether another function returns the one that evaluates, for a caller who may turn recording off."""
+    """Whether another function returns the evaluating one, for a caller that may turn recording off."""
     function = module.tree.home(evaluation.call)
     if not isinstance(function, cst.FunctionDef):
         return False
@@ -58,8 +58,8 @@ def _fix(module: FileFacts, evaluation: Evaluation) -> ProposedFix | None:
     spelled = module.spelled("torch.no_grad", function)
     if (
         not isinstance(function, cst.FunctionDef)
-        or function.decorators  # `property` and the like: the new one would go around what they make
-        or function.asynchronous is not None  # and around the coroutine, not around what it runs
+        or function.decorators  # the new decorator would wrap the result of `property` and the like
+        or function.asynchronous is not None  # and would wrap only the creation of a coroutine
         or spelled is None
         or module.evaluations.trains(function.body)
     ):

@@ -1,4 +1,4 @@
-"""TA614: a constant seed set again and again, so that all passes draw the same random numbers."""
+"""TA614: a constant seed is set repeatedly, so all passes draw the same random numbers."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _repeated(module: FileFacts, call: cst.Call) -> tuple[str, Node] | None:
-    """Where a seed is set again and again to the same value."""
+    """The description and node of the place where a seed is repeatedly set to the same value."""
     seed, home = call.args[0].value, module.tree.home(call)
     for loop in module.tree.loops(call):
         if _changes(module, seed, loop) or _is_sometimes(module, call, loop) or _starts_anew(module, loop):
@@ -63,7 +63,7 @@ def _changes(module: FileFacts, seed: Node, loop: Loop) -> bool:
 
 
 def _is_sometimes(module: FileFacts, call: cst.Call, loop: Loop) -> bool:
-    """Whether the seed is set in some passes only: `if epoch == 0:`."""
+    """Whether the seed is set only in some passes: `if epoch == 0:`."""
     above = (
         a for a in module.tree.ancestors(call) if isinstance(a, cst.If) and module.tree.contains(loop, a)
     )
@@ -71,7 +71,7 @@ def _is_sometimes(module: FileFacts, call: cst.Call, loop: Loop) -> bool:
 
 
 def _starts_anew(module: FileFacts, loop: Loop) -> bool:
-    """Whether a loop builds what it trains: seeds, folds and learning rates are compared from equal starts."""
+    """Whether a loop builds what it trains, to compare seeds, folds or learning rates from equal starts."""
     tree = module.tree
     reached = module.loops.reach(loop)
     calls = [call for node in reached for call in tree.within(node, cst.Call)]
@@ -95,7 +95,7 @@ def _builds(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _is_constant(module: FileFacts, klass: cst.ClassDef, seed: Node) -> bool:
-    """A number, or an attribute that only `__init__` sets."""
+    """Whether the seed is a number, or an attribute that only `__init__` sets."""
     if module.number(seed) is not None:
         return True
     name = dotted(seed) or ""

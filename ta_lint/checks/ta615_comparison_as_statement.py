@@ -1,4 +1,4 @@
-"""TA615: `p.requires_grad == False` as a statement compares and drops the result, where an assignment was meant."""
+"""TA615: `p.requires_grad == False` as a statement compares and discards the result instead of assigning."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_settable(node: Node) -> bool:
-    """Whether this is something that training code sets, and that is what it says on torch's objects alone."""
+    """Whether training code assigns this attribute or key, which only torch's objects have."""
     if isinstance(node, cst.Attribute):
         return _SETTABLE.fullmatch(node.attr.value) is not None
     if not isinstance(node, cst.Subscript) or len(node.slice) != 1:

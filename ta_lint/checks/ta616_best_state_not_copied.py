@@ -1,4 +1,4 @@
-"""TA616: the best state that a loop keeps is a set of references, and training goes on changing what they refer to."""
+"""TA616: the best state that a loop keeps is a set of references, and training continues to change their tensors."""
 
 import re
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ KEYWORDS = ("state_dict", ("load_state_dict", "*save*", "return"))
 
 Target = cst.Name | cst.Attribute
 
-# Containers around the very same tensors.
+# Containers that keep the same tensors.
 _SHALLOW = frozenset({"builtins.dict", "collections.OrderedDict", "copy.copy"})
 
-# These have a `state_dict` too, and copy, or hold nothing that training changes in place.
+# Objects whose `state_dict` copies, or holds nothing that training changes in place.
 _NO_MODEL = regex(
     r"(^|[._])(ema|swa|average\w*|shadow|optim\w*|opt|sched\w*|scaler|loader|sampler)", re.IGNORECASE
 )
@@ -36,7 +36,7 @@ _BEST = regex(r"best|better|improv|lowest|highest", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class KeptState:
-    """`target`, or an entry of it, holds the live state of `model` after `statement`."""
+    """After `statement`, `target` or an entry of it holds the live state of `model`."""
 
     statement: cst.Assign
     target: Target
@@ -47,7 +47,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if any(name.startswith(_COPYING_STATE) for name in module.names.imported):
         return
     if any(function.name.value == "state_dict" for function in module.tree.all(cst.FunctionDef)):
-        return  # it may return copies
+        return  # this file's `state_dict` may return copies
     for call in module.tree.all(cst.Call):
         kept = _kept(module, call)
         if kept is not None and (_outlives_training(module, kept) or _is_restored_by_its_class(module, kept)):
@@ -71,7 +71,7 @@ def _copied(state: cst.Call, module: FileFacts) -> ProposedFix | None:
 
 
 def _kept(module: FileFacts, call: cst.Call) -> KeptState | None:
-    """The assignment of `model.state_dict()`, bare, in a shallow copy, or in a dictionary."""
+    """The assignment of `model.state_dict()`: as it is, as a shallow copy, or in a dictionary."""
     model = _model(module, call)
     if model is None:
         return None
@@ -94,7 +94,7 @@ def _kept(module: FileFacts, call: cst.Call) -> KeptState | None:
 
 
 def _assigned(module: FileFacts, value: Node) -> tuple[cst.Assign | None, Node | None]:
-    """The assignment of a value, alone or as one of several, and its target."""
+    """The assignment of a value, alone or in a tuple, and its target."""
     above = module.tree.parent[value]
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
         return above, above.targets[0].target
@@ -116,7 +116,7 @@ def _model(module: FileFacts, call: cst.Call) -> str | None:
 
 
 def _around(module: FileFacts, value: Node) -> Node | None:
-    """A shallow copy of a value, or a dictionary with it."""
+    """The shallow copy or dictionary that contains a value."""
     parents = module.tree.parent
     above = parents[value]
     if isinstance(above, cst.DictElement) and above.value is value:
@@ -134,7 +134,7 @@ def _around(module: FileFacts, value: Node) -> Node | None:
 
 
 def _outlives_training(module: FileFacts, kept: KeptState) -> bool:
-    """Whether it is kept for the best pass of a loop that goes on training, and used after that loop."""
+    """Whether the state is kept for the best pass of a loop that continues training, and used after the loop."""
     region = _region(module, kept)
     return (
         region is not None
@@ -147,7 +147,7 @@ def _outlives_training(module: FileFacts, kept: KeptState) -> bool:
 
 
 def _region(module: FileFacts, kept: KeptState) -> cst.For | cst.While | None:
-    """The outermost loop around the assignment through which model and target live on."""
+    """The outermost loop around the assignment that rebinds neither model nor target."""
     region = None
     for loop in module.tree.loops(kept.statement):
         if _is_rebuilt(module, kept, loop) or _is_reset(module, kept, loop, region):
@@ -157,7 +157,7 @@ def _region(module: FileFacts, kept: KeptState) -> cst.For | cst.While | None:
 
 
 def _is_rebuilt(module: FileFacts, kept: KeptState, loop: Node) -> bool:
-    """Whether each pass of a loop binds the model anew, as the folds of a cross-validation do."""
+    """Whether each pass of a loop rebinds the model, as in cross-validation."""
     parts = kept.model.split(".")
     owners = {".".join(parts[: length + 1]) for length in range(len(parts))}
     return any(dotted(target) in owners for target in _bound(module, loop))
@@ -187,7 +187,7 @@ def _bound(module: FileFacts, region: Node) -> list[Node]:
 
 
 def _is_for_the_best(module: FileFacts, kept: KeptState, region: Node) -> bool:
-    """Whether a condition in the loop chooses the pass: `if loss < best_loss`, with a name or a record of its own."""
+    """Whether a condition in the loop selects the pass: `if loss < best_loss`, by name or by an updated record."""
     tree = module.tree
     for above in tree.ancestors(kept.statement):
         if above is region:
@@ -202,9 +202,9 @@ def _is_for_the_best(module: FileFacts, kept: KeptState, region: Node) -> bool:
 
 
 def _is_copied_later(module: FileFacts, kept: KeptState, region: Node) -> bool:
-    """Whether what was kept is replaced before the pass ends, as by `best = {k: v.clone() for k, v in best.items()}`.
+    """Whether the pass replaces the kept state, as by `best = {k: v.clone() for k, v in best.items()}`.
 
-    A model on another device than the one it trains on is a copy too.
+    Moving the model to another device than it trains on also copies.
     """
     tree = module.tree
     name = dotted(kept.target)
@@ -222,7 +222,7 @@ def _is_copied_later(module: FileFacts, kept: KeptState, region: Node) -> bool:
 
 
 def _trains(module: FileFacts, kept: KeptState, region: cst.For | cst.While) -> bool:
-    """Whether a loop trains in this file, or calls what by its name trains the model."""
+    """Whether a loop trains in this file, or calls something whose name says that it trains the model."""
     return module.loops.trains(region.body) or any(
         names_training(call) and _takes(call, kept.model) for call in module.tree.own(region.body, cst.Call)
     )
@@ -247,7 +247,7 @@ def _uses(module: FileFacts, kept: KeptState) -> list[Target]:
 
 
 def _is_restored(module: FileFacts, kept: KeptState, use: Target, region: Node) -> bool:
-    """Whether a use loads what was kept into the same model, or, after the loop, loads, saves or returns it."""
+    """Whether a use loads the kept state into the same model, or, after the loop, loads, saves or returns it."""
     tree = module.tree
     if tree.home(use) is not tree.home(kept.statement):
         return isinstance(use, cst.Attribute) and kept.model in _loaders(module, use)
@@ -259,7 +259,7 @@ def _is_restored(module: FileFacts, kept: KeptState, use: Target, region: Node) 
 
 
 def _is_replaced(module: FileFacts, kept: KeptState, use: Target, region: Node) -> bool:
-    """Whether something else is bound to the target between the loop and a use."""
+    """Whether the target is rebound between the loop and a use."""
     tree = module.tree
     return any(
         dotted(target) == dotted(kept.target)
@@ -272,7 +272,7 @@ def _is_replaced(module: FileFacts, kept: KeptState, use: Target, region: Node) 
 
 
 def _loaders(module: FileFacts, use: Node) -> list[str]:
-    """The models that load a state, or something made of it."""
+    """The models that load a state, or an expression built from it."""
     calls = [call for call in _calls_around(module, use) if called_name(call) == "load_state_dict"]
     receivers = (dotted(call.func.value) or "" for call in calls if isinstance(call.func, cst.Attribute))
     return list(receivers)
@@ -283,7 +283,7 @@ def _is_saved(module: FileFacts, use: Node) -> bool:
 
 
 def _calls_around(module: FileFacts, node: Node) -> Iterator[cst.Call]:
-    """The calls, in the same statement, that a node is an argument of."""
+    """The calls in the same statement that take a node as an argument."""
     child = node
     for above in module.tree.ancestors(node):
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
@@ -294,7 +294,7 @@ def _calls_around(module: FileFacts, node: Node) -> Iterator[cst.Call]:
 
 
 def _is_returned(module: FileFacts, use: Node) -> bool:
-    """Whether a statement returns a node as it is, alone or among others."""
+    """Whether a statement returns a node as it is, alone or in a tuple."""
     above = module.tree.parent[use]
     while isinstance(above, (cst.Tuple, cst.Element, cst.Dict, cst.DictElement)):
         above = module.tree.parent[above]
@@ -305,7 +305,7 @@ def _is_returned(module: FileFacts, use: Node) -> bool:
 
 
 def _is_restored_by_its_class(module: FileFacts, kept: KeptState) -> bool:
-    """Whether an early stopper keeps a state in one method, and the same model loads it: that changes nothing."""
+    """Whether an early stopper keeps a state in one method and the same model loads it, which changes nothing."""
     tree = module.tree
     home = tree.home(kept.statement)
     if not isinstance(kept.target, cst.Attribute) or not isinstance(tree.home(home), cst.ClassDef):
@@ -324,7 +324,7 @@ def _is_restored_by_its_class(module: FileFacts, kept: KeptState) -> bool:
 
 
 def _is_apart(module: FileFacts, kept: KeptState, use: Node) -> bool:
-    """Whether a call that loads a state is another than the one that kept it."""
+    """Whether a call that loads a state is in another method than the one that kept it."""
     tree = module.tree
     return tree.home(use) is not tree.home(kept.statement) or not tree.contains(
         tree.block(kept.statement), use

@@ -1,4 +1,4 @@
-"""TA617: a training loop steps without ever bounding the size of its gradients."""
+"""TA617: a training loop steps without ever limiting the gradient norm or values."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA618: training stops before the epochs that it is set to: a floor for a ceiling, one batch too few, a cut left in."""
+"""TA618: training stops before its configured end: a floor for a ceiling, one batch too few, a leftover `break`."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ KEYWORDS = ("*backward", "step")
 _TRIES_OUT = regex(r"debug|dry|smoke|fast_dev|sanity|profil|test|bench|demo", re.IGNORECASE)
 _LOADER = regex(r"loader|batches|dl$", re.IGNORECASE)
 
-# More batches than these somebody may want to stop after.
+# A deliberate limit may be larger than this many batches.
 _A_FEW = 100
 
 
@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _floors(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
-    """A number of steps that bounds a loop and is rounded down from the length of what a loader gives whole."""
+    """A number of steps that bounds a loop and is rounded down from the length of a loader's full data."""
     bound = _bound(module, loop)
     for floor in _floor_divisions(module, bound) if bound is not None else ():
         length = floor.left
@@ -52,7 +52,7 @@ def _floors(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
 
 
 def _bound(module: FileFacts, loop: Loop) -> cst.BaseExpression | None:
-    """`steps` of `for _ in range(steps)` and of `while step < steps`."""
+    """`steps` in `for _ in range(steps)` and `while step < steps`."""
     if isinstance(loop, cst.For):
         call = loop.iter
         is_range = isinstance(call, cst.Call) and called_name(call) == "range" and len(call.args) == 1
@@ -66,7 +66,7 @@ def _bound(module: FileFacts, loop: Loop) -> cst.BaseExpression | None:
 
 
 def _floor_divisions(module: FileFacts, bound: Node) -> list[cst.BinaryOperation]:
-    """The divisions that a number of steps comes from; none where something is added to make up for the floor."""
+    """The divisions behind a number of steps; none if an addition compensates for the floor."""
     origins = [module.kinds.origin(bound)]
     origins += [module.kinds.origin(name) for name in module.tree.within(origins[0], cst.Name)]
     operations = [
@@ -81,7 +81,7 @@ def _floor_divisions(module: FileFacts, bound: Node) -> list[cst.BinaryOperation
 
 
 def _is_whole(module: FileFacts, counted: Node, size: Node) -> bool:
-    """Whether a loader of this file gives all of a dataset in batches of this size, the last one incomplete."""
+    """Whether a loader of this file yields a whole dataset in batches of this size, with an incomplete last one."""
     for call in module.calls_to("torch.utils.data.DataLoader"):
         dataset, batch = argument(call, "dataset", 0), argument(call, "batch_size", 1)
         drop = argument(call, "drop_last", 8)
@@ -113,11 +113,11 @@ def _is_loader(module: FileFacts, node: Node) -> bool:
     return kind is Kind.DATALOADER or (kind is None and _LOADER.search(dotted(node) or "") is not None)
 
 
-# -- a cut left in --------------------------------------------------------------------------------------------
+# -- a leftover cut -------------------------------------------------------------------------------------------
 
 
 def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
-    """`if i > 10: break`, or `islice(loader, 10)`, in the loop over the batches of a loader."""
+    """`if i > 10: break`, or `islice(loader, 10)`, in a loop over a loader."""
     home = module.tree.home(loop)
     named = home.name.value if isinstance(home, cst.FunctionDef) else ""
     if not isinstance(loop, cst.For) or _TRIES_OUT.search(f"{module.source.path} {named}"):
@@ -141,7 +141,7 @@ def _cuts(module: FileFacts, loop: Loop) -> Iterator[tuple[Node, str]]:
 
 
 def _limit(module: FileFacts, branch: cst.If, index: str | None) -> int | None:
-    """The literal number of batches after which a branch breaks out of the loop."""
+    """The literal number of batches after which a branch leaves the loop."""
     test, last = branch.test, branch.body.body[-1]
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]

@@ -1,4 +1,4 @@
-"""TA700: `torch.load`, or a loader built on it, that unpickles runs whatever code the file holds."""
+"""TA700: `torch.load`, or a loader built on it, unpickles and so runs any code in the file."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for read in module.unpickling.calls:
-        if module.unpickling.foreign(read) is None:  # what comes from outside is TA701
+        if module.unpickling.foreign(read) is None:  # files from outside are TA701
             yield Suspicion(read.call, read.why, fix=_restricted(read, module))
 
 
 def _restricted(read: Unpickled, module: FileFacts) -> ProposedFix | None:
-    """Load weights alone, where there is a way to: not with a `pickle_module`, nor before torch 1.13."""
+    """Load only weights, where that is possible: not with a `pickle_module`, nor before torch 1.13."""
     call = read.call
     if not read.can_restrict or not _holds_weights(call, module):
         return None
@@ -31,7 +31,7 @@ def _restricted(read: Unpickled, module: FileFacts) -> ProposedFix | None:
 
 
 def _holds_weights(loaded: cst.Call, module: FileFacts) -> bool:
-    """Whether what is loaded is handed to `load_state_dict`, and to nothing else."""
+    """Whether the loaded value is only passed to `load_state_dict`."""
     above = module.tree.parent[loaded]
     if _is_handed_over(loaded, module):
         return True

@@ -1,4 +1,4 @@
-"""TA701: a file from outside, downloaded or named by a stranger, is unpickled: its author runs code here."""
+"""TA701: a file from outside, downloaded or named by a user, is unpickled: its author can run code here."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA702: code from a hub runs, and nothing pins which: whatever its repository holds on that day."""
+"""TA702: code from a hub runs without a pinned revision: whatever its repository contains on that day."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from ta_lint.facts.torch.unpickling import READS_PICKLE
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, argument, spreads
 
-# A call that trusts code, one of `torch.hub`, or a download from the hub and a pickle that is read.
+# Calls that trust remote code, calls of `torch.hub`, and downloads from the hub that may be unpickled.
 KEYWORDS = (("trust_remote_code", "hub", "hf_hub_download", "snapshot_download", "cached_download"),)
 
 # All three import the repository's `hubconf.py`.
 _TORCH_HUB = ("torch.hub.load", "torch.hub.list", "torch.hub.help")
 
 _GITHUB = regex(r"[\w-]+/[\w.-]+(?::(?P<ref>.+))?")
-_VERSION = regex(r"\d")  # a tag; branches by a number are few, and do not move much
+_VERSION = regex(r"\d")  # a tag; branches with a digit are rare, and change little
 
 _LOADED_BY_CONFIG = "from_config"
 
@@ -63,7 +63,7 @@ def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _repository(call: cst.Call, module: FileFacts) -> str | None:
-    """The repository whose code a call trusts; None where it names none in the source."""
+    """The repository whose code a call trusts; None if the source does not name it."""
     taken = module.hub.taken_by(call)
     if taken is not None:
         return taken.repository

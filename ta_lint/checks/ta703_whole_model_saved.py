@@ -1,4 +1,4 @@
-"""TA703: `torch.save(model)` pickles references to the classes of the model instead of its weights."""
+"""TA703: `torch.save(model)` pickles references to the model's classes, not just its weights."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, sprea
 
 KEYWORDS = ("save",)
 
-# What is asked of models alone.
+# Methods that only models have.
 _ASKED = frozenset({"named_parameters", "parameters"})
 
 _STATES = frozenset({"state_dict", "dict", "OrderedDict"})
@@ -20,7 +20,7 @@ _GRAPHS = ("torch.jit.", "torch.fx.", "torch.export.", "torch.ao.", "torch.quant
 
 _BUFFERS = ("io.BytesIO", "tempfile.")
 
-# What a file that was written to be measured or sent goes to next in the same function.
+# Functions that show that a file was only written to be measured or sent.
 _TEMPORARY = frozenset("os.path.getsize os.remove os.unlink os.stat shutil.rmtree".split())
 
 
@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _models(saved: Node, module: FileFacts) -> list[Node]:
-    """The models in what is saved: itself, or what a dictionary or list written in the source holds."""
+    """The saved models: the value itself, or elements of its dictionary or list literal."""
     if _is_model(saved, module):
         return [saved]
     written = module.kinds.origin(saved)
@@ -51,7 +51,7 @@ def _models(saved: Node, module: FileFacts) -> list[Node]:
 
 
 def _is_model(node: Node, module: FileFacts) -> bool:
-    if isinstance(node, cst.Attribute) and node.attr.value == "module":  # of DataParallel and the like
+    if isinstance(node, cst.Attribute) and node.attr.value == "module":  # as in DataParallel
         return _is_model(node.value, module)
     if isinstance(node, cst.Name) and node.value == "self":
         return module.tree.enclosing(node, cst.ClassDef) in module.classes.modules()
@@ -64,7 +64,7 @@ def _is_model(node: Node, module: FileFacts) -> bool:
 
 
 def _behaves_so(node: Node, module: FileFacts) -> bool:
-    """Whether the variable is asked elsewhere for what only a model has, its class being out of sight."""
+    """Whether the file calls a method that only models have on a variable of unknown class."""
     if isinstance(node, cst.Name):
         mentions: list[Node] = list(module.names.mentions(node))
     elif (name := attribute_of_self(node)) is not None:
@@ -78,14 +78,14 @@ def _behaves_so(node: Node, module: FileFacts) -> bool:
 
 
 def _values(node: Node, module: FileFacts) -> list[Node]:
-    """What is bound to a variable anywhere, or the expression itself."""
+    """All values bound to a variable, or the expression itself."""
     if isinstance(node, cst.Name):
         return [value for binding in module.names.bindings(node) if (value := binding.value) is not None]
     return [module.kinds.origin(node)]
 
 
 def _is_other(value: Node, module: FileFacts) -> bool:
-    """Whether a value is a state, a container, or a graph that needs no code of the user's to load."""
+    """Whether a value is a state, a container, or a graph that loads without the user's code."""
     if isinstance(value, (cst.Dict, cst.List, cst.Tuple)):
         return True
     if not isinstance(value, cst.Call):
@@ -95,14 +95,14 @@ def _is_other(value: Node, module: FileFacts) -> bool:
 
 
 def _is_temporary(call: cst.Call, target: Node, module: FileFacts) -> bool:
-    """Whether the file is a buffer, or the same function reads it back, measures or removes it."""
+    """Whether the target is a buffer, or the same function reads it back, measures or removes it."""
     made = module.kinds.origin(target)
     called = (module.qualified(made.func) or "") if isinstance(made, cst.Call) else ""
     if called.startswith(_BUFFERS):
         return True
     home = module.tree.home(call)
     if home is module.tree.root:
-        return False  # a script that trains, and reads its best model back
+        return False  # a script may train and read its best model back
     name = plain(target)
     return any(
         module.tree.before(call, later)
@@ -113,7 +113,7 @@ def _is_temporary(call: cst.Call, target: Node, module: FileFacts) -> bool:
 
 
 def _state(whole: Node, module: FileFacts) -> ProposedFix | None:
-    """Save its state instead, where nothing in the file loads what may be the whole model."""
+    """Save the state instead, if nothing in the file may load the whole model."""
     if module.calls_to("torch.load"):
         return None
     return ProposedFix("save its state_dict", call_method(whole, ".state_dict()"))

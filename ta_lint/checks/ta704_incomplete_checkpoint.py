@@ -1,4 +1,4 @@
-"""TA704: what a program saves to resume training from is not what it loads when it resumes."""
+"""TA704: a program does not load all the state that it saves for resuming, or loads state that it never saves."""
 
 import re
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from ta_lint.syntax.tree import Node, argument, dotted, literal_text
 
 KEYWORDS = ("load_state_dict", "state_dict", "load")
 
-# Optimizers of torch with a state.
+# Optimizers of torch that have state.
 _OPTIMIZER = regex(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LBFGS|Muon)")
 
-# What counts the steps of training, where a loop goes on from.
+# Variables with the step or epoch from which a loop continues.
 _GOES_ON = regex(r"start|begin|resum|last|initial", re.IGNORECASE)
 
-# Functions that load a model to use it.
+# Functions that load a model to use it, not to train it.
 _USES = regex(r"eval|test|infer|predict|demo|sample|generate|export|convert|best|valid", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _never_loaded(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
-    """The states of training that are saved, and not loaded where training goes on."""
+    """Saved training states that are not loaded where training resumes."""
     roles = {
         key: role
         for key, value in saved.entries.items()
@@ -52,7 +52,7 @@ def _never_loaded(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iter
 
 
 def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) -> Iterator[Suspicion]:
-    """The states of training that are loaded, and that no checkpoint of the file has."""
+    """Loaded training states that no checkpoint of the file contains."""
     if not all(one.whole for one in saved):
         return
     for key, reads in loaded.reads.items():
@@ -66,14 +66,14 @@ def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) ->
 
 
 def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
-    """The optimizer with a state of its own that is in no checkpoint, though training goes on from one."""
+    """Stateful optimizers that are in no checkpoint, although training resumes from one."""
     keys = {*saved.entries, *loaded.reads}
     if not saved.whole or any("opt" in key.lower() for key in keys) or not _goes_on(loaded, module):
         return
     known = saved.entries.values()
     for call in module.tree.all(cst.Call):
         if called_name(call) == "state_dict" and call not in known:
-            return  # it may be the optimizer's
+            return  # may be the optimizer's state
     for optimizer, _ in module.calls_matching(_OPTIMIZER):
         if called_name(optimizer) != "SGD" or _has_momentum(optimizer, module):
             name = called_name(optimizer)
@@ -90,7 +90,7 @@ def _has_momentum(optimizer: cst.Call, module: FileFacts) -> bool:
 
 
 def _restores_model(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bool:
-    """Whether a model gets the very entry in which a checkpoint of this file keeps a model."""
+    """Whether a model loads the entry under which a checkpoint of this file saves a model."""
     return any(
         key in saved.entries
         and module.checkpoints.role(saved.entries[key]) is None
@@ -104,7 +104,7 @@ def _restores_model(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bo
 
 
 def _goes_on(loaded: LoadCall, module: FileFacts) -> bool:
-    """Whether a count that was loaded says where a loop starts: `start_epoch = checkpoint["epoch"] + 1`."""
+    """Whether a loaded count sets where a loop starts: `start_epoch = checkpoint["epoch"] + 1`."""
     for reads in loaded.reads.values():
         for read in reads:
             assign = module.tree.statement(read)
@@ -116,7 +116,7 @@ def _goes_on(loaded: LoadCall, module: FileFacts) -> bool:
 
 
 def _starts_loop(name: str, module: FileFacts) -> bool:
-    """Whether a variable by that name is where a `range` starts, or what a `while` asks for."""
+    """Whether a variable of this name is the start of a `range`, or in the condition of a `while`."""
     starts: list[Node] = [loop.test for loop in module.tree.all(cst.While)]
     for loop in module.tree.all(cst.For):
         counts = isinstance(loop.iter, cst.Call) and called_name(loop.iter) in ("range", "trange")
@@ -133,7 +133,7 @@ def _only_uses(call: cst.Call, module: FileFacts) -> bool:
 def _is_mentioned(
     key: str, saved: SavedDict | None, module: FileFacts, reads: list[Node] | None = None
 ) -> bool:
-    """Whether the file has a key anywhere besides the checkpoint, or the reads, that are known."""
+    """Whether the file mentions a key outside the given checkpoint and reads."""
     known = [*([saved.node] if saved is not None else []), *(reads or [])]
     return any(
         literal_text(string) == key and not any(module.tree.contains(node, string) for node in known)

@@ -1,4 +1,4 @@
-"""TA705: `load_state_dict(strict=False)` of what a file held, and nobody reads which keys did not match."""
+"""TA705: `load_state_dict(strict=False)` of a file's content, without reading which keys did not match."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _READS_FILE = regex(r"\w*load\w*|safe_open")
 _HANDS_ON = frozenset({"state_dict", "get", "float", "deepcopy", "copy"})
 _CHANGES = frozenset({"pop", "popitem", "update", "setdefault"})
 
-# A part of a model on purpose: adapters and the like.
+# Deliberately loaded parts of a model, such as adapters.
 _PARTIAL = regex(r"lora|adapter|peft|delta|prompt|prefix|trainable|partial|subset", re.IGNORECASE)
 _ADAPTS = regex(r"lora|peft|adapter", re.IGNORECASE)
 _COMPARES = regex(r"missing|unexpected|mismatch|not_loaded|unmatched", re.IGNORECASE)
@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_partial_load(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a model is loaded with `strict=False` from what was in a file, as it was."""
+    """Whether a model is loaded with `strict=False` from the unchanged content of a file."""
     strict = argument(call, "strict", _STRICT)
     given = argument(call, "state_dict", 0)
     return (
@@ -52,7 +52,7 @@ def _is_partial_load(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _was_in_file(node: Node, module: FileFacts, passed: set[Node]) -> bool:
-    """Whether an expression is what a file held, or an entry of it, with nothing taken out or put in."""
+    """Whether an expression is the content of a file, or an entry of it, with nothing added or removed."""
     if node in passed:  # checkpoint = checkpoint["model"]
         return True
     passed.add(node)
@@ -83,7 +83,7 @@ def _is_read(call: cst.Call, module: FileFacts, passed: set[Node]) -> bool:
 
 
 def _is_changed(name: cst.Name, module: FileFacts) -> bool:
-    """Whether entries of a dictionary are set, deleted or taken out: somebody has looked at the keys."""
+    """Whether entries of a dictionary are set, deleted or removed, which shows that the keys were checked."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
         if isinstance(above, cst.Attribute) and above.attr.value in _CHANGES:
@@ -96,7 +96,7 @@ def _is_changed(name: cst.Name, module: FileFacts) -> bool:
 
 
 def _is_expected(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the state is a part on purpose, a comment says why, or the keys are compared by hand."""
+    """Whether the state is a part on purpose, a comment gives the reason, or code compares the keys."""
     line = module.tree.parent[module.tree.statement(call)]
     if isinstance(line, cst.SimpleStatementLine) and any(
         "strict" in text for text in module.places.comments(line)

@@ -1,4 +1,4 @@
-"""TA706: a shared library or a package of code is loaded, and runs with the rights of the process."""
+"""TA706: a shared library or code package is loaded, and runs with the rights of the process."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_own_file(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the library lies beside this file, as that of an extension does."""
+    """Whether the library is next to this file, as an extension's is."""
     path = argument(call, "path", 0)
     named = module.tree.within(path, cst.Name) if path is not None else []
     origins = [path, *map(module.kinds.origin, named)] if path is not None else []

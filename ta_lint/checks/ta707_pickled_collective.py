@@ -1,11 +1,11 @@
-"""TA707: a collective of objects unpickles what the other ranks send, and so runs their code."""
+"""TA707: a collective of objects unpickles data from the other ranks, and so runs their code."""
 
 from collections.abc import Iterator
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 
-# Those that only send unpickle nothing.
+# Functions that only send unpickle nothing.
 _UNPICKLE = (
     "all_gather_object",
     "broadcast_object_list",

@@ -1,4 +1,4 @@
-"""TA708: a token, key or password is written in the source, where everybody who reads the code can take it."""
+"""TA708: a token, key or password is in the source, where everyone who reads the code can take it."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted, literal_key, literal_text
 
-# Tokens that say by their beginning what they open.
+# Tokens recognised by their prefix, and the service that they belong to.
 _FORMATS = (
     ("Hugging Face token", r"(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     ("OpenAI or Anthropic key", r"sk-[A-Za-z0-9_-]{20,}"),
@@ -28,7 +28,7 @@ _FORMAT = regex(
     "|".join(rf"(?P<f{index}>(?<![\w-]){pattern}(?![\w-]))" for index, (_, pattern) in enumerate(_FORMATS))
 )
 
-# What holds a credential by its name. A bare `*_token` is most often a word of a vocabulary.
+# Names of credentials. A bare `*_token` is usually a word of a vocabulary.
 _HOLDS = regex(
     r"(\w*_)?(api_?key|access_?key(_id)?|secret_?key|private_?key|(client|app|api)_?secret|password|passwd)|"
     r"((hf|hub|huggingface(_hub)?|hugging_face_hub|auth|use_auth|access|api|bearer|github|gitlab|slack|telegram|bot|"
@@ -49,7 +49,7 @@ _PLACEHOLDER = regex(
     r"api_?key|abcdef|12345|dev|default|\.\.\.|(.)\1{4}",
     re.IGNORECASE,
 )
-# Bits a character: of random hexadecimal digits about 3.7 in 40, of other random text more, of words less.
+# Bits per character: about 3.7 for 40 random hexadecimal digits, more for other random text, less for words.
 _LEAST_ENTROPY = 3.0
 
 
@@ -65,7 +65,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _known(text: str) -> str | None:
-    """What a token in a text opens, by its format."""
+    """The service that a token in a text belongs to, by its format."""
     for found in _FORMAT.finditer(text):
         token = found.group()
         random = any(character.isdigit() or character.isupper() for character in token)
@@ -75,7 +75,7 @@ def _known(text: str) -> str | None:
 
 
 def _is_random(text: str) -> bool:
-    """Whether a text is long enough, of letters and digits, and not made of words."""
+    """Whether a text is long enough, consists of letters and digits, and is not made of words."""
     return (
         _WHOLE_VALUE.fullmatch(text) is not None
         and any(character.isdigit() for character in text)
@@ -86,12 +86,12 @@ def _is_random(text: str) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Bits a character, by how often each comes."""
+    """Shannon entropy in bits per character."""
     return -sum(count / len(text) * log2(count / len(text)) for count in Counter(text).values())
 
 
 def _holder(text: Node, module: FileFacts) -> str | None:
-    """The variable, parameter, key or environment variable that a text is given to, if it holds a credential."""
+    """The variable, parameter, key or environment variable that gets a text, if its name is that of a credential."""
     above = module.tree.parent[text]
     name: str | None = None
     if isinstance(above, cst.Arg):
@@ -120,7 +120,7 @@ def _parameter(arg: cst.Arg, module: FileFacts) -> str | None:
 
 
 def _target(target: Node) -> str | None:
-    """The last name of what is assigned to: `api_key` for `openai.api_key`, `HF_TOKEN` for `os.environ["HF_TOKEN"]`."""
+    """The last name of a target: `api_key` for `openai.api_key`, `HF_TOKEN` for `os.environ["HF_TOKEN"]`."""
     if isinstance(target, cst.Subscript):
         return literal_key(target)
     name = dotted(target)

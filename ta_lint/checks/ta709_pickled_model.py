@@ -1,4 +1,4 @@
-"""TA709: a model is read from a pickle, which runs whatever code the file holds."""
+"""TA709: a model is read from a pickle, which runs any code in the file."""
 
 import re
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ KEYWORDS = (("*pickle*", "*pickle5*", "joblib", "dill", "cloudpickle"),)
 
 _WRITES = regex(r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.dumps?")
 
-# What one asks of a model, and of nothing that data sets are made of.
+# Methods that models have and data sets do not.
 _MODEL_METHODS = frozenset(
     "decision_function eval forward load_state_dict named_parameters parameters predict predict_proba "
     "state_dict".split()
 )
 
-# What fitted estimators have.
+# Attributes of fitted estimators.
 _FITTED = frozenset(
     "classes_ cluster_centers_ coef_ estimators_ feature_importances_ intercept_ n_features_in_".split()
 )
@@ -45,14 +45,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         foreign = module.provenance.foreign(source)
         if foreign is not None and module.hub.taken_by(foreign.node) is not None:
-            continue  # unpinned from the hub: TA702
+            continue  # unpinned files from the hub are TA702
         name = reader.group(0)
         if _becomes_model(call, module) or _names_model(source, module):
             yield Suspicion(call, f"`{name}` of a model runs whatever code the file holds")
 
 
 def _becomes_model(call: cst.Call, module: FileFacts) -> bool:
-    """Whether what is read is used as a model, or is the state of one."""
+    """Whether the result is used as a model, or as the state of one."""
     if _is_used_so(call, module):
         return True
     above = module.tree.parent[call]
@@ -64,7 +64,7 @@ def _becomes_model(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _uses(target: Node, call: cst.Call, module: FileFacts) -> list[Node]:
-    """Where a variable is what a call read, or an attribute of the same class may be."""
+    """The uses of a variable that refer to the call's result, or of an attribute in the same class."""
     if isinstance(target, cst.Name):
         bound = ((use, module.names.definition(use)) for use in module.names.mentions(target))
         return [use for use, binding in bound if binding is not None and binding.value is call]
@@ -87,7 +87,7 @@ def _is_used_so(node: Node, module: FileFacts) -> bool:
 
 
 def _names_model(source: Node, module: FileFacts) -> bool:
-    """Whether the file is a model by its name: `open("model.pkl", "rb")`."""
+    """Whether the file's name is that of a model: `open("model.pkl", "rb")`."""
     name = module.string(source)
     if name is not None:
         return _MODEL_FILE.fullmatch(name) is not None
@@ -101,7 +101,7 @@ def _names_model(source: Node, module: FileFacts) -> bool:
 
 
 def _is_own(call: cst.Call, source: Node, module: FileFacts) -> bool:
-    """Whether the same function has pickled what is read: a copy, or a file of its own making."""
+    """Whether the same function pickled the data that it reads: a copy, or its own file."""
     written = module.kinds.origin(source)
     if isinstance(written, cst.Call) and _WRITES.fullmatch(module.qualified(written.func) or ""):
         return True

@@ -1,4 +1,4 @@
-"""TA711: a model or data set comes from a hub at no fixed revision, and may be another one tomorrow."""
+"""TA711: a model or data set is loaded from a hub without a fixed revision, and may change at any time."""
 
 from collections.abc import Iterator
 
@@ -26,6 +26,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _trusts_code(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call runs code from the hub as well, which is TA702."""
+    """Whether a call also runs code from the hub, which is TA702."""
     trusted = argument(call, "trust_remote_code")
     return trusted is not None and module.boolean(trusted) is True

@@ -1,4 +1,4 @@
-"""TA800: a script that trains and seeds nothing cannot be run again."""
+"""TA800: a script trains without setting a seed, so its run cannot be reproduced."""
 
 from collections.abc import Iterator
 

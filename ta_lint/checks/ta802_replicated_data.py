@@ -1,4 +1,4 @@
-"""TA802: `DistributedDataParallel` trains on loaders that give every rank all samples."""
+"""TA802: `DistributedDataParallel` trains with loaders that give every rank all samples."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, is_name
 
-# A file that says how its data is split among ranks, or seeds them apart, is none of ours.
+# Words of files that split their data among ranks, or seed the ranks differently.
 _SPLITS = regex(
     r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
 )
@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loader certainly goes over a whole dataset, whatever the rank."""
+    """Whether a loader certainly goes over a whole dataset on every rank."""
     if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
         return False
     given = loader.given("dataset")
@@ -51,7 +51,7 @@ def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
 
 
 def _is_whole(dataset: Node, shuffled: bool, module: FileFacts) -> bool:
-    """Whether a dataset has all samples on each rank, and an index: only such a one can be shuffled."""
+    """Whether a dataset has all samples on each rank and is indexed: only indexed datasets can be shuffled."""
     if not isinstance(dataset, cst.Call):
         return False
     klass = module.classes.local(dataset.func)
@@ -66,7 +66,7 @@ def _is_given(value: cst.BaseExpression | None) -> bool:
 
 
 def _is_iterable(dataset: cst.Call, module: FileFacts) -> bool:
-    """Whether a dataset hands out samples in an order of its own, and so may split them itself."""
+    """Whether a dataset decides the order of its samples, and so may split them itself."""
     klass = module.classes.local(dataset.func)
     if klass is not None:
         return "__getitem__" not in module.classes.methods(klass)

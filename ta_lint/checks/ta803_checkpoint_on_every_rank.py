@@ -13,19 +13,19 @@ from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
 KEYWORDS = (("init_process_group", "DistributedDataParallel"), "save")
 
-# What makes a path another one on each rank, and what is no file that ranks share.
+# Parts that make a path differ between ranks, and targets that are no file shared between ranks.
 _OWN = regex(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)
 
-_PARTS = 40  # of a path; one that is made of more counts as a rank's own
+_PARTS = 40  # of a path; a path with more parts is taken for a rank's own
 
-# A condition with one of these may hold on one rank alone.
+# A condition with one of these may hold on one rank only.
 _ASKS = regex(
     r"rank|master|main_?proc|is_main|primary|chief|leader|coordinator|gpu|node|device|(?<!multi)process",
     re.IGNORECASE,
 )
 _CALLERS_DEEP = 3
 
-# Here saving is for all ranks together, or for workers of other kinds.
+# Here all ranks save together, or the workers are no ranks.
 _TOGETHER = regex(
     r"save_on_each_node|StateDictType|get_model_state_dict|torch\.distributed\.checkpoint|init_rpc|deepspeed|"
     r"ZeroRedundancyOptimizer|sharded_state_dict"
@@ -34,7 +34,7 @@ _TOGETHER = regex(
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.source.notebook is not None or _TOGETHER.search(module.source.text):
-        return  # the kernel of a notebook is one process
+        return  # a notebook kernel is a single process
     starts = _starts(module)
     if starts is None:
         return
@@ -48,7 +48,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _starts(module: FileFacts) -> cst.Call | None:
-    """The call that shows that several ranks run this file; None where they shard the model, too."""
+    """The call that shows that several ranks run this file; None if they also shard the model."""
     if any(found.wrapper is not ParallelWrapper.REPLICATED for found in module.wrappers.all):
         return None
     calls = [*module.calls_to("torch.distributed.init_process_group"), *(w.call for w in module.wrappers.all)]
@@ -56,7 +56,7 @@ def _starts(module: FileFacts) -> cst.Call | None:
 
 
 def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:
-    """Whether a path may be another one on each rank, or is no path: by what it is made of, as far as that shows."""
+    """Whether a path may differ between ranks, or is no path, judged by its visible parts."""
     pending: list[Node] = [target]
     for _ in range(_PARTS):
         if not pending:
@@ -75,12 +75,12 @@ def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:
 
 
 def _runs(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the file itself comes to a call when it is run; who else calls a function may ask for the rank."""
+    """Whether running the file itself reaches a call; other callers of a function may test the rank."""
     return any(module.tree.contains(node, call) for node in module.scripts.run)
 
 
 def _may_be_one_rank(node: Node, module: FileFacts, depth: int = _CALLERS_DEEP) -> bool:
-    """Whether a condition around a node, or one around each call of its function, may let one rank alone pass."""
+    """Whether a condition around a node, or around each call of its function, may let only one rank pass."""
     tree = module.tree
     if module.ranks.guard(node) is not None:
         return True
@@ -95,7 +95,7 @@ def _may_be_one_rank(node: Node, module: FileFacts, depth: int = _CALLERS_DEEP) 
 
 
 def _asks_for_rank(test: Node, module: FileFacts) -> bool:
-    """Whether a condition, or what is assigned anywhere to a variable or attribute in it, has to do with the rank."""
+    """Whether a condition, or a value assigned to a variable or attribute in it, refers to the rank."""
     asked = {dotted(part) for part in module.tree.within(test, cst.Name, cst.Attribute)}
     values = [
         statement.value

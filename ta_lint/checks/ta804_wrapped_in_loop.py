@@ -1,4 +1,4 @@
-"""TA804: a model that a training loop or a step wraps again and again."""
+"""TA804: a training loop or step wraps a model again and again."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _repeats(wrapping: WrapCall, module: FileFacts) -> Region | None:
-    """The training loop, or the function that does one step, that wraps the same model each time it runs."""
+    """The training loop, or the function for one step, that wraps the same model each time it runs."""
     tree, call = module.tree, wrapping.call
     for loop in tree.loops(call):
         if _is_always_the_same(wrapping, loop, module) and _trains(loop.body, wrapping, module):
@@ -53,7 +53,7 @@ def _repeats(wrapping: WrapCall, module: FileFacts) -> Region | None:
 
 
 def _trains(region: Node, wrapping: WrapCall, module: FileFacts) -> bool:
-    """Whether a region trains, itself or in a function of another file that says so and is given the model."""
+    """Whether a region trains, itself or in an external function that is named for it and gets the model."""
     model = dotted(wrapping.model)
     return module.loops.trains(region) or any(
         names_training(call)
@@ -64,10 +64,10 @@ def _trains(region: Node, wrapping: WrapCall, module: FileFacts) -> bool:
 
 
 def _is_always_the_same(wrapping: WrapCall, region: Node, module: FileFacts) -> bool:
-    """Whether a region hands the same model to the wrapper each time: it binds nothing that the arguments name."""
+    """Whether a region wraps the same model each time: it rebinds no name in the arguments."""
     tree = module.tree
     if dotted(wrapping.model) is None:
-        return False  # a copy, an element, a new one
+        return False  # a copy, an element or a new model
     for arg in wrapping.call.args:
         for name in tree.within(arg.value, cst.Name):
             bindings = module.names.bindings(name)
@@ -91,7 +91,7 @@ def _is_wrapping(statement: Node, wrapping: WrapCall, module: FileFacts) -> bool
 
 
 def _is_chosen(call: cst.Call, region: Node, module: FileFacts) -> bool:
-    """Whether a condition within the region lets only some of its passes wrap, or a pass that wraps is the last."""
+    """Whether a condition in the region lets only some passes wrap, or a pass that wraps is the last one."""
     tree = module.tree
     if isinstance(region, LOOPS) and module.loops.is_last_pass(call, region):
         return True

@@ -1,4 +1,4 @@
-"""TA805: a model that is moved or converted inside `DistributedDataParallel` is not the one whose gradients it reduces."""
+"""TA805: a model is moved or converted inside `DistributedDataParallel`, which keeps reducing the old gradients."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _keeps_place(call: cst.Call) -> bool:
-    """Whether a call of `to` says nothing but how the memory is laid out."""
+    """Whether a call of `to` only changes the memory layout."""
     return called_name(call) == "to" and all(
         (arg.keyword is not None and arg.keyword.value in ("memory_format", "non_blocking"))
         or (dotted(arg.value) or "").endswith(("channels_last", "channels_last_3d", "contiguous_format"))
@@ -43,14 +43,14 @@ def _keeps_place(call: cst.Call) -> bool:
 
 
 def _names_device(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a call moves to a device and does not convert: `cuda()`, `to(device)`."""
+    """Whether a call moves to a device without converting: `cuda()`, `to(device)`."""
     if called_name(call) in ("cuda", "xpu"):
         return True
     return called_name(call) == "to" and not any(module.qualified(arg.value) in _DTYPES for arg in call.args)
 
 
 def _runs_before(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool:
-    """Whether a method moves what another one wraps, maybe later: only what `__init__` has wrapped is certain."""
+    """Whether a method may move the model before another wraps it: only wrapping in `__init__` surely is first."""
     tree = module.tree
     wraps = tree.home(wrapping.call)
     if wraps is tree.home(call) or not isinstance(tree.home(wraps), cst.ClassDef):
@@ -59,7 +59,7 @@ def _runs_before(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool:
 
 
 def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool:
-    """Whether the model was moved to a device before it was wrapped, most likely to this one: nothing moves then."""
+    """Whether the model was already moved to a device, most likely the same one, before it was wrapped."""
     if not _names_device(call, module):
         return False
     tree, names = module.tree, {dotted(wrapping.model), _receiver(call)} - {None}
@@ -75,7 +75,7 @@ def _was_moved_so(call: cst.Call, wrapping: WrapCall, module: FileFacts) -> bool
 
 
 def _trains_afterwards(call: cst.Call, module: FileFacts) -> bool:
-    """Whether training comes after the move: a model that is only evaluated or saved can be moved."""
+    """Whether training follows the move: a model that is only evaluated or saved can be moved."""
     tree, home = module.tree, module.tree.home(call)
     loops = tree.loops(call)
     if any(module.loops.trains(loop.body) for loop in loops):
@@ -104,5 +104,5 @@ def _bound_to(call: cst.Call, module: FileFacts) -> str | None:
 
 
 def _receiver(call: cst.Call) -> str | None:
-    """The variable or attribute whose method is called, as it is written."""
+    """The variable or attribute whose method is called, as the file spells it."""
     return dotted(call.func.value) if isinstance(call.func, cst.Attribute) else None

@@ -1,4 +1,4 @@
-"""TA806: `ddp.module(x)` in a training step runs the model past its wrapper, which then reduces no gradients."""
+"""TA806: `ddp.module(x)` in a training step bypasses the wrapper, which then reduces no gradients."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ta_lint.syntax.tree import Node
 
 KEYWORDS = ("DistributedDataParallel", "*backward", "module")
 
-# The gradients may be reduced by hand.
+# Code that may reduce the gradients itself.
 _REDUCES = regex(
     r"all_?reduce\w*\([^\n]*grad|(average|all_?reduce|reduce|sync|synchronize)_grad", re.IGNORECASE
 )
@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _leads_on(call: cst.Call, trained: set[Node], module: FileFacts) -> bool:
-    """Whether a gradient may come to a call through all that its statement makes of the result; not by `detach`."""
+    """Whether a gradient can flow back to a call through the rest of its statement, without a `detach`."""
     above = (
         node for node in module.tree.ancestors(call) if isinstance(node, (cst.Call, cst.BinaryOperation))
     )
@@ -46,7 +46,7 @@ def _leads_on(call: cst.Call, trained: set[Node], module: FileFacts) -> bool:
 
 
 def _bypassed(call: cst.Call, module: FileFacts) -> tuple[cst.BaseExpression, WrapCall] | None:
-    """The wrapped model whose inner one a call runs: `ddp` of `ddp.module(x)` and of `ddp.module.forward(x)`."""
+    """The wrapped model whose inner module a call runs: `ddp` in `ddp.module(x)` and `ddp.module.forward(x)`."""
     inner = module.calls_in_loop.called(call)
     if not isinstance(inner, cst.Attribute) or inner.attr.value != "module":
         return None

@@ -1,4 +1,4 @@
-"""TA807: a collective waits for every rank of its group, and a condition on the rank keeps the others from it."""
+"""TA807: a collective waits for all ranks of its group, but a condition on the rank keeps some from it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.ranks import Guard
 
-# Torch's, those of a framework's object, and what only such have.
+# Words of torch.distributed and the frameworks, and the names of collectives.
 KEYWORDS = (
     ("*distributed*", "accelerator", "fabric", "strategy", "full_tensor", "sync_dist"),
     tuple(
@@ -19,7 +19,7 @@ KEYWORDS = (
     ),
 )
 
-# What the other ranks may call without joining in.
+# Calls of the other ranks that do not join a collective.
 _HARMLESS = regex(r"builtins\.\w+|(logging|os|sys|time|math|random|warnings|json|shutil|pathlib|numpy)\..+")
 
 
@@ -43,7 +43,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _others_may_join(call: cst.Call, guard: Guard, module: FileFacts) -> bool:
-    """Whether the other way at the condition runs a collective too, or something that is not known."""
+    """Whether the other branch of the condition runs a collective too, or unknown code."""
     split = module.tree.parent[guard.test]
     if not isinstance(split, (cst.If, cst.IfExp)):
         return False

@@ -1,4 +1,4 @@
-"""TA808: an asynchronous send, receive or collective whose handle is dropped, so that nothing waits for it."""
+"""TA808: the handle of an asynchronous send, receive or collective is dropped, so nothing waits for it."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def _unread(statement: cst.CSTNode, module: FileFacts) -> str | None:
 
 
 def _is_synchronized(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the device is waited for afterwards, or a context manager collects the handles."""
+    """Whether later code waits for the device, or a context manager collects the handles."""
     if any(
         "coalesc" in plain(item.item)
         for above in module.tree.ancestors(call)

@@ -1,4 +1,4 @@
-"""TA809: cuDNN is told to try algorithms out and to be deterministic."""
+"""TA809: cuDNN is set both to benchmark algorithms and to be deterministic."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _settings(qualified: str, module: FileFacts) -> list[tuple[Node, bool | None]]:
-    """What a file assigns to a flag of torch."""
+    """The assignments to a flag of torch, with their values."""
     return [
         (statement, module.boolean(statement.value))
         for statement in module.tree.all(cst.Assign)
@@ -41,7 +41,7 @@ def _settings(qualified: str, module: FileFacts) -> list[tuple[Node, bool | None
 
 
 def _meet(one: Node, other: Node, module: FileFacts) -> bool:
-    """Whether two statements run in one run: in one function and in no branches that exclude each other."""
+    """Whether two statements can run in the same run: in one function, and not in exclusive branches."""
     tree = module.tree
     return tree.home(one) is tree.home(other) and not (tree.apart(one, other) or tree.apart(other, one))
 
@@ -53,7 +53,7 @@ def _is_undone(
     exact: list[tuple[Node, bool | None]],
     module: FileFacts,
 ) -> bool:
-    """Whether the function sets one of the two to something else as well, before or after."""
+    """Whether the function also sets one of the two to something else, before or after."""
     home = module.tree.home(setting)
     return any(
         value is not True and module.tree.home(other) is home

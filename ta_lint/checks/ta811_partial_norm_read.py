@@ -1,4 +1,4 @@
-"""TA811: the norm of a sharded gradient is read before the ranks have put their parts together."""
+"""TA811: the norm of a sharded gradient is read before the ranks combine their parts."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ KEYWORDS = ("fully_shard", "*norm*")
 
 _TOTAL = regex(r"torch\.nn\.utils\.(clip_grad\.)?(clip_grad_norm_|get_total_norm)")
 _NORM = regex(r"torch\.(linalg\.(vector_)?norm|norm)")
-_SAME = frozenset({"data", "detach", "float", "grad"})  # a gradient, or the same values in other clothes
+_SAME = frozenset({"data", "detach", "float", "grad"})  # attributes and methods that keep a gradient's values
 
-_REDUCED_SINCE = (2, 10)  # the total norm is put together where it is computed (pytorch #165962)
+_REDUCED_SINCE = (2, 10)  # since then the total norm is combined where it is computed (pytorch #165962)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -38,7 +38,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _read(call: cst.Call, module: FileFacts) -> cst.BaseExpression | None:
-    """The tensor that a call turns into a number of Python."""
+    """The tensor that a call converts to a Python number."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "item" and not call.args:
         return call.func.value
     if len(call.args) == 1 and module.qualified(call.func) == "builtins.float":
@@ -47,14 +47,14 @@ def _read(call: cst.Call, module: FileFacts) -> cst.BaseExpression | None:
 
 
 def _fix(read: cst.Call, value: cst.BaseExpression, module: FileFacts) -> ProposedFix | None:
-    """`full_tensor()`, which all ranks must call."""
+    """`full_tensor()`, which all ranks must call; no fix under a condition on the rank."""
     if module.ranks.guard(read) is not None:
         return None
     return ProposedFix("put the parts together first", call_method(value, ".full_tensor()"))
 
 
 def _sharded(norm: cst.Call, module: FileFacts) -> str | None:
-    """The sharded model over whose parameters a norm is taken that is still in parts; None for another call."""
+    """The sharded model whose parameters a partial norm is computed from; None for any other call."""
     called = module.qualified(norm.func)
     if called is not None and _TOTAL.fullmatch(called):
         given = argument(norm, "parameters", 0) or argument(norm, "tensors", 0)
@@ -69,7 +69,7 @@ def _sharded(norm: cst.Call, module: FileFacts) -> str | None:
 
 
 def _is_maximum(norm: cst.Call, called: str, module: FileFacts) -> bool:
-    """Whether a total norm is the largest entry, which stays in parts in every release."""
+    """Whether a total norm is the largest entry, which stays partial in every release."""
     given = argument(norm, "norm_type", 2 if called.endswith("clip_grad_norm_") else 1)
     if given is None:
         return False
@@ -78,7 +78,7 @@ def _is_maximum(norm: cst.Call, called: str, module: FileFacts) -> bool:
 
 
 def _owner(parameters: Node, module: FileFacts) -> str | None:
-    """The sharded model that an expression takes the parameters of."""
+    """The sharded model whose parameters an expression takes."""
     origin = module.kinds.origin(parameters)
     owners = (
         dotted(call.func.value)
@@ -89,7 +89,7 @@ def _owner(parameters: Node, module: FileFacts) -> str | None:
 
 
 def _owner_of_element(node: Node, module: FileFacts) -> str | None:
-    """The sharded model whose parameter, or its gradient, an expression is, in a loop over them."""
+    """The sharded model whose parameter or gradient an expression is, in a loop over them."""
     while True:
         if isinstance(node, cst.Call) and not node.args:
             node = node.func

@@ -1,4 +1,4 @@
-"""TA850: the settings of a training are constants of the file that trains, or are not chosen at all."""
+"""TA850: a script hard-codes its training settings, or never chooses them."""
 
 import re
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, argument, dotted
 
-_OPTIMIZES = "optim"  # whoever names no optimizer of torch trains with somebody else's settings
+_OPTIMIZES = "optim"  # without an optimizer of torch, others chose the settings
 KEYWORDS = (_OPTIMIZES,)
 
 _OPTIMIZER = regex(r"torch\.optim\.(\w+)")
 _RATE = "lr"
 
-# Their learning rate of 1 is part of the method, or they find their own.
+# Methods for which a learning rate of 1 is standard, or that find their own.
 _WITHOUT_A_CHOICE = frozenset({"Adadelta", "Adafactor", "LBFGS", "Rprop"})
 
-# The rate is set later; or the constants are, by what rewrites the file's names.
+# Code that sets the rate later, or overrides the file's constants by name.
 _SETS_THE_RATE = regex(r"OneCycleLR|CyclicLR|\[['\"]lr['\"]\]\s*[-+*/]?=[^=]")
 _REWRITES = regex(r"\bexec\(|\bglobals\(\)|\bsetattr\(|@\w+\.config\b|# *@param|#.*\bpapermill\b")
 
-# How an evaluation runs decides nothing about what is learned.
+# Settings of an evaluation do not affect what is learned.
 _OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ def _constants(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Suspic
 
 
 def _settings(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Node]:
-    """The expressions that set up a training."""
+    """The expressions that configure a training."""
     for call in optimizers:
         yield from (arg.value for arg in call.args[1:])
     for loader in module.loaders.all:
@@ -81,7 +81,7 @@ def _counts(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _names_behind(module: FileFacts, value: Node) -> list[cst.Name]:
-    """The names in an expression; for a parameter those in what the calls of its function give to it."""
+    """The names in an expression; for a parameter, those in the arguments of its function's calls."""
     found: list[cst.Name] = []
     for name in module.tree.within(value, cst.Name):
         origin = module.kinds.origin(name)
@@ -91,7 +91,7 @@ def _names_behind(module: FileFacts, value: Node) -> list[cst.Name]:
 
 
 def _constant(module: FileFacts, name: cst.Name) -> Node | None:
-    """The target of the assignment by which a name of the module is a number, once and for all."""
+    """The target of the only assignment to a module-level name, if its value is a number."""
     bindings = module.names.bindings(name) if not _OF_EVALUATION.search(name.value) else []
     if len(bindings) != 1 or bindings[0].how != "assign" or not isinstance(bindings[0].node, cst.Assign):
         return None
@@ -103,7 +103,7 @@ def _constant(module: FileFacts, name: cst.Name) -> Node | None:
 
 
 def _leaves_the_rate(call: cst.Call) -> bool:
-    """Whether an optimizer gets the parameters of a model, and neither it nor a group of them a rate."""
+    """Whether an optimizer gets a model's parameters without any learning rate."""
     if argument(call, _RATE, 1) is not None or not call.args:
         return False
     parameters = call.args[0].value
@@ -115,5 +115,5 @@ def _leaves_the_rate(call: cst.Call) -> bool:
 
 
 def _is_wrapped(module: FileFacts, call: cst.Call) -> bool:
-    """Whether an optimizer goes straight into something, which may set its rate: `ScheduledOptim(Adam(...), ...)`."""
+    """Whether an optimizer is passed directly to a call that may set its rate: `ScheduledOptim(Adam(...), ...)`."""
     return isinstance(module.tree.parent[call], cst.Arg)

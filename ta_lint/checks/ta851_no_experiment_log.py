@@ -1,4 +1,4 @@
-"""TA851: a script that trains keeps no record of how it went."""
+"""TA851: a training script keeps no record of its metrics."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.scripts import header
 from ta_lint.facts.values.calls import called_name
 
-# Trackers, loggers and files for numbers, by whatever name.
+# Trackers, loggers and metric files, by any of their names.
 _TRACKERS = regex(
     "wandb|tensorboard|SummaryWriter|mlflow|neptune|comet_ml|clearml|swanlab|visdom|trackio|dvclive|sacred|aimstack|"
     "livelossplot|add_scalar|logger|logging|log_metric|init_trackers|writerow|to_csv|dllogger",
@@ -19,7 +19,7 @@ _TRACKERS = regex(
 
 KEYWORDS = ("*backward", "step", "*parameters")
 
-# Functions and methods that keep what they are given: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
+# Functions and methods that record their argument: `log(loss)`, `json.dump`, `history.to_csv`, `plt.savefig`.
 _RECORDS = regex(
     r"log|log_(?!softmax|prob|normal|sigmoid|every)\w+|\w+_log|logs|\w*(record|track|write|dump|report|monitor)\w*|"
     r"savefig|savetxt|savez|summary",

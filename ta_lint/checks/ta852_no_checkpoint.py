@@ -1,4 +1,4 @@
-"""TA852: a script trains a model and saves it nowhere."""
+"""TA852: a script trains a model but never saves it."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ta_lint.facts.values.calls import called_name
 
 KEYWORDS = ("*backward", "step", "*parameters")
 
-# What keeps a model, or may: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
+# Calls that may save a model: `torch.save`, `save_checkpoint`, `model.save_pretrained`, `pickle.dump`, `onnx.export`.
 _KEEPS = regex(
     r"(?!savefig|save_?image|imsave|imwrite|save_(?:fig|plot|sample|result)\w*|should_\w*)"
     r"\w*(?:save|saving|checkpoint|ckpt|snapshot|dump|export|serialize|push_to_hub|upload|persist|store_)\w*",
@@ -20,7 +20,7 @@ _KEEPS = regex(
 )
 _RESTORES = regex(r"load|restore|resume|from_|latest|find|get_", re.IGNORECASE)
 
-# A measurement of training itself.
+# Scripts that only measure training.
 _MEASURES = regex(r"bench|profil|speed|perf|throughput|memory|debug|smoke|lr_?find", re.IGNORECASE)
 
 

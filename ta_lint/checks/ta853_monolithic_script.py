@@ -1,4 +1,4 @@
-"""TA853: model, data and training loop stand in one script."""
+"""TA853: one script contains model, data and training loop."""
 
 from collections.abc import Iterator
 

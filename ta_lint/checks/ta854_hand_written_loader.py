@@ -1,4 +1,4 @@
-"""TA854: a training loop cuts its batches out of an array itself."""
+"""TA854: a training loop slices its batches out of an array itself."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = ("*backward", "step", ("range", "trange"))
 
-# Experience that a policy has just gathered is no data set; nor is a text that is read in windows, from state to state.
+# Experience just gathered by a policy is no data set, nor is a text read in windows that carry a state.
 _REINFORCES = regex(
     r"\b(gym|gymnasium|envs?|rollouts?|advantages?|replay\w*|policy|actor|critic|trajector\w+)\b"
 )
@@ -35,7 +35,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _slices(module: FileFacts, training: TrainingLoop) -> Iterator[cst.Subscript]:
-    """The subscripts in a training loop that take a run of rows, from where a counting loop has come."""
+    """The subscripts in a training loop that slice rows at positions computed by a counting loop."""
     for loop in training.loops:
         if not isinstance(loop, cst.For) or not _counts_batches(module, loop):
             continue
@@ -52,13 +52,13 @@ def _slices(module: FileFacts, training: TrainingLoop) -> Iterator[cst.Subscript
 
 
 def _counts_batches(module: FileFacts, loop: cst.For) -> bool:
-    """`range(0, n, batch_size)`, or `range(n // batch_size)` and whatever else names batches."""
+    """`range(0, n, batch_size)`, or `range(n // batch_size)` and other expressions that mention batches."""
     calls = [call for call in module.tree.within(loop.iter, cst.Call) if called_name(call) in _COUNTS]
     return any(len(call.args) == 3 or _BATCH.search(plain(call)) for call in calls)
 
 
 def _moving(module: FileFacts, loop: cst.For) -> set[str]:
-    """The loop's variable, and the names that the loop computes from it: `start = i * batch_size`."""
+    """The loop's variable, and names computed from it in the loop: `start = i * batch_size`."""
     moving = {name.value for name in module.tree.within(loop.target, cst.Name)}
     for statement in module.tree.own(loop.body, cst.Assign):
         names = {name.value for name in module.tree.within(statement.value, cst.Name)}
@@ -79,7 +79,7 @@ def _runs_along(module: FileFacts, part: cst.Slice, moving: set[str]) -> bool:
 
 
 def _is_of_a_batch(module: FileFacts, sliced: Node, loop: Loop) -> bool:
-    """Whether what is cut is itself a batch that a loop around hands out: micro-batches."""
+    """Whether the sliced value is itself a batch of an outer loop, cut into micro-batches."""
     name = (dotted(sliced) or "").partition(".")[0]
     around = [outer for outer in module.loaders.loops_around(loop) if isinstance(outer, cst.For)]
     return any(

@@ -1,4 +1,4 @@
-"""TA855: a training on an accelerator ends at the first batch that does not fit."""
+"""TA855: training on an accelerator ends at the first batch that does not fit into memory."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _HANDLERS = regex(
 
 KEYWORDS = ("*backward", "step", "*parameters", "cuda")
 
-# Errors that an exhausted memory raises, or their bases.
+# Errors raised when memory runs out, and their base classes.
 _CAUGHT = regex(r"\b(RuntimeError|Exception|BaseException|AcceleratorError)\b")
 
 

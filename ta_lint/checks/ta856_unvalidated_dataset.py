@@ -1,4 +1,4 @@
-"""TA856: a script trains on a dataset of its own that nothing checks."""
+"""TA856: a script trains on its own dataset, which nothing validates."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ta_lint.facts.values.calls import called_name
 
 KEYWORDS = ("*backward", "step", "__getitem__")
 
-# What looks at values, or throws some out.
+# Code that checks values, or filters some out.
 _CHECKS = regex(
     r"isnan|isnull|isna|notna|notnull|isfinite|isinf|nan_to_num|dropna|fillna|unique|drop_duplicates|duplicated|verify|"
     r"\w*(valid|check|clean|filter|sanit|dedup|assert)\w*",
@@ -40,13 +40,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _uses_a_known_collection(module: FileFacts) -> bool:
-    """Whether the samples may be those of a published data set, which others have checked."""
+    """Whether the samples may come from a published data set, which others have validated."""
     named = (module.qualified(call.func) or "" for call in module.tree.all(cst.Call))
     return any(_COLLECTIONS.match(name) for name in named)
 
 
 def _is_checked(module: FileFacts, datasets: list[cst.ClassDef]) -> bool:
-    """Whether a dataset refuses something, or any code of the file looks at values."""
+    """Whether a dataset rejects anything, or any code of the file checks values."""
     if any(module.tree.within(klass, cst.Assert, cst.Raise, cst.Try) for klass in datasets):
         return True
     called = (called_name(call) or "" for call in module.tree.all(cst.Call))

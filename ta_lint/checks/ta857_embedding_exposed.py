@@ -1,4 +1,4 @@
-"""TA857: a route of a web service answers with embeddings."""
+"""TA857: a route of a web service returns embeddings."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ KEYWORDS = (
 _ROUTE = frozenset({"api_route", "get", "post", "put", "route"})
 _FRAMEWORK = regex(r"(flask|fastapi|starlette|sanic|litestar|bottle)(\.|$)")
 
-# What makes an embedding, and what it is kept as.
+# Functions that compute embeddings, and the names they are stored under.
 _MAKES = regex(
     r"encode|encode_(image|text|query|queries|document|batch|multi_process)\w*|embed\w*|get_\w*(embedding|feature)s?|"
     r"extract_features|forward_features"
@@ -64,7 +64,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_route(decorator: Node, module: FileFacts) -> bool:
-    """Whether a decorator makes a route: a method of an application, or a function of Litestar, as it has them."""
+    """Whether a decorator defines a route: a method of an application, or a function of Litestar."""
     if not isinstance(decorator, cst.Call) or called_name(decorator) not in _ROUTE:
         return False
     called = module.qualified(decorator.func) or ""
@@ -72,7 +72,7 @@ def _is_route(decorator: Node, module: FileFacts) -> bool:
 
 
 def _exposed(module: FileFacts, answer: cst.Return) -> Node | None:
-    """The embedding of which an answer holds the numbers."""
+    """The embedding whose numbers an answer contains."""
     if answer.value is None:
         return None
     parts = [
@@ -89,7 +89,7 @@ def _exposed(module: FileFacts, answer: cst.Return) -> Node | None:
 
 
 def _embedding(module: FileFacts, node: Node) -> Node | None:
-    """What makes a value an embedding, through names, indices and moves."""
+    """The call or attribute that makes a value an embedding, through names, indices and moves."""
     for _ in range(_DEPTH):
         node = module.kinds.origin(node)
         if isinstance(node, cst.Subscript):

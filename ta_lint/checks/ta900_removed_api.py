@@ -1,4 +1,4 @@
-"""TA900: what torch has removed raises as soon as the code gets there."""
+"""TA900: an API that torch has removed raises when it is used."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, dotted, whole_index
 
-# Views and copies of a number that are no other number.
+# Operations on a scalar that keep its value.
 _SAME = frozenset("clone contiguous cpu cuda data detach double float half numpy".split())
 
 KEYWORDS = ((*keywords("removed"), "data", "item", "next", "*loss*"),)
@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _indexed_numbers(module: FileFacts) -> Iterator[Suspicion]:
-    """Losses and sums, which have had no dimension since torch 0.4, and raise when they are indexed since 0.5."""
+    """Losses and sums, which have had no dimension since torch 0.4, and raise when indexed since 0.5."""
     for part in module.tree.all(cst.Subscript):
         if whole_index(part) is None or not _is_in_sight(part, module) or module.fallbacks.around(part):
             continue
@@ -49,7 +49,7 @@ def _indexed_numbers(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_in_sight(part: cst.Subscript, module: FileFacts) -> bool:
-    """Whether an index stands before `.item()`, behind `.data`, or at what is called a loss."""
+    """Whether an index is before `.item()`, after `.data`, or on something named like a loss."""
     above = module.tree.parent[part]
     if isinstance(above, cst.Attribute) and above.attr.value == "item":
         return True
@@ -62,7 +62,7 @@ def _is_in_sight(part: cst.Subscript, module: FileFacts) -> bool:
 
 
 def _whole(node: Node) -> Node:
-    """`loss` of `loss.data.cpu().numpy()`."""
+    """`loss` in `loss.data.cpu().numpy()`."""
     while True:
         called = node.func if isinstance(node, cst.Call) and not node.args else None
         if isinstance(node, cst.Attribute) and node.attr.value == "data":

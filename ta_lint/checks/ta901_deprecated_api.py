@@ -1,4 +1,4 @@
-"""TA901: what torch has deprecated works for now, and warns."""
+"""TA901: an API that torch has deprecated still works, but warns."""
 
 from collections.abc import Iterator
 
@@ -14,9 +14,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not symbol.deprecated or module.targets_before(*symbol.deprecated):
             continue
         if symbol.removed and not module.targets_before(*symbol.removed):
-            continue  # TA900
+            continue  # reported as TA900
         if symbol.replacement_since and module.targets_before(*symbol.replacement_since):
-            continue  # the code must run where there is nothing else yet
+            continue  # the code must also run on releases without the replacement
         instead = f", in favor of {use.instead}" if use.instead else ""
         yield Suspicion(
             use.node,

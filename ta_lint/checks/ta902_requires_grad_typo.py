@@ -1,4 +1,4 @@
-"""TA902: `p.require_grad = False` gives the tensor a new attribute, and autograd goes on as before."""
+"""TA902: `p.require_grad = False` sets a new attribute, which autograd ignores."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             _is_assigned(attribute, module) or _is_tensor(attribute.value, module)
         ):
             message = f"`{module.code(attribute)}` is ignored by autograd; did you mean `{_NAME}`?"
-            is_module = module.kind(attribute.value) is Kind.MODULE  # it has no such attribute by either name
+            is_module = module.kind(attribute.value) is Kind.MODULE  # a module has neither attribute
             fix = None if is_module else _respelled(attribute.attr, _NAME)
             yield Suspicion(attribute, message, fix=fix)
         elif attribute.attr.value == f"{_TYPO}_" and isinstance(module.tree.parent[attribute], cst.Call):
@@ -40,7 +40,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_of_this_file(module: FileFacts) -> bool:
-    """Whether a class or function of this file goes by the name: then that is what may be meant."""
+    """Whether a class or function of this file has this name and may be meant."""
     return any(
         function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.all(cst.FunctionDef)
     ) or any(
@@ -54,7 +54,7 @@ def _respelled(name: Node, code: str) -> ProposedFix:
 
 
 def _is_assigned(attribute: cst.Attribute, module: FileFacts) -> bool:
-    """Whether a statement assigns to an attribute, alone or as one of several."""
+    """Whether a statement assigns to an attribute, alone or in a tuple."""
     above = module.tree.parent[attribute]
     while isinstance(above, (cst.Element, cst.Tuple, cst.List)):
         above = module.tree.parent[above]
@@ -62,7 +62,7 @@ def _is_assigned(attribute: cst.Attribute, module: FileFacts) -> bool:
 
 
 def _is_tensor(node: Node, module: FileFacts) -> bool:
-    """A tensor by its kind, or what a loop over `model.parameters()` gives."""
+    """Whether this is a tensor by kind, or a loop variable over `model.parameters()`."""
     if module.kind(node) in (Kind.TENSOR, Kind.PARAMETER):
         return True
     binding = module.names.definition(node) if isinstance(node, cst.Name) else None

@@ -1,4 +1,4 @@
-"""TA903: `checkpoint` that does not say `use_reentrant` takes the variant that PyTorch advises against."""
+"""TA903: `checkpoint` without `use_reentrant` takes the variant that PyTorch advises against."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for call in module.calls_to(_CHECKPOINT, _SEQUENTIAL):
         function = "checkpoint" if module.qualified(call.func) == _CHECKPOINT else "checkpoint_sequential"
         if module.targets_before(*((1, 11) if function == "checkpoint" else (2, 1))):
-            continue  # it has no such parameter
+            continue  # has no such parameter
         if not _may_say(call, function) and not module.fallbacks.around(call):
             message = (
                 f"`{function}` without `use_reentrant` is reentrant, which drops the gradients of a segment "
@@ -32,9 +32,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _may_say(call: cst.Call, function: str) -> bool:
-    """Whether a call gives `use_reentrant`, or spreads what may hold it.
+    """Whether a call passes `use_reentrant`, possibly through `**kwargs` or `*args`.
 
-    `checkpoint(f, *inputs)` cannot: there it is taken by keyword alone.
+    In `checkpoint(f, *inputs)` the `*inputs` cannot contain it, because it is keyword-only there.
     """
     if argument(call, "use_reentrant", _USE_REENTRANT if function == "checkpoint_sequential" else None):
         return True

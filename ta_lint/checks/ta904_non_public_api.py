@@ -1,4 +1,4 @@
-"""TA904: a private path of torch may go in any release, and a public one leads to the same thing."""
+"""TA904: a private path of torch may disappear in any release, although a public one leads to the same object."""
 
 from collections.abc import Iterator
 

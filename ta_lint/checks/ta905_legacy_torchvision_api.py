@@ -1,4 +1,4 @@
-"""TA905: torchvision that was replaced or is gone: `pretrained=True`, `v2.ToTensor`, `transforms.Scale`."""
+"""TA905: replaced or removed parts of torchvision: `pretrained=True`, `v2.ToTensor`, `transforms.Scale`."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield suspicion
 
 
-# -- names that are gone --------------------------------------------------------------------------------------
+# -- removed names --------------------------------------------------------------------------------------------
 
 
 def _gone_imports(module: FileFacts) -> Iterator[Suspicion]:
@@ -66,7 +66,7 @@ def _gone_attributes(module: FileFacts) -> Iterator[Suspicion]:
 
 def _successor(name: str, module: FileFacts) -> str | None:
     if name.startswith("torchvision.datapoints") and module.targets_before(2, 1):
-        return None  # its successor is not there yet
+        return None  # its successor does not exist yet
     return successor(name)
 
 
@@ -94,7 +94,7 @@ def _calls(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _is_looked_up(func: cst.BaseExpression, module: FileFacts) -> bool:
-    """Whether a builder is taken by name: `models.__dict__[arch]`, `getattr(models, arch)`."""
+    """Whether a builder is looked up by name: `models.__dict__[arch]`, `getattr(models, arch)`."""
     if isinstance(func, cst.Subscript):
         return module.qualified(func.value) == "torchvision.models.__dict__"
     if not isinstance(func, cst.Call) or module.qualified(func.func) != "builtins.getattr" or not func.args:
@@ -103,7 +103,7 @@ def _is_looked_up(func: cst.BaseExpression, module: FileFacts) -> bool:
 
 
 def _weights(call: cst.Call, built: Builder, module: FileFacts) -> Iterator[Suspicion]:
-    """`pretrained=True`, or its value in the first place, before torchvision 0.13 brought `weights`."""
+    """`pretrained=True`, by keyword or position, as before torchvision 0.13 introduced `weights`."""
     old = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _NEW_NAMES]
     first = call.args[0] if call.args else None
     if first is not None and first.keyword is None and not first.star and _is_flag(first.value, module):
@@ -121,7 +121,7 @@ def _weights(call: cst.Call, built: Builder, module: FileFacts) -> Iterator[Susp
         edits.append(replace(arg, f"{_NEW_NAMES[name]}={weights[0]}"))
         imports += weights[1]
     if any(arg.keyword is None for arg in call.args[1:]):
-        edits.clear()  # a positional argument cannot follow
+        edits.clear()  # positional arguments cannot be reordered
     names = [
         f"`{arg.keyword.value}`" if arg.keyword is not None else "a positional `pretrained`" for arg in old
     ]
@@ -137,7 +137,7 @@ def _is_flag(value: cst.BaseExpression, module: FileFacts) -> bool:
 def _spelled(
     value: cst.BaseExpression, weights: str | None, call: cst.Call, module: FileFacts
 ) -> tuple[str, tuple[str, ...]] | None:
-    """The new value for a literal old one, and the imports that it needs."""
+    """The new value for an old literal, and the imports that it needs."""
     if is_name(value, "False"):
         return "None", ()
     if not is_name(value, "True") or weights is None:

@@ -1,4 +1,4 @@
-"""TA906: `Variable(x)` has been a tensor since PyTorch 0.4, one that is cut off from its graph."""
+"""TA906: `Variable(x)` has been a plain tensor since PyTorch 0.4, cut off from its graph."""
 
 from collections.abc import Iterator
 
@@ -14,27 +14,27 @@ KEYWORDS = ("autograd", "Variable")
 _REQUIRES_GRAD, _VOLATILE = 1, 2  # Variable(data, requires_grad=False, volatile=False)
 _PARAMETERS = ("requires_grad", "volatile")
 
-# What makes a tensor of numbers, which has no graph unless it is asked for one.
+# Functions that create a tensor from numbers, without a graph unless one is requested.
 _FRESH = regex(
     r"torch\.(arange|empty|eye|from_numpy|full|linspace|logspace|multinomial|ones|rand|randint|randn|randperm|"
     r"tensor|zeros|(empty|full|ones|rand|randint|randn|zeros)_like)"
 )
 _CUTS = frozenset("detach new new_empty new_full new_ones new_tensor new_zeros".split())
 
-# Methods whose result has the graph of the tensor itself, and of nothing that they are given.
+# Methods whose result has the graph of the tensor, and of none of their arguments.
 _KEEPS = frozenset(
     "clone contiguous cpu cuda double expand fill_ flatten float half index_select int long normal_ permute random_ "
     "repeat reshape round sign squeeze t to transpose type uniform_ unsqueeze view zero_".split()
 )
 
-# Methods that return the tensor itself where there is nothing to do.
+# Methods that return the tensor itself if there is nothing to do.
 _MAY_RETURN_SELF = frozenset("contiguous cpu cuda double flatten float half int long reshape to type".split())
 
-# What one of two tensors with the same numbers may have, and the other not.
+# Attributes that are not shared between two tensors with the same data.
 _OF_ONE_TENSOR = frozenset("data grad register_hook requires_grad".split())
 _DEPTH = 8
 
-# What is changed in place, and has no graph after it that it had not before.
+# In-place methods after which a tensor has no graph that it did not have before.
 _FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform_ zero_".split())
 
 
@@ -55,7 +55,7 @@ def _asks(flag: Node | None) -> bool:
 
 
 def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
-    """What is wrapped, detached where it may have a graph, and with a gradient of its own where it gets one."""
+    """The wrapped value without `Variable`: detached if it may have a graph, and with `requires_grad_` if requested."""
     data = call.args[0]
     requires_grad = argument(call, "requires_grad", _REQUIRES_GRAD)
     if data.keyword is not None or _asks(argument(call, "volatile", _VOLATILE)):
@@ -67,7 +67,7 @@ def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     held = _held(data.value)
     is_bare = _has_no_graph(data.value, module) and not _is_shared(call, held, module)
     suffix = "" if is_bare else ".detach()"
-    if _asks(requires_grad):  # of one that something else holds this would change that
+    if _asks(requires_grad):  # in place, on a shared tensor only after `detach`
         suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
     title = f"write `{suffix}` instead" if suffix else "drop it"
     unsafe = not _is_plain_tensor(data.value, module)
@@ -85,8 +85,9 @@ def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
 
 
 def _is_plain_tensor(node: Node, module: FileFacts) -> bool:
-    """Whether a value certainly is a tensor, and none of a subclass, which `Variable` makes a plain one of: one that is
-    made of numbers here.
+    """Whether a value is certainly a plain tensor created from numbers here.
+
+    `Variable` turns an instance of a subclass into a plain tensor.
     """
     node = module.kinds.origin(node)
     if isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value == "data"):
@@ -102,9 +103,9 @@ def _is_plain_tensor(node: Node, module: FileFacts) -> bool:
 
 
 def _is_shared(call: cst.Call, held: Node | None, module: FileFacts) -> bool:
-    """Whether the result must be another object than the tensor that is wrapped, as what is asked of one is not of both.
+    """Whether the result must be a new object: the file uses the gradient or changes the data of only one of the two.
 
-    Under its own name there is no other, and two that nothing is asked of are alike.
+    Not if it is assigned to the wrapped name, or if neither is used in this way.
     """
     if not isinstance(held, cst.Name):
         return held is not None
@@ -117,7 +118,7 @@ def _is_shared(call: cst.Call, held: Node | None, module: FileFacts) -> bool:
 
 
 def _becomes(call: cst.Call, name: cst.Name, module: FileFacts) -> bool:
-    """Whether a call is assigned to a name, alone or as one of several: `x, y = Variable(x), Variable(y)`."""
+    """Whether a call is assigned to a name, alone or in a tuple: `x, y = Variable(x), Variable(y)`."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Assign):
         return all(is_name(target.target, name.value) for target in above.targets)
@@ -133,7 +134,7 @@ def _becomes(call: cst.Call, name: cst.Name, module: FileFacts) -> bool:
 
 
 def _is_asked(name: cst.Name, module: FileFacts) -> bool:
-    """Whether a variable is asked for a gradient or changed in place somewhere in the file."""
+    """Whether the file reads a variable's gradient state or changes it in place."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
         while isinstance(above, cst.Subscript):
@@ -146,7 +147,7 @@ def _is_asked(name: cst.Name, module: FileFacts) -> bool:
 
 
 def _is_written(name: cst.Name, module: FileFacts) -> bool:
-    """Whether something is put into a variable's tensor somewhere in the file, which may bring its graph along."""
+    """Whether the file writes into a variable's tensor, which may add a graph."""
     for mention in module.names.mentions(name):
         above = module.tree.parent[mention]
         is_part = isinstance(above, cst.Subscript)
@@ -164,9 +165,9 @@ def _is_written(name: cst.Name, module: FileFacts) -> bool:
 
 
 def _held(node: Node) -> Node | None:
-    """The variable whose very tensor an expression may be: `x` of `x.type(t)`; None where it is a new one."""
+    """The variable whose own tensor an expression may be: `x` for `x.type(t)`; None for a new tensor."""
     while True:
-        if isinstance(node, cst.Subscript):  # of a batch that is a dictionary
+        if isinstance(node, cst.Subscript):  # the batch may be a dictionary
             node = node.value
         elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             method = node.func.attr.value
@@ -186,7 +187,7 @@ def _holds_together(node: Node, module: FileFacts) -> bool:
 
 
 def _has_no_graph(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
-    """Whether a tensor certainly has no graph and asks for no gradient: fresh, cut off, or of a loader's batch."""
+    """Whether a tensor certainly has no graph and requires no gradient: new, detached, or from a loader's batch."""
     if depth == 0 or (isinstance(node, cst.Name) and _is_written(node, module)):
         return False
     if isinstance(node, cst.Name) and module.loaders.pass_of(node) is not None:

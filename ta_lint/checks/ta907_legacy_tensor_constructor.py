@@ -1,4 +1,4 @@
-"""TA907: `torch.Tensor(n)` is memory as it was found, and `torch.Tensor([1, 2])` holds floats."""
+"""TA907: `torch.Tensor(n)` is uninitialised memory, and `torch.Tensor([1, 2])` contains floats."""
 
 from collections.abc import Iterator
 
@@ -23,14 +23,14 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if not _is_filled(call, module):
                 yield Suspicion(call, f"`{name}` of sizes is uninitialised memory", fix=_empty(call, module))
         elif name.endswith("FloatTensor") or module.is_test:
-            continue  # the name says the type; a test says what it expects
+            continue  # the name shows the type; tests check their values
         elif isinstance(given[0], cst.List) and _holds_integers_alone(given[0]):
             message = f"`{name}` of integers is a tensor of floats"
             yield Suspicion(call, message, fix=_of_values(call, module))
 
 
 def _is_integer(value: cst.BaseExpression, module: FileFacts) -> bool:
-    """Whether one argument is certainly a size: a literal, or a length."""
+    """Whether a single argument is certainly a size: a literal or a length."""
     origin = module.kinds.origin(value)
     return isinstance(origin, cst.Integer) or (
         isinstance(origin, cst.Call) and module.qualified(origin.func) == "builtins.len"
@@ -38,7 +38,7 @@ def _is_integer(value: cst.BaseExpression, module: FileFacts) -> bool:
 
 
 def _is_filled(call: cst.Call, module: FileFacts) -> bool:
-    """Whether the memory is filled at once, or becomes a parameter or buffer, which `reset_parameters` fills."""
+    """Whether the memory is filled at once, or becomes a parameter or buffer that `reset_parameters` fills."""
     above = module.tree.parent[call]
     if isinstance(above, cst.Attribute):
         return True
@@ -48,7 +48,7 @@ def _is_filled(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _is_written(mention: Node, module: FileFacts) -> bool:
-    """Whether an in-place method or function writes to memory, if only by way of a view: `x.data.copy_(y)`, `x[0].fill_(1)`."""
+    """Whether an in-place method or function writes to the memory, possibly through a view: `x.data.copy_(y)`."""
     tree = module.tree
     node, above = mention, tree.parent[mention]
     while isinstance(above, (cst.Attribute, cst.Call, cst.Subscript)):
@@ -65,7 +65,7 @@ def _is_written(mention: Node, module: FileFacts) -> bool:
     if not isinstance(call, cst.Call):
         return False
     called = module.qualified(call.func) or ""
-    if called == "torch.autograd.Variable":  # the same memory by another name
+    if called == "torch.autograd.Variable":  # shares the memory
         assign = tree.parent[call]
         target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
         return (

@@ -1,4 +1,4 @@
-"""TA908: a `torch.library.Library` in a test keeps its operators registered for the tests that follow."""
+"""TA908: a `torch.library.Library` in a test keeps its operators registered for later tests."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA909: `import torchvision.models as models` is `from torchvision import models` by a longer way."""
+"""TA909: `import torchvision.models as models` is a longer way to write `from torchvision import models`."""
 
 from collections.abc import Iterator
 
@@ -37,6 +37,6 @@ def _fix(statement: cst.Import, written: list[str], others: list[str], module: F
     first, *further = [f"import {', '.join(others)}", *written] if others else written
     lines = [insert_line_after(module.tree, statement, "\n".join(further))] if further else []
     edits: tuple[Edit, ...] = (replace(statement, first), *lines)
-    # a module that is not there is a ModuleNotFoundError the long way, and only an ImportError the short one
+    # A missing module raises ModuleNotFoundError with the long form, but only ImportError with the short one.
     is_tried = module.tree.enclosing(statement, cst.Try, cst.TryStar) is not None
     return ProposedFix("import it from its package", edits, unsafe=is_tried)

@@ -1,4 +1,4 @@
-"""TA910: a name that nothing defines raises `NameError` when the run gets there."""
+"""TA910: an undefined name raises `NameError` when the code runs."""
 
 import ast
 import builtins
@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from ta_lint.checks import TextFinding, flakes
 from ta_lint.core.source import Source
 
-# What starts a run, trains or saves crashes late; a model or a loss says with its first batch what it lacks. The page has
-# the figures.
+# Code that starts a run, trains or saves crashes late; a model or loss fails with its first batch. The rule's page
+# has the figures.
 _OF_A_RUN = ("__main__", "argparse", "argv", "DataLoader", "epoch", "tqdm", "training_step", "zero_grad")
 _RUNS = frozenset({"backward", "fit", "step"})
 KEYWORDS = ((*(f"*{word}*" for word in _OF_A_RUN), *_RUNS, "save"),)
@@ -22,20 +22,20 @@ _PYTHON_2 = frozenset(
 )
 _ASKS_FOR_PYTHON_2 = re.compile(r"version_info|\bPY[23]\b|\bsix\b")
 
-# A file that does this may define names that nobody can see.
+# A file that does this may define names invisibly.
 _DEFINERS = frozenset({"exec", "globals", "locals"})
 _DEFINES_UNSEEN = re.compile(
     r"sys\.modules\[__name__\]|\bbuiltins\.\w+ *=[^=]|\bsetattr\(\s*builtins\b"
-    r"|\b_init_api\("  # TVM and DGL: functions of a C library become names of the module
+    r"|\b_init_api\("  # TVM and DGL: C functions become module names
     r"|\brun_cell_magic\(|magic\(\s*u?['\"](?:run|pylab|store)\b"  # an exported notebook
-    # and one as it is (`core.notebook`)
+    # and an original notebook (`core.notebook`)
     r"|# IPython_*: *%(?:(?:run|pylab|store|macro|%capture)\b|%?(?:prun|time|timeit)\b.*=)"
 )
 
-# What imports nothing is a piece of a program, and what runs the piece has the names: `%run -i`, `%load`, `exec`.
+# A file without imports is a fragment; whatever runs it provides the names: `%run -i`, `%load`, `exec`.
 _IMPORTS = re.compile(r"\b(?:import|__import__)\b")
 
-# To the symbol table, `count += 1` reads nothing.
+# The symbol table does not count `count += 1` as a read.
 _AUGMENTED = re.compile(r"\b(\w++)[ \t]*(?:[-+%@&|^]|\*\*?|//?|<<|>>)=")
 
 _KNOWN = (frozenset(dir(builtins)) | {"__file__", "__path__"} | flakes.ELSEWHERE) - _DEFINERS
@@ -44,7 +44,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_UNBINDS = 0  # in the place of a line: what follows may read the name unbound, wherever it stands
+_UNBINDS = 0  # used as a line number: later code may read the name unbound, wherever it is
 
 _Above = dict[ast.AST, ast.AST]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -82,7 +82,7 @@ def check_text(source: Source) -> Iterator[TextFinding]:
 
 
 def _is_of_a_run(syntax: ast.Module) -> bool:
-    """Whether code starts a run, trains or saves, by its names, strings and calls."""
+    """Whether code starts a run, trains or saves, judged by its names, strings and calls."""
     nodes = list(ast.walk(syntax))
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     return any(
@@ -93,7 +93,7 @@ def _is_of_a_run(syntax: ast.Module) -> bool:
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """The names in a node itself, or the string that it is."""
+    """The names in a node itself, or its string value."""
     return [value for _, value in ast.iter_fields(node) if isinstance(value, str)]
 
 
@@ -107,7 +107,7 @@ def _is_call_of_a_run(node: ast.AST) -> bool:
 def _suspects(
     source: Source, syntax: ast.Module, unbound: set[str], hiding_in: dict[int, set[str]]
 ) -> list[tuple[ast.Name, bool]]:
-    """The candidates that pyflakes finds undefined, each with whether a function around binds it later."""
+    """The candidates that pyflakes reports as undefined, and whether the enclosing function binds them later."""
     hiding = _perhaps_read_first(syntax, hiding_in)
     if not (unbound or hiding) or _DEFINES_UNSEEN.search(source.text):
         return []
@@ -120,17 +120,17 @@ def _suspects(
 
 
 def _is_template(source: Source) -> bool:
-    """`models/hubert/modular_hubert.py` of transformers, from which a model is generated: it is never run."""
+    """Whether a file is a template such as `models/hubert/modular_hubert.py` of transformers, which is never run."""
     path = PurePosixPath(source.path)
     return path.stem.startswith(f"modular_{path.parent.name}")
 
 
 def _candidates(symbols: symtable.SymbolTable, text: str) -> tuple[set[str], dict[int, set[str]]]:
-    """The names that are global to some scope and bound in none; by the line of a function, those read in it that hide
-    others.
+    """The names that are global in some scope and bound in none; and, by the line of a function, the names read in it
+    that shadow outer ones.
 
-    The symbol table rules out almost every file, for a quarter of what the tree and pyflakes cost. And where
-    pyflakes stumbles, over `del` or a name that one round of a loop leaves to the next, the table knows better.
+    The symbol table rules out almost every file, for a quarter of the cost of the tree and pyflakes. It also corrects
+    pyflakes' mistakes with `del` and with names that one iteration of a loop leaves to the next.
     """
     known = _KNOWN | {symbol.get_name() for symbol in symbols.get_symbols() if _is_bound(symbol)}
     augmented = cache(lambda: frozenset(_AUGMENTED.findall(text)))
@@ -165,7 +165,7 @@ def _is_bound(symbol: symtable.Symbol) -> bool:
 
 
 def _perhaps_read_first(syntax: ast.Module, hiding: dict[int, set[str]]) -> set[str]:
-    """The names that a function may read above where it binds them, judged by lines: it spares most files pyflakes."""
+    """The names that a function may read above their binding, judged by line; this spares most files pyflakes."""
     functions = {node.lineno: node for node in _functions(syntax)} if hiding else {}
     return {
         name
@@ -204,7 +204,7 @@ def _functions(syntax: ast.Module) -> Iterator[_Function]:
 
 
 def _statements(scope: ast.Module | ast.ClassDef | _Function) -> Iterator[ast.AST]:
-    """The statements of one scope, in nested blocks too, with the headers of handlers and cases."""
+    """The statements of one scope, including nested blocks and the headers of handlers and cases."""
     pending: list[ast.AST] = [*scope.body]
     while pending:
         statement = pending.pop()
@@ -215,7 +215,7 @@ def _statements(scope: ast.Module | ast.ClassDef | _Function) -> Iterator[ast.AS
 
 
 def _bindings(statement: ast.AST) -> Iterator[tuple[str, int]]:
-    """The names that a statement or its header binds, and the line it ends on; of rare ways to bind a name, none."""
+    """The names that a statement or its header binds, and the line it ends on; ignores rare ways to bind a name."""
     targets: list[ast.expr | None] = []
     end: int | None = None
     if isinstance(statement, ast.Assign):
@@ -240,7 +240,7 @@ def _bindings(statement: ast.AST) -> Iterator[tuple[str, int]]:
 def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
     """Names that the file may use without binding them."""
     names = set(_PYTHON_2) if _ASKS_FOR_PYTHON_2.search(source.text) else set()
-    if PurePosixPath(source.path).name == "__init__.py":  # an imported submodule is a name of its package
+    if PurePosixPath(source.path).name == "__init__.py":  # imports bind its submodules
         for node in ast.walk(syntax):
             if isinstance(node, ast.ImportFrom):
                 names.update((node.module or "").split("."))
@@ -250,9 +250,9 @@ def _bound_elsewhere(source: Source, syntax: ast.Module) -> set[str]:
 
 
 def _undefined(source: Source, syntax: ast.Module) -> Iterator[tuple[ast.Name, bool]]:
-    """The names that pyflakes holds for undefined, and whether as local ones.
+    """The names that pyflakes reports as undefined, and whether as unbound locals.
 
-    It also reads annotations that are strings, which no run does: there its position is no name's.
+    Pyflakes also reads string annotations, which are never evaluated; its position there matches no name.
     """
     from pyflakes.messages import UndefinedLocal, UndefinedName
 
@@ -263,7 +263,7 @@ def _undefined(source: Source, syntax: ast.Module) -> Iterator[tuple[ast.Name, b
 
 
 def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:
-    """Whether a run evaluates a name, and nothing expects it to fail."""
+    """Whether running the file evaluates a name, and nothing expects that to fail."""
     child = name
     while (node := above.get(child)) is not None:
         annotation = child is getattr(node, "annotation", None) or child is getattr(node, "returns", None)
@@ -278,7 +278,7 @@ def _can_raise(name: ast.AST, above: _Above, postponed: bool) -> bool:
 
 
 def _may_be_magic(name: ast.AST, above: _Above) -> bool:
-    """Whether a notebook may take a line for a magic without its percent sign: `watermark -iv`, `pwd`."""
+    """Whether a notebook may treat a line as a magic without its percent sign: `watermark -iv`, `pwd`."""
     statement = name
     while not isinstance(statement, ast.stmt):
         statement = above[statement]
@@ -313,7 +313,7 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_bound_in_a_loop_around(name: ast.Name, above: _Above) -> bool:
-    """Whether an earlier round of a loop may have given a name its value."""
+    """Whether an earlier iteration of a loop may have bound a name."""
     node: ast.AST = name
     while not isinstance(node, (*_FUNCTIONS, ast.Module)):
         if isinstance(node, _LOOPS) and any(_binds(inner, name.id) for inner in ast.walk(node)):

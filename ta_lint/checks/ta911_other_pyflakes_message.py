@@ -1,4 +1,4 @@
-"""TA911: what pyflakes reports, undefined names that TA910 reports aside."""
+"""TA911: messages of pyflakes, other than the undefined names that TA910 reports."""
 
 import ast
 import re
@@ -10,11 +10,11 @@ from ta_lint.core.source import Source
 
 KEYWORDS = ()
 
-# Lines of a notebook are counted by cell: where another statement stands is not for pyflakes to say.
+# Notebook lines are counted per cell, but pyflakes names other statements by their line in the file.
 _ELSEWHERE_IN_FILE = re.compile(r"(?: defined in enclosing scope)? (?:from|on) line \d+")
 
 _UNDEFINED = ("UndefinedName", "UndefinedLocal")
-_LEGAL_IN_A_CELL = "YieldOutsideFunction"  # what pyflakes calls an `await` at the top level
+_LEGAL_IN_A_CELL = "YieldOutsideFunction"  # pyflakes' message for an `await` at the top level
 
 
 def check_text(source: Source) -> Iterator[TextFinding]:
@@ -32,7 +32,7 @@ def check_text(source: Source) -> Iterator[TextFinding]:
         text = message.message % message.message_args
         text = _ELSEWHERE_IN_FILE.sub("", text) if notebook else text
         end_line, end_offset = ends.get((line, message.col), (line, message.col))
-        if end_line > line:  # of what goes on below, such as a function, the line that it starts on
+        if end_line > line:  # a multi-line node, such as a function, is reported on its first line
             end_column = len(source.lines[line - 1].rstrip()) + 1
         else:
             end_column = flakes.column(source, line, end_offset)
@@ -40,7 +40,7 @@ def check_text(source: Source) -> Iterator[TextFinding]:
 
 
 def _ends(source: Source) -> dict[tuple[int, int], tuple[int, int]]:
-    """Where the shortest node that starts at a place ends."""
+    """The end of the shortest node that starts at each position."""
     ends: dict[tuple[int, int], tuple[int, int]] = {}
     assert isinstance(source.syntax, ast.Module)
     for node in ast.walk(source.syntax):

@@ -49,9 +49,9 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
 
 @dataclass(frozen=True, eq=False)
 class Suspicion:
-    """What a check returns: the node to point at, and what is wrong with it.
+    """A check's result: the node to report, and the problem.
 
-    `related` are further nodes, each with what it explains; `fix` is how to put it right, where that is certain.
+    `related` are further nodes with an explanation each; `fix` is the correction, if it is certain.
     """
 
     node: Node
@@ -61,7 +61,7 @@ class Suspicion:
 
 
 class FileFacts:
-    """Facts of one file, each computed when first asked for."""
+    """The facts of one file, each computed on first use."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class FileFacts:
 
     @cached_property
     def unpickling(self) -> Unpickling:
-        module: FileFacts = proxy(self)  # as in `Kinds`
+        module: FileFacts = proxy(self)  # a weak reference, as in `Kinds`
         return Unpickling(
             self.tree,
             self.names,
@@ -224,15 +224,15 @@ class FileFacts:
         return self.loops.training
 
     def kind(self, node: Node) -> Kind | None:
-        """The kind of the value an expression has, None where unknown."""
+        """The kind of an expression's value, None if unknown."""
         return self.kinds.kind(node)
 
     def qualified(self, node: Node) -> str | None:
-        """The full name behind an expression, None where it is not certain."""
+        """The full name of an expression, None if uncertain."""
         return self.names.qualified(node)
 
     def calls_to(self, *qualified: str) -> list[cst.Call]:
-        """The calls of functions or classes by full name, in source order."""
+        """The calls of functions or classes with these full names, in source order."""
         last = {name.rpartition(".")[2] for name in qualified}
         found = [
             call
@@ -244,7 +244,7 @@ class FileFacts:
 
     @cached_property
     def _called(self) -> dict[str | None, list[cst.Call]]:
-        """The calls of attributes by the last name; those of names, each of which may be an alias, at None."""
+        """The attribute calls by last name; calls of plain names, which may be aliases, under None."""
         found: dict[str | None, list[cst.Call]] = {}
         for call in self.tree.all(cst.Call):
             function = call.func
@@ -255,16 +255,16 @@ class FileFacts:
         return found
 
     def calls_matching(self, pattern: re.Pattern[str]) -> list[tuple[cst.Call, re.Match[str]]]:
-        """The calls whose full name a pattern matches whole, in source order, each with the match.
+        """The calls whose full name matches a pattern completely, in source order, with the match.
 
-        A call that spreads `*args` or `**kwargs`, and so may give any argument, is left out.
+        Leaves out calls that spread `*args` or `**kwargs`, because these may pass any argument.
         """
         named = ((call, self.qualified(call.func)) for call in self.tree.all(cst.Call) if not spreads(call))
         found = ((call, pattern.fullmatch(name)) for call, name in named if name is not None)
         return [(call, match) for call, match in found if match is not None]
 
     def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
-        """The calls that compute a loss: of instances of the criterion class, and of the function that does the same."""
+        """The calls that compute a loss: of instances of the criterion class, and of the equivalent function."""
         if not self.calls_to(criterion):
             return self.calls_to(function)
         return [
@@ -275,16 +275,16 @@ class FileFacts:
 
     @cached_property
     def _makers(self) -> dict[int, str | None]:
-        """What made the things that are called with two arguments or more, by the number of the call: `torch.nn.MSELoss` for
-        `self.criterion(x, y)`.
+        """The constructor behind each callee that is called with two arguments or more, by the number of the call:
+        `torch.nn.MSELoss` for `self.criterion(x, y)`.
 
-        What is called in many places and made in one is looked for once.
+        A callee that is built in one place and called in many is resolved once.
         """
         found: dict[int, str | None] = {}
         makers: dict[int, str | None] = {}
         for call in self.tree.all(cst.Call):
             if len(call.args) < 2 and not spreads(call):
-                continue  # a loss takes scores and targets; most layers take one thing
+                continue  # a loss takes scores and targets; most layers take one input
             origin = self.kinds.origin(call.func)
             if type(origin) is not cst.Call:
                 continue
@@ -296,7 +296,7 @@ class FileFacts:
         return found
 
     def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Node, Activation]]:
-        """The calls that compute a loss, each with its input and the activation whose output that certainly is."""
+        """The calls that compute a loss, with the input and the activation that certainly produced it."""
         for call in self.loss_calls(criterion, function):
             scores = argument(call, "input", 0)
             activation = self.activations.of(scores) if scores is not None else None
@@ -308,7 +308,7 @@ class FileFacts:
         return dotted(node) or self.places.line(node)
 
     def verbatim(self, node: Node) -> str:
-        """The source of an expression as it is written, for a fix."""
+        """The exact source of an expression, for a fix."""
         return self.places.code(node)
 
     def is_in_parentheses(self, node: cst.BaseExpression) -> bool:
@@ -316,31 +316,31 @@ class FileFacts:
         return bool(self.places.parentheses(node))
 
     def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
-        """How code at a node can name `module.name`: the spelling, and the import statements that it needs.
+        """How code at a node can spell `module.name`: the spelling, and the import statements that it needs.
 
-        By the file's own imports if they certainly have run: `deepcopy` after `from copy import deepcopy`. None where
-        the name of the module means something else in this file.
+        Uses the file's own imports if they certainly ran: `deepcopy` after `from copy import deepcopy`. None if the
+        module's name means something else in this file.
         """
         return self.spellings.of(qualified, at)
 
     def number(self, node: Node) -> float | None:
-        """The number behind an expression: a literal, signed or not, or names that lead to one."""
+        """The number that an expression evaluates to: a literal, signed or not, or names that lead to one."""
         return self.kinds.number(node)
 
     def string(self, node: Node) -> str | None:
-        """The string behind an expression: a literal, or names that lead to one."""
+        """The string that an expression evaluates to: a literal, or names that lead to one."""
         return self.kinds.string(node)
 
     def boolean(self, node: Node) -> bool | None:
-        """`True` or `False` behind an expression, literal or through names; None for anything else."""
+        """The `True` or `False` that an expression evaluates to, literal or through names; None for anything else."""
         return self.kinds.boolean(node)
 
     def targets_before(self, major: int, minor: int) -> bool:
-        """Whether the code must also run on a torch older than this release."""
+        """Whether the code must also run on torch versions before this release."""
         return self._target_torch is not None and self._target_torch < (major, minor)
 
     def is_shown(self, statement: cst.Expr) -> bool:
-        """Whether a notebook shows the value of a statement: the last of its cell, without a semicolon after it."""
+        """Whether a notebook displays the value of a statement: the last in its cell, without a semicolon."""
         notebook = self.source.notebook
         line = self.tree.parent[statement]
         if (
@@ -360,7 +360,7 @@ class FileFacts:
 
 
 def is_test(path: str) -> bool:
-    """Whether a path is that of a test: by pytest's own naming, or by its folder."""
+    """Whether a path is a test file, by pytest's naming or by its folder."""
     name = PurePosixPath(path)
     return (
         name.name.startswith("test_")

@@ -1,1 +1,1 @@
-"""What torch and its frameworks mean: their API, wrappers, ranks, checkpoints and hubs."""
+"""The semantics of torch and its frameworks: their API, wrappers, ranks, checkpoints and hubs."""

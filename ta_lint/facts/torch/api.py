@@ -1,4 +1,4 @@
-"""What torch has removed, deprecated or never published, and where a file uses it."""
+"""Uses of torch symbols that were removed, deprecated or never public."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,12 +17,12 @@ from ta_lint.syntax.tree import Node, Tree
 _RECEIVERS = {"Tensor": (Kind.TENSOR, Kind.PARAMETER), "Module": (Kind.MODULE, Kind.CRITERION)}
 _PLACES = {"Tensor": "torch", "Module": "torch.nn"}
 
-# Calls that are given a class to compare with, not to use.
+# Calls that compare their argument, or only look at it, rather than use it.
 _COMPARES = frozenset({"isinstance", "issubclass", "hasattr", "getattr", "setattr", "type", "id", "register"})
 
 
 class Use(NamedTuple):
-    """A place where a file uses a symbol: an import, a name or a call of a method; `name` is what is used there."""
+    """A place where a file uses a symbol: an import, a name or a method call; `name` is the full name that is used."""
 
     node: Node
     symbol: Symbol
@@ -30,13 +30,13 @@ class Use(NamedTuple):
 
     @property
     def instead(self) -> str:
-        """What the message says takes its place: of a name in a module that moved, that name in the new one."""
+        """The replacement as the message names it; for a member of a moved module, that of the new module."""
         last = self.name.rpartition(".")[2]
         return f"`{self.symbol.replacement}.{last}`" if last in self.symbol.moved else self.symbol.advice
 
 
 class Api:
-    """Where a file uses the symbols of the data, deliberate fallbacks for other versions of torch aside."""
+    """The uses of listed symbols in a file, apart from deliberate fallbacks for other versions of torch."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds, fallbacks: Fallbacks) -> None:
         self._tree = tree
@@ -46,7 +46,7 @@ class Api:
 
     @cached_property
     def uses(self) -> list[Use]:
-        """In source order. What is imported by name is used where it is imported, and there alone."""
+        """All uses in source order. A symbol imported by name is used where it is imported, and only there."""
         found = [
             use
             for use in chain(self._imports(), self._references(), self._method_calls())
@@ -55,14 +55,14 @@ class Api:
         return sorted(found, key=lambda use: self._tree.order(use.node))
 
     def _imports(self) -> Iterator[Use]:
-        """What is imported by name; of a module whose names are all meant, the statement, once."""
+        """The symbols imported by name; for a listed module the whole statement, once."""
         statements: set[Node] = set()
         for path, alias in self._names.imports():
             symbol = self._of_import(path)
             if symbol is None or (
                 symbol.private and symbol.name != path and path.rpartition(".")[2] not in symbol.moved
             ):
-                continue  # a private name in a private module has no public one
+                continue  # a private name in a private module has no public counterpart
             statement = self._tree.parent[alias]
             if symbol.name == path or not isinstance(statement, cst.ImportFrom):
                 yield Use(alias, symbol, path)
@@ -82,7 +82,7 @@ class Api:
             yield Use(node, symbol, symbol.name)
 
     def _is_part(self, node: cst.Attribute) -> bool:
-        """Whether a name stands in an import, or is the module of another symbol."""
+        """Whether an attribute is in an import, or is the module of another symbol."""
         if isinstance(self._tree.statement(node), (cst.Import, cst.ImportFrom)):
             return True
         above = self._tree.parent[node]
@@ -99,20 +99,20 @@ class Api:
                     yield Use(call, symbol, f"{_PLACES[owner]}.{symbol.name}")
 
     def _is(self, node: Node, kinds: tuple[Kind, ...]) -> bool:
-        """Whether a value is of a kind; what arithmetic gives, only if all that goes into it is: not `tensor * operator`."""
+        """Whether a value is of one of these kinds; arithmetic only if both operands are: not `tensor * operator`."""
         origin = self._kinds.origin(node)
         if isinstance(origin, cst.BinaryOperation):
             return self._is(origin.left, kinds) and self._is(origin.right, kinds)
         return isinstance(origin, (cst.Integer, cst.Float)) or self._kinds.kind(node) in kinds
 
     def _symbol(self, node: cst.Attribute) -> Symbol | None:
-        """The symbol that an expression names, by the path that is written or by the one that is usual."""
+        """The symbol of an expression, by the path in the file or by its usual name."""
         paths = (self._names.written(node), self._names.qualified(node))
         found = (symbols().get(path) for path in paths if path is not None)
         return next((symbol for symbol in found if symbol is not None and symbol.kind != "method"), None)
 
     def _of_import(self, path: str) -> Symbol | None:
-        """The symbol that is imported, or the module that it is in."""
+        """The imported symbol, or the listed module that contains it."""
         symbol = symbols().get(path)
         while symbol is None and "." in path:
             path = path.rpartition(".")[0]
@@ -120,7 +120,7 @@ class Api:
         return symbol
 
     def _is_used(self, node: cst.Attribute, symbol: Symbol) -> bool:
-        """Whether a name is used where it stands, and not compared, annotated with, or kept in a table."""
+        """Whether a name is really used here, not compared, used as an annotation, or stored in a table."""
         above = self._tree.parent[node]
         if symbol.kind in ("attribute", "module"):
             return not isinstance(above, (cst.AssignTarget, cst.Del))
@@ -137,14 +137,14 @@ class Api:
 
     @cached_property
     def _patched(self) -> set[str | None]:
-        """The symbols that this file puts something else in the place of."""
+        """The symbols that this file replaces by assignment."""
         targets = (target.target for target in self._tree.all(cst.AssignTarget))
         return {self._names.written(target) for target in targets if isinstance(target, cst.Attribute)} - {
             None
         }
 
     def _is_deliberate(self, node: Node) -> bool:
-        """Whether the code here has another way, or another binding of what a node is called by is one."""
+        """Whether this code, or another binding of the same name, is a fallback for other versions."""
         return self._fallbacks.around(node) or any(
             self._fallbacks.around(binding.node)
             for name in self._bound_to(node)
@@ -153,7 +153,7 @@ class Api:
         )
 
     def _bound_to(self, node: Node) -> list[cst.Name]:
-        """The names that an import or an alias gives what it names."""
+        """The names that an import or assignment binds to the symbol."""
         above = self._tree.parent[node]
         named: list[Node] = []
         if isinstance(node, cst.ImportAlias):

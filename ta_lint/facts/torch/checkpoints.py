@@ -1,4 +1,4 @@
-"""Checkpoints: what a file saves of a training, and what it reads of a checkpoint again."""
+"""Checkpoints: the training state that a file saves, and the state that it loads again."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _READS_FILE = frozenset({"torch.load", "torch.hub.load_state_dict_from_url"})
 
 @dataclass(frozen=True, eq=False)
 class SavedDict:
-    """A dictionary that is a checkpoint: the value of each key; `whole` if the keys are all in sight."""
+    """A dictionary saved as a checkpoint: the value of each key; `whole` if all keys are visible."""
 
     node: cst.Dict
     entries: dict[str, Node]
@@ -28,14 +28,14 @@ class SavedDict:
 
 @dataclass(frozen=True, eq=False)
 class LoadCall:
-    """A variable that holds what `call`, and maybe others, read from a file, and where each key is read."""
+    """A variable loaded from a file by `call`, and possibly others, and the places that read each key."""
 
     call: cst.Call
     reads: dict[str, list[Node]] = field(default_factory=dict)
 
 
 class Checkpoints:
-    """The checkpoints of a file, and whose states are in them."""
+    """The checkpoints of a file, and the objects whose state they contain."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
         self._tree = tree
@@ -46,16 +46,16 @@ class Checkpoints:
 
     @cached_property
     def saved(self) -> list[SavedDict]:
-        """The dictionaries that hold the state of something under a key."""
+        """The dictionaries that store the state of an object under a key."""
         return [saved for node in self._tree.all(cst.Dict) if (saved := _saved(node)) is not None]
 
     def role(self, value: Node) -> str | None:
-        """What the object whose state a value is does in training: see `role_of`."""
+        """The role in training of the object whose state a value is: see `role_of`."""
         owner = _owner(value)
         return self.role_of(owner) if owner is not None else None
 
     def role_of(self, owner: Node) -> str | None:
-        """What an object does in training, None for a model and for what is not known."""
+        """The role of an object in training, None for a model or an unknown object."""
         if self._kinds.is_optimizer(owner):
             return "optimizer"
         kind = self._kinds.kind(owner)
@@ -67,7 +67,7 @@ class Checkpoints:
 
     @cached_property
     def loaded(self) -> list[LoadCall]:
-        """The variables that hold a file's content, and are asked for nothing but single keys."""
+        """The variables that hold the content of a file and are only read by key."""
         return list(self._loaded())
 
     def _loaded(self) -> Iterator[LoadCall]:
@@ -88,7 +88,7 @@ class Checkpoints:
         return self._names.qualified(call.func) in _READS_FILE
 
     def _reads(self, variable: cst.Name) -> dict[str, list[Node]] | None:
-        """Where each key of a variable is read; None if the whole of it goes elsewhere."""
+        """Where each key of a variable is read; None if the variable itself goes elsewhere."""
         found: dict[str, list[Node]] = {}
         for mention in self._names.mentions(variable):
             if isinstance(self._tree.parent[mention], (cst.AssignTarget, cst.Del, cst.ComparisonTarget)):
@@ -111,7 +111,7 @@ class Checkpoints:
         )
 
     def _read(self, mention: cst.Name) -> tuple[str, Node] | None:
-        """The key that is read of a variable, and the expression that reads it."""
+        """The key that a mention reads, and the expression that reads it."""
         above = self._tree.parent[mention]
         if isinstance(above, cst.Subscript) and above.value is mention:
             changed = isinstance(self._tree.parent[above], (cst.AssignTarget, cst.Del))
@@ -124,7 +124,7 @@ class Checkpoints:
         return None
 
     def restored(self, read: Node) -> Node | None:
-        """`model` of `model.load_state_dict(checkpoint["model"])`, whether or not that gets a name in between."""
+        """`model` in `model.load_state_dict(checkpoint["model"])`, even with a variable in between."""
         above = self._tree.parent[read]
         target = above.targets[0].target if isinstance(above, cst.Assign) else None
         for value in (read, *(self._names.mentions(target) if isinstance(target, cst.Name) else ())):

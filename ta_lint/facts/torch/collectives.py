@@ -1,4 +1,4 @@
-"""Collectives: calls that wait until every rank of a distributed run makes them."""
+"""Collectives: calls that block until every rank of a distributed run makes them."""
 
 import libcst as cst
 
@@ -10,7 +10,7 @@ from ta_lint.facts.values.names import Names
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, dotted, is_name, spreads
 
-# Where each function of torch.distributed takes the group, which may be fewer ranks than all.
+# The position of the `group` argument in functions of torch.distributed: a group may exclude some ranks.
 _GROUP_POSITION = {
     "all_gather": 2,
     "all_gather_into_tensor": 2,
@@ -35,7 +35,7 @@ _GATHERS_STATE = regex(
 )
 _SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 
-# Frameworks, by the usual name of their object.
+# Frameworks, by the usual name of their main object.
 _FRAMEWORK_METHODS = {
     "accelerator": frozenset({"wait_for_everyone", "gather", "gather_for_metrics", "reduce"}),
     "fabric": frozenset({"barrier", "all_gather", "all_reduce", "broadcast"}),
@@ -54,11 +54,11 @@ class Collectives:
         self._ranks = ranks
 
     def name(self, call: cst.Call) -> str | None:
-        """The collective that a call runs among all ranks, or the function of this file that certainly runs one."""
+        """The collective among all ranks that a call runs, or the function of this file that certainly runs one."""
         return self._collective(call) or self._runs_collective(call)
 
     def _collective(self, call: cst.Call) -> str | None:
-        """The name of the collective that a call runs among all ranks, None for another call."""
+        """The name of the collective among all ranks that a call is; None for any other call."""
         name = called_name(call)
         if name is None or spreads(call):
             return None
@@ -91,7 +91,7 @@ class Collectives:
         )
 
     def _runs_collective(self, call: cst.Call) -> str | None:
-        """The function of this file that a call runs, if it runs a collective among all ranks whenever it is called."""
+        """The called function of this file, if it always runs a collective among all ranks."""
         function = self._calls.callee(call)
         if function is None or any(
             isinstance(item.decorator, (cst.Name, cst.Attribute)) and "main" in plain(item.decorator)
@@ -126,7 +126,7 @@ class Collectives:
         return bool(self._tree.own(statement, cst.Return, cst.Raise, cst.Break, cst.Continue))
 
     def _asks_if_distributed(self, test: Node) -> bool:
-        """Whether a condition asks for the state of the run, and not for what the caller gives."""
+        """Whether a condition tests the state of the run, not an argument of the caller."""
         names = self._tree.within(test, cst.Name)
         given = any(binding.how == "param" for name in names for binding in self._names.bindings(name))
         return not given and self._ranks.asks_if_distributed(test)

@@ -1,4 +1,4 @@
-"""Code that has another way at hand: what it does for one release of a library, it does otherwise for another."""
+"""Fallbacks: code that does one thing for one release of a library and another for other releases."""
 
 from functools import cached_property
 
@@ -9,21 +9,21 @@ from ta_lint.facts.values.kinds import Kinds
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree
 
-# What somebody asks who has thought of several releases.
+# Tests that show that the code supports several releases.
 _ASKS_FOR_VERSION = regex(
     r"(?i)version|hasattr|getattr\((?!self\b)|callable\(|find_spec|TORCH_\w*\d|\b(?:has|is|use|using|with)_?torch|_(?:ge|gt|lt|le)_\d"
     r"|(?<!is)_available\b|\bin dir\("
 )
-# A release of torch that is asked for: `_TORCH_GREATER_EQUAL_2_4`, `Version(torch.__version__) >= Version("2.4")`.
+# Tests for a torch release: `_TORCH_GREATER_EQUAL_2_4`, `Version(torch.__version__) >= Version("2.4")`.
 _RELEASE = regex(
     r"(?i)torch\w*?_([12])_(\d+)(?![\d_])|torch\.__version__\)*\s*[<>]=?\s*[\w.]*\(?\s*[\"'](\d+)\.(\d+)"
 )
-# What a name or a parameter raises that a release does not have.
+# Errors that a name or parameter missing in some release raises.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError"})
 
 
 class Fallbacks:
-    """Queries about code that knows of several releases."""
+    """Queries about code that supports several releases."""
 
     def __init__(self, tree: Tree, kinds: Kinds, text: str) -> None:
         self._tree = tree
@@ -31,7 +31,7 @@ class Fallbacks:
         self._text = text
 
     def around(self, node: Node) -> bool:
-        """Whether the code around a node, or before it, asks for the release, or expects something to be missing."""
+        """Whether code around or before a node tests the release, or expects something to be missing."""
         importing = isinstance(node, (cst.ImportAlias, cst.ImportFrom))
         for above in self._tree.ancestors(node):
             if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
@@ -45,17 +45,17 @@ class Fallbacks:
         return any(self._ends_otherwise(statement) for statement in self._tree.preceding(node))
 
     def knows_before(self, release: tuple[int, int]) -> bool:
-        """Whether a file runs on a torch older than a release: it asks for such a one, which is of use only there."""
+        """Whether the file supports torch versions before a release: it tests for one of them."""
         return any(asked < release for asked in self._asked)
 
     @cached_property
     def _asked(self) -> list[tuple[int, int]]:
-        """The releases of torch that the file asks for anywhere."""
+        """All torch releases that the file tests for."""
         found = (match.groups() for match in _RELEASE.finditer(self._text))
         return [(int(name or number), int(minor or rest)) for name, minor, number, rest in found]
 
     def _ends_otherwise(self, statement: Node) -> bool:
-        """Whether what follows a statement runs on some releases alone: an early return, or an assertion."""
+        """Whether only some releases continue past a statement: after an early return or an assertion."""
         if isinstance(statement, cst.Assert):
             return self._asks_for_version(statement.test)
         return (
@@ -70,7 +70,7 @@ class Fallbacks:
         return any(name.value in _EXPECTED for name in self._tree.within(handler.type, cst.Name))
 
     def _asks_for_version(self, test: Node) -> bool:
-        """Whether a test names a version or looks for a name, itself or behind the names in it."""
+        """Whether a test mentions a version or looks for a name, directly or through its variables."""
         if _ASKS_FOR_VERSION.search(plain(test)):
             return True
         origins = (self._kinds.origin(name) for name in self._tree.within(test, cst.Name))

@@ -1,4 +1,4 @@
-"""Models, data sets and code on hubs: which repository a call names, and whether a revision pins it."""
+"""Models, data sets and code on hubs: the repository that a call names, and whether a revision pins it."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, Tree, argument, is_name
 
 _COMMIT = regex(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
-# `owner/name`, or the name of one of the hub's own: `gpt2`. What starts with a dot or a slash is a path.
+# `owner/name`, or the hub's own models such as `gpt2`. A name that starts with a dot or slash is a path.
 _REPOSITORY = regex(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FOLDER = regex(
     r"((my_)?(saved_?)?(models?|checkpoints?|ckpts?|weights)|outputs?|out|results?|runs?|tmp|temp|data|"
@@ -24,7 +24,7 @@ _FOLDER = regex(
 )
 _WRITERS = frozenset("save_pretrained save_model save_to_disk makedirs mkdir isdir exists".split())
 
-# What takes a repository of the Hugging Face hub, and the argument that names it.
+# Functions that take a repository of the Hugging Face hub, and the argument that names it.
 _TAKERS = (
     (regex(r"(transformers|diffusers|peft|optimum|auto_gptq|trl)(\.\w+)*\.from_pretrained"),
      ("pretrained_model_name_or_path", 0)),
@@ -39,10 +39,10 @@ _TAKERS = (
     (regex(r"vllm(\.\w+)*\.LLM"), ("model", 0)),
 )  # fmt: skip
 
-# Any class may have this method, but only those of the hub are asked to trust its code.
+# Any class may define this method, but only those of the hub have `trust_remote_code`.
 _ANY_FROM_PRETRAINED = ("pretrained_model_name_or_path", 0)
 
-# Loaders that `datasets` brings along: what they read is no repository.
+# Builders that come with `datasets`: these names are not repositories.
 _PACKAGED = frozenset(
     "arrow audiofolder csv imagefolder json pandas parquet pdffolder sql text videofolder webdataset "
     "xml".split()
@@ -51,19 +51,19 @@ _PACKAGED = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class HubCall:
-    """A call that takes something from a repository of the hub."""
+    """A call that loads from a repository of the hub."""
 
     call: cst.Call
     repository: str
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is the hash of a commit, whole or shortened, and so names one content for ever."""
+    """Whether a revision is a commit hash, full or abbreviated, which always names the same content."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 class Hub:
-    """Calls that take from the Hugging Face hub."""
+    """Calls that load from the Hugging Face hub."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds) -> None:
         self._tree = tree
@@ -71,7 +71,7 @@ class Hub:
         self._kinds = kinds
 
     def taken_by(self, call: Node) -> HubCall | None:
-        """What a call takes from the hub; None where it names none, or may name a path."""
+        """The repository that a call loads from; None if it names none, or may name a path."""
         if not isinstance(call, cst.Call):
             return None
         called = self._names.qualified(call.func) or ""
@@ -93,18 +93,18 @@ class Hub:
         return HubCall(call, repository)
 
     def _is_folder(self, repository: str) -> bool:
-        """Whether a name is a folder by its look, or as the file writes to it or asks for it."""
+        """Whether a name looks like a folder, or the file writes to it or checks for it."""
         return _FOLDER.fullmatch(repository) is not None or repository in self._folders
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        """The strings that this file gives to what writes or looks for a folder."""
+        """The strings that this file passes to functions that write or look for a folder."""
         calls = (call for call in self._tree.all(cst.Call) if called_name(call) in _WRITERS)
         named = (self._kinds.string(arg.value) for call in calls for arg in call.args)
         return frozenset(name for name in named if name is not None)
 
     def is_pinned(self, call: cst.Call, *keywords: str) -> bool:
-        """Whether one of the arguments gives the hash of a commit, or something that cannot be seen."""
+        """Whether one of the arguments is a commit hash, or a value that the file does not show."""
         return any(
             self._pins(given) for keyword in keywords if (given := argument(call, keyword)) is not None
         )

@@ -1,4 +1,4 @@
-"""Where a value comes from, if certainly from outside: downloads, requests to a web server, what is typed."""
+"""Values that certainly come from outside: downloads, web requests, and user input."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name, spreads
 
 _DEPTH = 12
 
-# What downloads and returns the contents, or the path of the file.
+# Functions that download and return the content, or the path of the file.
 _DOWNLOADS = regex(
     r"huggingface_hub\.(\w+\.)*(hf_hub_download|cached_download|snapshot_download)|"
     r"transformers(\.\w+)*\.(cached_file|cached_path)|"
@@ -25,7 +25,7 @@ _DOWNLOADS = regex(
     r"torch\.utils\.model_zoo\.load_url"
 )
 
-# What downloads to a file that an argument names: its keyword and position.
+# Functions that download to a file: the argument that names it, by keyword and position.
 _DESTINATIONS = {
     "gdown.cached_download": ("path", 1),
     "gdown.download": ("output", 1),
@@ -35,7 +35,7 @@ _DESTINATIONS = {
     "wget.download": ("out", 1),
 }
 
-# Arguments of downloads that hold what comes against a digest.
+# Arguments by which a download is verified against a digest.
 _DIGESTS = ("hash_prefix", "known_hash", "hash", "check_hash")
 
 _TYPED = regex(
@@ -46,7 +46,7 @@ _REQUEST = regex(
     r"flask\.request\.(args|files|form|json|values|data|stream|get_json|get_data|headers|cookies)\b.*"
 )
 
-# Calls whose result is, names or holds what they are given.
+# Calls whose result is, names or contains their argument.
 _CARRIES = regex(
     r"builtins\.(open|str|bytes|bytearray)|io\.(BytesIO|BufferedReader|open)|gzip\.open|os\.fspath|"
     r"os\.path\.(join|abspath|expanduser|expandvars|normpath|realpath)|pathlib\.\w*Path"
@@ -60,7 +60,7 @@ _CARRYING_ATTRIBUTES = frozenset("content file filename name path raw stream".sp
 _SERVERS = regex(r"flask\.(Flask|Blueprint)|fastapi\.(FastAPI|APIRouter)|quart\.(Quart|Blueprint)")
 _ROUTES = frozenset("route get post put patch websocket".split())
 
-# Code that compares a digest has made sure of what came.
+# Code that compares a digest has verified the content.
 _VERIFIES = regex(r"hashlib\..*")
 _VERIFYING_NAME = regex(
     r"(check|verify|validate)_?\w*(hash|sha|md5|sum|integrity|signature)|(sha\d+|md5)(sum)?", re.IGNORECASE
@@ -69,14 +69,14 @@ _VERIFYING_NAME = regex(
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """What comes from outside: the node where it comes in, and what it is, for a message."""
+    """Input from outside: the node where it enters, and its description in a message."""
 
     node: Node
     what: str
 
 
 class Provenance:
-    """Where expressions get their value from: through names bound once, paths, open files and responses."""
+    """Traces values to their origin: through names bound once, paths, open files and responses."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds, hub: Hub) -> None:
         self._tree = tree
@@ -85,9 +85,9 @@ class Provenance:
         self._hub = hub
 
     def foreign(self, node: Node) -> Foreign | None:
-        """Where a value, or the file that it names, comes from outside; None where not, or not certain.
+        """Where a value, or the file that it names, comes from outside; None if it does not, or is uncertain.
 
-        Nor where the download is pinned, or the function around compares a digest.
+        Also None if the download is pinned, or the enclosing function compares a digest.
         """
         found = self._traced(node, _DEPTH)
         return found if found is not None and not self._is_verified(node) else None
@@ -105,7 +105,7 @@ class Provenance:
         return self._of_input(node) or self._first(self._parts(node), depth)
 
     def _of_input(self, node: Node) -> Foreign | None:
-        """What a client or the command line gives, by its name."""
+        """Request data or command-line arguments, recognised by name."""
         if not isinstance(node, (cst.Attribute, cst.Subscript)):
             return None
         held = self._names.qualified(node.value if isinstance(node, cst.Subscript) else node) or ""
@@ -116,7 +116,7 @@ class Provenance:
         return None
 
     def _parts(self, node: Node) -> list[Node]:
-        """The expressions that a value is made of."""
+        """The expressions that a value is built from."""
         if isinstance(node, cst.Name):
             return self._unpacked(node)
         if isinstance(node, cst.Subscript):
@@ -131,7 +131,7 @@ class Provenance:
         return [node.expression] if isinstance(node, cst.Await) else []
 
     def _unpacked(self, name: cst.Name) -> list[Node]:
-        """The call behind `path` in `path, headers = urlretrieve(url)`."""
+        """The call that `path` comes from in `path, headers = urlretrieve(url)`."""
         binding = self._names.definition(name)
         called = binding is not None and binding.how == "unpack" and isinstance(binding.value, cst.Call)
         return [binding.value] if binding is not None and binding.value is not None and called else []
@@ -184,7 +184,7 @@ class Provenance:
         return False
 
     def _written(self, node: Node) -> Foreign | None:
-        """The download, earlier in the same function, to the file that an expression names."""
+        """An earlier download in the same function to the file that an expression names."""
         home, code = self._tree.home(node), plain(node)
         for call, destination in self._downloads_to_files:
             same = plain(destination) == code and self._tree.home(call) is home
@@ -202,7 +202,7 @@ class Provenance:
         return found
 
     def _is_verified(self, node: Node) -> bool:
-        """Whether the function around computes or compares a digest."""
+        """Whether the enclosing function computes or compares a digest."""
         for call in self._tree.own(self._tree.home(node), cst.Call):
             called = self._names.qualified(call.func) or ""
             name = (dotted(call.func) or "").rpartition(".")[2]
@@ -211,7 +211,7 @@ class Provenance:
         return False
 
     def _is_pinned(self, call: cst.Call) -> bool:
-        """Whether a download says which contents it accepts, or may say so."""
+        """Whether a download specifies the content that it accepts, or may do so."""
         if spreads(call) or self._hub.is_pinned(call, "revision", "commit_hash"):
             return True
         given = (argument(call, keyword) for keyword in _DIGESTS)

@@ -1,4 +1,4 @@
-"""Which ranks of a distributed run reach a line: tests for the main process, and the early exits of the others."""
+"""Which ranks of a distributed run reach a line: tests for the main process, and early exits of the others."""
 
 import re
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from ta_lint.syntax.tree import BLOCKS, FUNCTIONS, Node, Tree, argument, dotted,
 
 _CALLERS_DEEP = 2
 
-# The number of this process among all, or among those of its machine. `tp_rank` and the like count in a subgroup, and
-# `lora_rank` counts no processes.
+# The rank among all processes, or among those of its machine. `tp_rank` and the like are ranks in a subgroup, and
+# `lora_rank` is no process rank.
 _RANK = regex(
     r"_*((local|global|world|process|proc|ddp|dist|distributed|current|cur|my|this)_)*rank|(local_)?process_index",
     re.IGNORECASE,
@@ -23,7 +23,7 @@ _RANK = regex(
 _RANK_FUNCTION = regex(r"_*get_((local|global|world)_)?rank|get_ordinal|get_local_ordinal")
 _RANK_VARIABLE = regex(r"(OMPI_COMM_WORLD_|SLURM_)?(LOCAL_|GLOBAL_)?(RANK|PROCID|LOCALID)")
 
-# What says by its name that this is the one process that logs and saves.
+# Names for the one process that logs and saves.
 _MAIN = regex(
     r"_*(is_|am_|im_|on_|if_)?((local|global|world)_)*(main|master|primary|chief)_(process|proc|rank|node|worker)|"
     r"_*is_((local|global|world)_)*(main|master|primary|chief|coordinator)|"
@@ -42,14 +42,14 @@ _IS_DISTRIBUTED = regex(
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """Not every rank passes `test`, a condition or a decorator: the main process alone, or all but that one."""
+    """`test`, a condition or decorator, lets only the main process pass (`main`), or all other ranks."""
 
     test: Node
     main: bool
 
 
 class Ranks:
-    """The conditions on the rank of the process around the lines of a file."""
+    """The conditions on the rank around the lines of a file."""
 
     def __init__(self, tree: Tree, names: Names, kinds: Kinds, calls: Calls) -> None:
         self._tree = tree
@@ -66,7 +66,7 @@ class Ranks:
         return list(self._guards(node))
 
     def only_main(self, node: Node) -> bool:
-        """Whether one rank alone reaches a node: by a guard around it, or by those around all calls of its function."""
+        """Whether only one rank reaches a node: by a guard around it, or around all calls of its function."""
         return self._only_main(node, _CALLERS_DEEP)
 
     def _only_main(self, node: Node, depth: int) -> bool:
@@ -94,14 +94,14 @@ class Ranks:
             child = above
 
     def _early_exits(self, block: Node, child: Node) -> Iterator[Guard]:
-        """Of `if rank != 0: return` in a statement list before a statement of it."""
+        """The guards from `if rank != 0: return` earlier in the statement list."""
         body = block.body if isinstance(block, BLOCKS) else ()
         for earlier in reversed(body[: body.index(child)]):
             if isinstance(earlier, cst.If) and earlier.orelse is None and self._leaves(earlier.body):
                 yield from self._of_test(earlier.test, truth=False)
 
     def _leaves(self, body: Node) -> bool:
-        """Whether a block ends by leaving what is around it."""
+        """Whether a block ends by leaving the enclosing block."""
         last = body.body[-1] if isinstance(body, BLOCKS) and body.body else None
         if isinstance(last, cst.SimpleStatementLine):
             last = last.body[-1]
@@ -121,13 +121,13 @@ class Ranks:
                 yield Guard(test, main)
 
     def _implies(self, test: Node, *, truth: bool, main: bool) -> bool:
-        """Whether a test that comes out so says that this is the main process of a distributed run, or is not."""
+        """Whether this outcome of a test means that the process is the main one of a distributed run, or is not."""
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return self._implies(test.expression, truth=not truth, main=main)
         if isinstance(test, cst.BooleanOperation):
             parts = [test.left, test.right]
             implied = [self._implies(part, truth=truth, main=main) for part in parts]
-            if isinstance(test.operator, cst.And) is truth:  # all parts come out so
+            if isinstance(test.operator, cst.And) is truth:  # all parts have this outcome
                 return any(implied)
             return any(implied) and all(
                 yes or self.asks_if_distributed(part) or self._compares_rank(part)
@@ -137,10 +137,10 @@ class Ranks:
         return says_main is not None and (says_main is truth) is main
 
     def _says_main(self, test: Node) -> bool | None:
-        """True for what holds on one rank alone, False for what holds on all others, None for another question."""
+        """True if a test holds only on the main rank, False if only on the others, None for any other test."""
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             return self._compared(test.left, test.comparisons[0])
-        if self._is_rank(test):  # as a condition: any but the first
+        if self._is_rank(test):  # in a boolean context: nonzero
             return False
         name = dotted(test.func if isinstance(test, cst.Call) else test)
         if name is not None and _MAIN.fullmatch(name.rpartition(".")[2]):
@@ -159,7 +159,7 @@ class Ranks:
             return isinstance(operator, cst.In) if 0 in numbers and numbers <= {-1, 0} else None
         number = (
             0 if self._kinds.string(right) == "0" else self._kinds.number(right)
-        )  # os.environ holds texts
+        )  # os.environ contains strings
         if number is None or number < 0:  # -1: nothing is distributed
             return None
         if isinstance(operator, (cst.Equal, cst.NotEqual)):
@@ -172,13 +172,13 @@ class Ranks:
         return False if isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual)) else None
 
     def _is_rank(self, node: Node) -> bool:
-        """Whether an expression is the number of this process: `rank`, `dist.get_rank()`, `os.environ["RANK"]`."""
+        """Whether an expression is the rank of this process: `rank`, `dist.get_rank()`, `os.environ["RANK"]`."""
         if isinstance(node, cst.Call):
             if self._names.qualified(node.func) == "builtins.int" and len(node.args) == 1:
                 return self._is_rank(node.args[0].value)
             name = (dotted(node.func) or "").rpartition(".")[2]
             if _RANK_FUNCTION.fullmatch(name):
-                return not node.args  # of a group it is another number
+                return not node.args  # with a group it is the rank within the group
             asks = self._names.qualified(node.func) in ("os.environ.get", "os.getenv")
             return asks and _is_rank_variable(literal_text(argument(node, "key", 0)))
         if isinstance(node, cst.Subscript):
@@ -187,12 +187,12 @@ class Ranks:
         return _RANK.fullmatch(name) is not None
 
     def asks_if_distributed(self, test: Node) -> bool:
-        """Whether a condition asks whether this run has several ranks at all."""
+        """Whether a condition tests if this run has several ranks at all."""
         names = self._tree.within(test, cst.Name)
         return any(_IS_DISTRIBUTED.search(name.value.lower()) for name in names)
 
     def _compares_rank(self, test: Node) -> bool:
-        """`rank == -1`, which asks the same: a rank below 0 says that nothing is distributed."""
+        """`rank == -1`, which tests the same: a negative rank means that the run is not distributed."""
         return isinstance(test, cst.Comparison) and self._is_rank(test.left)
 
 

@@ -1,4 +1,4 @@
-"""How a use of an old symbol of torch is rewritten to what takes its place, as `facts.api` has it."""
+"""Fixes that replace a use of an old torch symbol by its replacement (`facts.api`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from ta_lint.syntax.edits import (
 from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree, argument, spreads
 
-# What `torch.range` of whole numbers may be of: types that hold these numbers exactly.
+# Types in which `torch.range` represents integers exactly.
 _RANGED = frozenset(
     f"torch.{name}" for name in ("float", "float32", "double", "float64", "int", "int32", "int64", "long")
 )
@@ -36,7 +36,7 @@ _INFINITIES = frozenset({"torch.inf", "math.inf", "numpy.inf"})
 
 
 class _Move(NamedTuple):
-    """An import that names something else: from where, what, the edits of the places that use it, and if these are equal."""
+    """A rewritten import: the new module and name, the edits at its uses, and whether the result stays the same."""
 
     module: str
     name: str
@@ -45,7 +45,7 @@ class _Move(NamedTuple):
 
 
 class Renaming:
-    """Fixes of uses."""
+    """Fixes for uses of old symbols."""
 
     def __init__(
         self, tree: Tree, places: Places, names: Names, source: Source, spellings: Spellings
@@ -57,7 +57,7 @@ class Renaming:
         self._spellings = spellings
 
     def fix(self, use: Use) -> ProposedFix | None:
-        """The rewriting of a use; None where the data has none, or it is not certain for this use."""
+        """The fix for a use; None if the data has none, or it is not certain here."""
         symbol = use.symbol
         if self._is_named_elsewhere(symbol) or self._spellings.is_patched(symbol.replacement):
             return None
@@ -97,7 +97,7 @@ class Renaming:
         return _fix(symbol, edits, imports, equal)
 
     def _of_method_call(self, call: cst.Call, symbol: Symbol, rewrite: Rewrite) -> ProposedFix | None:
-        """Another method of the same object, or a function of it where the call gives nothing else."""
+        """The edits that rename a method, or turn its call into a function call if all arguments carry over."""
         assert isinstance(call.func, cst.Attribute)
         method = symbol.replacement.removeprefix("torch.Tensor.")
         if method != symbol.replacement:
@@ -113,7 +113,7 @@ class Renaming:
         return _fix(symbol, [opening, closing], spelling[1], symbol.same_result)
 
     def _given_now(self, call: cst.Call, rewrite: Rewrite) -> list[str] | None:
-        """What the arguments of a method become; None where one may be anything."""
+        """The new code for the arguments of a method; None if one of them is not a known value."""
         parameters = _parameters(call, rewrite)
         if spreads(call) or parameters is None:
             return None
@@ -124,7 +124,7 @@ class Renaming:
         return [code for code in found if code is not None] if None not in found else None
 
     def _is_named_elsewhere(self, symbol: Symbol) -> bool:
-        """Whether the file knows a symbol in a way that no fix follows: by a string, as in a patch, or to compare with."""
+        """Whether the file uses a symbol in a way no fix can follow: in a string, as in a patch, or in a comparison."""
         if any(string.evaluated_value == symbol.name for string in self._tree.all(cst.SimpleString)):
             return True
         return symbol.kind == "callable" and any(
@@ -135,7 +135,7 @@ class Renaming:
         )
 
     def _is_compared(self, node: Node) -> bool:
-        """Whether a class stands in a comparison or a call of `isinstance`, alone or as one of several."""
+        """Whether a class is compared or passed to `isinstance`, alone or as one of several."""
         above = self._tree.parent[node]
         while isinstance(
             above, (cst.Arg, cst.Element, cst.Tuple, cst.List, cst.BinaryOperation, cst.ComparisonTarget)
@@ -146,7 +146,7 @@ class Renaming:
         return isinstance(above, cst.Comparison)
 
     def _of_call(self, call: cst.Call, code: str, rewrite: Rewrite) -> list[Edit] | None:
-        """A call of the old function as one of the new, by the name `code`; None where that is not certain."""
+        """The edits that turn a call of the old function into one of `code`; None if that is uncertain."""
         given = self._given(call, rewrite)
         if given is None:
             return None
@@ -168,7 +168,7 @@ class Renaming:
         return [replace(call.func, code), *self._of_arguments(kept, now, rewrite), *removed, *added]
 
     def _given(self, call: cst.Call, rewrite: Rewrite) -> list[tuple[str, cst.Arg]] | None:
-        """The arguments of a call, each with its parameter; None where the rewriting is not of such a call."""
+        """The arguments of a call with their parameters; None if the rewrite does not apply to the call."""
         if spreads(call) and (rewrite.parameters is not None or rewrite.last_argument or rewrite.renamed):
             return None
         generators = (arg.value for arg in call.args if isinstance(arg.value, cst.GeneratorExp))
@@ -183,7 +183,7 @@ class Renaming:
     def _of_arguments(
         self, kept: list[tuple[str, cst.Arg]], now: dict[cst.Arg, str], rewrite: Rewrite
     ) -> Iterator[Edit]:
-        """The arguments that stay: under other names, with other values, and behind what comes first."""
+        """The edits for the remaining arguments: new names, new values, and the text before the first one."""
         before = (f"{rewrite.first_argument}, " if rewrite.first_argument else "") + (
             "[" if rewrite.as_list else ""
         )
@@ -198,7 +198,7 @@ class Renaming:
             before = ""
 
     def _added(self, call: cst.Call, given: dict[str, cst.Arg], rewrite: Rewrite) -> list[Edit] | None:
-        """What the new function wants besides: a list closed, an end moved by one, a last argument."""
+        """Additions for the new function: a closing bracket for a list, an end moved by one, a last argument."""
         edits: list[Edit] = []
         if rewrite.as_list:
             last = Anchor(_counted(call, rewrite)[-1], Side.END)
@@ -216,7 +216,7 @@ class Renaming:
         return edits
 
     def _are_as_said(self, given: dict[str, cst.Arg], rewrite: Rewrite) -> bool:
-        """Whether what must be a number is one, and what goes has the one value that it may have."""
+        """Whether arguments that must be numbers are, and dropped arguments have the only value that allows it."""
         code = self._places.code
         numbers = all(self._is_number(given[name].value) for name in rewrite.numbers if name in given)
         known = all(
@@ -231,9 +231,9 @@ class Renaming:
         )
 
     def _past_the_end(self, given: dict[str, cst.Arg]) -> list[Edit] | None:
-        """The edits by which `end`, which the old function goes up to, is one past it; None where it is not certain.
+        """The edits that make `end`, which the old function includes, exclusive; None if that is uncertain.
 
-        Without a `dtype` the old function gives floats, also of integers, and the new one does so of a float alone.
+        Without a `dtype` the old function returns floats even for integers; the new one does so only for floats.
         """
         step = _integer(given["step"].value) if "step" in given else 1
         start, end = _integer(given["start"].value), given["end"].value
@@ -254,7 +254,7 @@ class Renaming:
         return None
 
     def _is_equal(self, call: cst.Call, rewrite: Rewrite) -> bool:
-        """Whether a call gives what makes the new one compute the same; where the data says that it then does."""
+        """Whether the new call computes the same, for symbols where that depends on the arguments."""
         parameters = _parameters(call, rewrite)
         if parameters is None:
             return not rewrite.same_result_with and not rewrite.end_included
@@ -264,7 +264,7 @@ class Renaming:
         return not rewrite.end_included or self._is_whole(given)
 
     def _is_whole(self, given: dict[str, cst.Arg]) -> bool:
-        """Whether a range certainly goes over whole numbers, of a type that holds them exactly and both functions know."""
+        """Whether a range certainly has only integers, in a type that holds them exactly in both functions."""
         numbers = [_integer(given[name].value) for name in ("start", "end", "step") if name in given]
         if any(number is None or abs(number) >= _EXACT for number in numbers):
             return False
@@ -281,14 +281,14 @@ class Renaming:
         return isinstance(node, (cst.Integer, cst.Float)) or self._names.qualified(node) in _INFINITIES
 
     def _alongside(self, symbol: Symbol, name: Node) -> tuple[str, tuple[str, ...]] | None:
-        """`F.interpolate` for `F.upsample`: the new symbol as the old one is written, if it is in the same module."""
+        """`F.interpolate` for `F.upsample`: the new symbol with the old prefix, if both are in the same module."""
         package = f"{symbol.name.rpartition('.')[0]}."
         if not isinstance(name, cst.Attribute) or not symbol.replacement.startswith(package):
             return None
         return f"{self._places.code(name.value)}.{symbol.replacement.removeprefix(package)}", ()
 
     def _spelling(self, new: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
-        """How code at a node can name the new symbol, which an import of the old one may seem to be."""
+        """How code at a node can spell the new symbol; skips imports of the old one, which have the same name."""
         imported = (symbols().get(path) for path, _ in self._names.imports())
         if not any(symbol is not None and symbol.replacement == new for symbol in imported):
             return self._spellings.of(new, at)
@@ -299,7 +299,7 @@ class Renaming:
     def _of_import(
         self, statement: cst.ImportFrom, wanted: tuple[cst.ImportAlias, ...], symbol: Symbol
     ) -> ProposedFix | None:
-        """The statement with another module, if all that it names goes there; else an import beside it."""
+        """The same statement with a new module if all its names move there; else a separate import beside it."""
         if self._source.path.endswith("__init__.py") or statement.module is None or statement.relative:
             return None
         paths = {alias: path for path, alias in self._names.imports()}
@@ -323,7 +323,7 @@ class Renaming:
         return _fix(symbol, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
-        """What an import of a symbol becomes, if every use of it in the file can follow."""
+        """The new import of a symbol, if all its uses in the file can follow."""
         symbol = symbols().get(path)
         package, _, old = path.rpartition(".")
         if symbol is None:
@@ -350,7 +350,7 @@ class Renaming:
         return _Move(module, new, edits, symbol.same_result and equal)
 
     def _of_mentions(self, local: cst.Name, code: str, rewrite: Rewrite) -> list[Edit] | None:
-        """The edits of all that uses an imported name; None where one of them cannot follow."""
+        """The edits at all uses of an imported name; None if one of them cannot follow."""
         if rewrite.renames_only and code == local.value:
             return []
         mentions = [name for name in self._names.mentions(local) if name is not local]
@@ -359,7 +359,7 @@ class Renaming:
         if code != local.value and self._names.is_bound(code):
             return None
         if isinstance(self._names.scope(local), cst.ClassDef):
-            return None  # an attribute of the class, which others use by its name
+            return None  # a class attribute, which other code accesses by name
         edits: list[Edit] = []
         for name in mentions:
             above = self._tree.parent[name]
@@ -376,7 +376,7 @@ class Renaming:
         return edits
 
     def _is_exported(self, name: str) -> bool:
-        """Whether `__all__`, or whatever else knows names as strings, may hand a name out."""
+        """Whether `__all__`, or other code that looks names up as strings, may expose a name."""
         if any(string.evaluated_value == name for string in self._tree.all(cst.SimpleString)):
             return True
         return any(
@@ -386,7 +386,7 @@ class Renaming:
 
 
 def _integer(node: Node) -> int | None:
-    """The whole number that is written out, signed or not."""
+    """An integer literal, signed or not."""
     negative = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus)
     literal = node.expression if isinstance(node, cst.UnaryOperation) and negative else node
     if not isinstance(literal, cst.Integer):
@@ -399,12 +399,12 @@ def _aliases(statement: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
 
 
 def _counted(call: cst.Call, rewrite: Rewrite) -> list[cst.Arg]:
-    """The arguments that count: all of them, or the items of what becomes a list."""
+    """The arguments that matter: all of them, or only the positional ones that become list items."""
     return [arg for arg in call.args if arg.keyword is None or not rewrite.as_list]
 
 
 def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
-    """The parameter that each argument goes to; None where a call gives what is not known to have a counterpart."""
+    """The parameter of each argument; None if an argument has no known counterpart."""
     if rewrite.parameters is None:
         return [arg.keyword.value if arg.keyword is not None else "" for arg in call.args]
     limit = rewrite.positional if rewrite.positional is not None else len(rewrite.parameters)
@@ -432,7 +432,7 @@ def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
 def _fix(
     symbol: Symbol, edits: list[Edit] | None, imports: tuple[str, ...], equal: bool
 ) -> ProposedFix | None:
-    """A rewriting is safe where the new code computes the very same thing."""
+    """A fix that is safe if the new code computes exactly the same."""
     if edits is None:
         return None
     return ProposedFix(f"use {symbol.advice}", tuple(edits), imports, unsafe=not equal)

@@ -1,4 +1,4 @@
-"""What torch has removed, deprecated or never published: `ta_lint/data/torch_symbols.toml`, which says what each key means."""
+"""Torch symbols that were removed, deprecated or never public; `ta_lint/data/torch_symbols.toml` explains each key."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class Release(tuple[int, int]):
 
     @classmethod
     def of(cls, text: str) -> "Release":
-        """Raises ValueError for a release that there is not, such as 1.14: after 1.13 came 2.0."""
+        """Raises ValueError for a release that does not exist, such as 1.14: 2.0 came after 1.13."""
         match = re.fullmatch(r"(1|2)\.(0|[1-9]\d?)", text)
         if match is None or (text.startswith("1.") and int(match[2]) > 13):
             raise ValueError(f"{text!r} is no release of torch, such as 1.13 or 2.0")
@@ -32,7 +32,7 @@ class Release(tuple[int, int]):
 
 
 class Rewrite(NamedTuple):
-    """How a call of the old name becomes one of the new: by another name, and what else is said here."""
+    """How a call of the old name becomes a call of the new one, beyond the name itself."""
 
     first_argument: str = ""
     last_argument: str = ""
@@ -58,12 +58,12 @@ class Rewrite(NamedTuple):
 
     @property
     def renames_only(self) -> bool:
-        """Whether any use of the old name may be one of the new."""
+        """Whether every use of the old name can simply be renamed."""
         return self == Rewrite()
 
 
 class Symbol(NamedTuple):
-    """A name of torch, by its full path, or of a method as `Tensor.symeig` or `Module.register_backward_hook`."""
+    """A name of torch: its full path, or for a method `Tensor.symeig` or `Module.register_backward_hook`."""
 
     name: str = ""
     kind: Literal["callable", "attribute", "method", "module"] = "callable"
@@ -83,7 +83,7 @@ class Symbol(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What the message says takes its place; empty where nothing does."""
+        """The replacement as the message names it; empty if there is none."""
         return self.in_favor_of or (f"`{self.replacement}`" if self.replacement else "")
 
 
@@ -92,7 +92,7 @@ def symbols() -> dict[str, Symbol]:
     """All symbols, by name.
 
     Raises:
-        DataError: the file holds what no symbol has.
+        DataError: an entry is invalid or contradicts itself.
     """
     found = read(_FILE, dict[str, Symbol])
     for name, symbol in found.items():
@@ -108,7 +108,7 @@ def last_names(*kinds: str) -> frozenset[str]:
 
 
 def keywords(status: Status) -> tuple[str, ...]:
-    """The last names of the symbols of a status: a file that uses one of them holds its name."""
+    """The last names of all symbols with this status: a file that uses such a symbol contains one of them."""
     return tuple(
         sorted({name.rpartition(".")[2] for name, symbol in tables(_FILE).items() if status in symbol})
     )

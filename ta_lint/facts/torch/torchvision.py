@@ -1,4 +1,4 @@
-"""What torchvision has replaced, and by what: `ta_lint/data/torchvision.toml`."""
+"""Replaced parts of torchvision and their replacements: `ta_lint/data/torchvision.toml`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -8,12 +8,12 @@ from ta_lint.core.data import read
 
 _MODELS = "torchvision.models"
 
-# Of this module all functions have gone to its successor.
+# All functions of this module have moved to its successor.
 _MOVED = "torchvision.transforms.functional_tensor"
 
 
 class Builder(NamedTuple):
-    """A function that builds a model: the full names of the weights that `pretrained=True` stands for."""
+    """A function that builds a model, and the full names of the weights that `pretrained=True` means."""
 
     weights: str | None
     backbone: str | None
@@ -32,7 +32,7 @@ def _data() -> _Data:
 
 
 def builder(qualified: str) -> Builder | None:
-    """The builder of a model by its full name: where torchvision offers it, or where it is defined."""
+    """The model builder of this full name: where torchvision exports it, or where it is defined."""
     package, _, name = qualified.rpartition(".")
     if package not in _data().weights:
         package = package.rpartition(".")[0]
@@ -48,12 +48,12 @@ def builder(qualified: str) -> Builder | None:
 
 @cache
 def gone() -> frozenset[str]:
-    """The last parts of the names that are gone."""
+    """The last parts of the removed names."""
     return frozenset(name.rpartition(".")[2] for name in _data().successors)
 
 
 def successor(qualified: str) -> str | None:
-    """What has taken the place of a name that torchvision no longer has."""
+    """The replacement of a name that torchvision has removed."""
     package, _, name = qualified.rpartition(".")
     if package == _MOVED and name[:1].islower():
         return f"{_data().successors[package]}.{name}"
@@ -61,5 +61,5 @@ def successor(qualified: str) -> str | None:
 
 
 def renamed_parameters(qualified: str) -> Mapping[str, str]:
-    """The parameters of a function that have another name: the old one, and the new one."""
+    """The renamed parameters of a function: old name to new name."""
     return _data().renamed_parameters.get(qualified, {})

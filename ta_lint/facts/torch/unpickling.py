@@ -1,4 +1,4 @@
-"""Calls that read files of torch by unpickling them, which runs whatever code they hold."""
+"""Calls that unpickle files of torch, which runs any code in them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from ta_lint.facts.values.names import Names
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name, spreads
 
-# Functions that read a pickle, whoever wrote it.
+# Functions that read a pickle, whichever library wrote it.
 READS_PICKLE = regex(
     r"(_?pickle|cPickle|pickle5|dill|cloudpickle|joblib)\.loads?|pandas\.read_pickle",
 )
 
 _PICKLE_MODULE = 2  # torch.load(f, map_location, pickle_module, *, weights_only, mmap, ...)
 
-# Functions that hand `weights_only` on to `torch.load`, each with the argument that names the file.
+# Functions that pass `weights_only` to `torch.load`, and the argument that names the file.
 _LOADERS = {
     "torch.hub.load_state_dict_from_url": ("url", 0),
     "torch.utils.model_zoo.load_url": ("url", 0),
@@ -30,23 +30,23 @@ _LOADERS = {
 }
 _FROM_URL = frozenset({"torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 
-# Methods that do, of whatever object: no other library has them with a `weights_only`.
+# Methods that do the same on any object: no other library has these with a `weights_only`.
 _METHODS = {
     "load_from_checkpoint": ("checkpoint_path", 0),
     "from_pretrained": ("pretrained_model_name_or_path", 0),
 }
-# Methods of Lightning's trainer read a checkpoint if they are given one.
+# Methods of Lightning's trainer that read a checkpoint if they get one.
 _RUNS = frozenset({"fit", "validate", "test", "predict"})
 _FABRIC = regex(r"lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric")
 _FABRIC_LOADS = frozenset({"load", "load_raw"})
 
-# All that an attribute may be called that is one of these.
+# The attribute names that these functions and methods have.
 _NAMES = {name.rpartition(".")[2] for name in _LOADERS} | _METHODS.keys() | _RUNS | _FABRIC_LOADS
 
 
 @dataclass(frozen=True, eq=False)
 class Unpickled:
-    """A call that unpickles: what it reads, why, and whether `weights_only=True` can restrict it."""
+    """A call that unpickles: its source, the reason, and whether `weights_only=True` can restrict it."""
 
     call: cst.Call
     source: Node | None
@@ -55,7 +55,7 @@ class Unpickled:
 
 
 class Unpickling:
-    """The calls of a file that unpickle what torch saved. `targets_before` says which releases the code must run on."""
+    """The calls of a file that unpickle what torch saved. `targets_before` tests which releases it supports."""
 
     def __init__(
         self,
@@ -73,16 +73,16 @@ class Unpickling:
 
     @cached_property
     def calls(self) -> list[Unpickled]:
-        """The calls that certainly unpickle, but for what the same function has just written."""
+        """The calls that certainly unpickle, unless the same function has just written the file."""
         found = (
             self._unpickled(call)
             for call in self._tree.all(cst.Call)
-            if not spreads(call) or argument(call, "weights_only") is not None  # then `**kwargs` has none
+            if not spreads(call) or argument(call, "weights_only") is not None  # not in `**kwargs`
         )
         return [read for read in found if read is not None and not self._was_just_saved(read)]
 
     def foreign(self, read: Unpickled) -> Foreign | None:
-        """What comes from outside into a call that unpickles."""
+        """The outside source that a call unpickles, if any."""
         if self._names.qualified(read.call.func) in _FROM_URL:
             return self._provenance.foreign(read.call)
         return self._provenance.foreign(read.source) if read.source is not None else None
@@ -103,7 +103,7 @@ class Unpickling:
         return Unpickled(call, source, why, can_restrict=True) if not is_name(source, "None") else None
 
     def _place(self, call: cst.Call, name: str | None, called: str | None) -> tuple[str, int | None] | None:
-        """The argument by which a loader other than `torch.load` is given the file; None for another call."""
+        """The file argument of a loader other than `torch.load`; None for any other call."""
         if called in _LOADERS:
             return _LOADERS[called]
         if not isinstance(call.func, cst.Attribute) or name is None:
@@ -128,14 +128,14 @@ class Unpickling:
         return Unpickled(call, argument(call, "f", 0), why, can_restrict) if why is not None else None
 
     def _why(self, weights_only: Node | None, pickle_module: Node | None) -> str | None:
-        """Why `torch.load` unpickles, None if it does not, or may not."""
+        """Why `torch.load` unpickles; None if it does not, or if that is uncertain."""
         if weights_only is not None:
             return (
                 "`weights_only=False` runs whatever code the file holds"
                 if self._kinds.boolean(weights_only) is False
                 else None
             )
-        if pickle_module is not None:  # it turns the default of weights_only back to False
+        if pickle_module is not None:  # switches the default of weights_only back to False
             known = self._names.qualified(pickle_module) is not None
             return "`torch.load` with a `pickle_module` runs whatever code the file holds" if known else None
         if self._targets_before(1, 13):
@@ -147,7 +147,7 @@ class Unpickling:
         return None
 
     def _was_just_saved(self, read: Unpickled) -> bool:
-        """Whether the same function has just written what it reads, which is no threat."""
+        """Whether the same function has just written the file, which is then safe to read."""
         if read.source is None:
             return False
         tree, home = self._tree, self._tree.home(read.call)
@@ -166,5 +166,5 @@ class Unpickling:
 
 
 def _given(value: Node | None) -> Node | None:
-    """An argument, if it is not `None`, which both parameters take for the default."""
+    """An argument unless it is `None`, which both parameters treat as the default."""
     return None if is_name(value, "None") else value

@@ -1,4 +1,4 @@
-"""Models in the wrappers of `torch.distributed`: where a model is wrapped, and which expressions are wrapped models."""
+"""Wrappers of `torch.distributed`: where a model is wrapped, and which expressions are wrapped models."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ _DEPTH = 6
 
 
 class ParallelWrapper(StrEnum):
-    """What splits the work on a model among ranks; `DataParallel` is none, as it copies anew for each forward pass."""
+    """Wrappers that split work among ranks; not `DataParallel`, which copies the model anew for each forward pass."""
 
     REPLICATED = "DistributedDataParallel"
     FLAT = "FullyShardedDataParallel"
@@ -33,7 +33,7 @@ _WRAPPERS = (
 
 @dataclass(frozen=True, eq=False)
 class WrapCall:
-    """A call that wraps `model`; `fully_shard` changes it in place, the others return what holds it as `module`."""
+    """A call that wraps `model`; `fully_shard` changes it in place, the others return a wrapper with it as `module`."""
 
     call: cst.Call
     wrapper: ParallelWrapper
@@ -71,17 +71,17 @@ class Wrappers:
 
     @cached_property
     def sharded(self) -> frozenset[str]:
-        """The variables and attributes that a call of `fully_shard` gets, as they are written."""
+        """The variables and attributes passed to `fully_shard`, as the file spells them."""
         found = (
             dotted(wrapping.model) for wrapping in self.all if wrapping.wrapper is ParallelWrapper.SHARDED
         )
         return frozenset(name for name in found if name is not None)
 
     def around(self, node: Node, depth: int = _DEPTH) -> WrapCall | None:
-        """The call that returned the wrapped model which an expression is, always or in one branch of the code.
+        """The call that wrapped the model in an expression, on all paths or only on some.
 
-        In another function than that call it may run before it. None where the model may have been taken out of its
-        wrapper again, and where that is not in sight.
+        In a function other than the call's, the code may run before it. None if the model may have been unwrapped
+        again, or if that is not visible.
         """
         if depth == 0:
             return None
@@ -119,7 +119,7 @@ class Wrappers:
         return self.around(binding.value, depth - 1)
 
     def _keeps(self, binding: Binding, name: str) -> bool:
-        """Whether a variable is bound to what it was before: `model = model.to(device)`."""
+        """Whether a binding keeps the variable's previous value: `model = model.to(device)`."""
         value: Node | None = binding.value
         while isinstance(value, cst.Call):
             if isinstance(value.func, cst.Attribute) and value.func.attr.value in FLUENT:
@@ -129,7 +129,7 @@ class Wrappers:
         return value is not None and dotted(value) == name
 
     def _given(self, param: Node, depth: int) -> WrapCall | None:
-        """The wrapping of what all calls in this file give to a parameter."""
+        """The wrapping call behind the arguments that all calls in this file pass for a parameter."""
         given = self._kinds.calls.given(param) if isinstance(param, cst.Param) else None
         found = [self.around(value, depth - 1) for value in given or []]
         return found[0] if found and None not in found else None

@@ -1,1 +1,1 @@
-"""What a value is: what a name means, what a class, a call or an expression makes, what a layer holds."""
+"""Values: what a name refers to, what a class, a call or an expression produces, what a layer holds."""

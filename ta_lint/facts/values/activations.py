@@ -1,4 +1,4 @@
-"""Which activation an expression is the output of: softmax, sigmoid, their logarithms, none, or unknown."""
+"""The activation that produced an expression: softmax, sigmoid, their logarithms, none, or unknown."""
 
 from dataclasses import dataclass
 
@@ -32,25 +32,25 @@ _LAYER = {
     "torch.nn.Conv3d": "linear",
 }
 
-# Tensor methods that change the shape, the place or the precision of values, and no value.
+# Tensor methods that change shape, order or precision, but not the values.
 _SAME_VALUES = frozenset(
     "clone contiguous cpu cuda detach double expand flatten float half movedim permute requires_grad_ reshape squeeze "
     "swapaxes to transpose unflatten unsqueeze view view_as".split()
 )
 
-# Methods that change what a container of layers holds.
+# Methods that change the layers in a container.
 _CHANGES = frozenset("add_module append extend insert pop register_module".split())
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One of the values that a module returns: by index, as in `model(x)[1]`, or of `count`, as in `_, y = model(x)`."""
+    """One of a module's return values: by index, as in `model(x)[1]`, or of `count`, as in `_, y = model(x)`."""
 
     index: int
     count: int | None = None
 
     def of(self, returned: Node) -> Node | None:
-        """That value of a tuple; None where it is not certain which one it is."""
+        """The matching element of a tuple; None where the element is uncertain."""
         if not isinstance(returned, cst.Tuple):
             return None
         values = returned.elements
@@ -72,12 +72,12 @@ class Activation:
 
     @property
     def is_of(self) -> str:
-        """What it is the output of, for a message."""
+        """The output as a message describes it."""
         return "a layer without activation" if self.name == "linear" else f"`{self.name}`"
 
 
 class Activations:
-    """Activations through assignments, views of a tensor, layers, `nn.Sequential` and `forward` of this file."""
+    """Traces activations through assignments, views, layers, `nn.Sequential` and `forward` methods of this file."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
         self._tree = tree
@@ -104,9 +104,9 @@ class Activations:
         return self._of_module(origin.func, depth - 1)
 
     def applied_to(self, activation: Activation, value: Node) -> cst.BaseExpression | None:
-        """What a function or a tensor's method is applied to that nothing but `value` uses the output of.
+        """The argument of an activation, if only `value` uses its result.
 
-        None for a layer, whose input is elsewhere, and where somebody else gets the output as well.
+        None for a layer, whose input is elsewhere, and where other code uses the result too.
         """
         call = activation.node
         alone = self._tree.contains(value, call)
@@ -120,7 +120,7 @@ class Activations:
         return call.func.value if isinstance(call.func, cst.Attribute) and self._tensor_method(call) else None
 
     def _values(self, node: Node) -> Node:
-        """Where the values of a tensor come from, whatever view of them is taken."""
+        """The expression that a tensor's values come from, looking through views."""
         for _ in range(_DEPTH):
             node = self._kinds.origin(node)
             if isinstance(node, cst.Subscript) and self._part(node) is None:
@@ -132,7 +132,7 @@ class Activations:
         return node
 
     def _part(self, node: Node) -> tuple[cst.Call, _Part] | None:
-        """The call, and which of the values that it returns, where an expression is one of several."""
+        """For one of several returned values: the call, and which of its values the expression is."""
         if isinstance(node, cst.Subscript):
             index, whole = whole_index(node), self._kinds.origin(node.value)
             if index is None or not isinstance(whole, cst.Call) or not self._returns_several(whole):
@@ -152,7 +152,7 @@ class Activations:
         return (bound.value, _Part(places[0], len(variables))) if len(places) == 1 else None
 
     def _returns_several(self, call: cst.Call) -> bool:
-        """Whether a call is one of a module of this file whose `forward` returns tuples."""
+        """Whether a call runs a module of this file whose `forward` returns tuples."""
         made = self._kinds.construction(call.func)
         klass = self._classes.local(made.func) if made is not None else None
         forward = self._classes.method(klass, "forward") if klass is not None else None
@@ -161,7 +161,7 @@ class Activations:
         )
 
     def _tensor_method(self, call: cst.Call) -> str | None:
-        """`softmax` for `x.softmax(-1)`; a layer or helper of that name takes a tensor first."""
+        """`softmax` for `x.softmax(-1)`; None for a layer or helper of that name, which takes the tensor first."""
         if not isinstance(call.func, cst.Attribute) or is_name(call.func.value, "self"):
             return None
         name = call.func.attr.value
@@ -173,7 +173,7 @@ class Activations:
         return name if own and self._kinds.kind(call.func.value) in (None, Kind.TENSOR) else None
 
     def _of_module(self, module: Node, depth: int, part: _Part | None = None) -> Activation | None:
-        """The activation that a module, called, ends with, or a part of what it returns; `module` is what is called."""
+        """The last activation of a called module, or of one of the values it returns."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
         if is_name(module, "self"):
@@ -213,7 +213,7 @@ class Activations:
         return last
 
     def _of_class(self, klass: cst.ClassDef, depth: int, part: _Part | None = None) -> Activation | None:
-        """The activation that every `return` of a class's `forward` returns, or a part of what it returns."""
+        """The activation that every `return` of a class's `forward` ends with, or that one returned value has."""
         if not self._classes.derives(klass, "torch.nn.Module") or self._classes.method(klass, "__call__"):
             return None
         forward = self._classes.method(klass, "forward")
@@ -226,14 +226,14 @@ class Activations:
         return found[0] if same else None
 
     def _overridden(self, klass: cst.ClassDef) -> bool:
-        """Whether a class of this file that derives from `klass` has a `forward` of its own."""
+        """Whether a subclass in this file overrides `forward`."""
         return any(
             self._classes.inherits(other, klass) and "forward" in self._classes.methods(other)
             for other in self._classes.all()
         )
 
     def _changed(self, module: Node) -> bool:
-        """Whether a part of a module is replaced after it was made: `model.softmax = nn.Identity()`."""
+        """Whether a submodule is replaced after construction: `model.softmax = nn.Identity()`."""
         name = dotted(module)
         if name is None:
             return False

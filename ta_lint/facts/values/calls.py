@@ -1,4 +1,4 @@
-"""Calls of the functions of a file: which function a call runs, from where a function is called, what it is given."""
+"""Calls of this file's functions: which function a call runs, where a function is called, and with which arguments."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, argument
 
-# A variable by one of these names is the object whose methods this file defines, if any.
+# If this file defines methods, a variable by one of these names is taken for the object that has them.
 _OWNERS = ("trainer", "agent")
 
 
 class Calls:
     """Queries about calls of functions and methods that this file defines.
 
-    `construction` says which call made the value of an expression (`facts.kinds`).
+    `construction` returns the call that made an expression's value (`facts.kinds`).
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class Calls:
                 self._by_name.setdefault(name, []).append(call)
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
-        """The functions and methods of this file by that name."""
+        """The functions and methods of this file with that name."""
         return self._functions.get(name, [])
 
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a function in this file: `step()`, `self.step()`, `trainer.step()` of a known trainer.
 
-        The sites of a class's `__init__` are the calls of the class.
+        The sites of `__init__` are the calls of its class.
         """
         if function not in self._sites:
-            self._sites[function] = []  # a receiver may come out of the function itself
+            self._sites[function] = []  # the receiver may be returned by this very function
             name, owner = function.name.value, self._tree.home(function)
             called = self._by_name.get(name, [])
             found = [call for call in called if self.runs(call, function)]
@@ -55,7 +55,7 @@ class Calls:
         return self._sites[function]
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function of this file that a call runs, None where several may, or none is known."""
+        """The function of this file that a call runs; None if it is unknown or ambiguous."""
         found = [
             function for function in self.functions(called_name(call) or "") if self.runs(call, function)
         ]
@@ -80,9 +80,9 @@ class Calls:
         return made is not None and self._classes.local(made.func) is owner
 
     def meant(self, attribute: cst.Attribute) -> list[cst.FunctionDef]:
-        """The methods of this file that an attribute may stand for: by name, as far as its object says no more.
+        """The methods of this file that an attribute may refer to: by name, unless its object rules them out.
 
-        An imported module, and an instance of a class of another file, have none of them.
+        An imported module and an instance of an external class rule out all of them.
         """
         named = [
             function
@@ -114,9 +114,9 @@ class Calls:
         return called is not None and called.rpartition(".")[2][:1].isupper()
 
     def given(self, param: cst.Param) -> list[Node] | None:
-        """What the calls in this file give to a parameter, its default where they give nothing.
+        """The values that calls in this file pass for a parameter, its default where they pass none.
 
-        None where no call is seen, one of them spreads `*args`, or there is no telling which parameter it is.
+        None if no call is found, a call spreads `*args`, or an argument cannot be matched to the parameter.
         """
         function = self._function_of(param)
         place = self._place(function, param) if function is not None else None
@@ -137,7 +137,7 @@ class Calls:
         return above if isinstance(above, cst.FunctionDef) else None
 
     def _place(self, function: cst.FunctionDef, param: cst.Param) -> int | None:
-        """The position of a parameter among a call's arguments, -1 if it is given by keyword alone."""
+        """The index of a parameter among the positional arguments, -1 if it is keyword-only."""
         params = function.params
         if param in params.kwonly_params:
             return -1
@@ -151,9 +151,9 @@ class Calls:
         return positional.index(param) - bound
 
     def returned(self, call: cst.Call) -> Node | None:
-        """What the function of this file that a call runs returns: the value of its only `return`.
+        """The value that a called function of this file returns: that of its only `return`.
 
-        None for a generator, a coroutine, a decorated function, and one that may end without it.
+        None for generators, coroutines and decorated functions, and for functions that may end without that `return`.
         """
         function = self.callee(call)
         if function is None or function.asynchronous is not None or function.decorators:
@@ -165,10 +165,8 @@ class Calls:
 
 
 def called_name(call: cst.Call) -> str | None:
-    """The last name of what is called: `step` for `self.optimizer.step()`, `train` for `train()`."""
+    """The last name of the callee: `step` for `self.optimizer.step()`, `train` for `train()`."""
     function = call.func
-    if (
-        type(function) is cst.Attribute
-    ):  # asking an abstract class, as isinstance would, takes three times as long
+    if type(function) is cst.Attribute:  # isinstance on an abstract class takes three times as long
         return function.attr.value
     return function.value if type(function) is cst.Name else None

@@ -1,4 +1,4 @@
-"""Which layer's output goes straight into which other layer."""
+"""Layers whose output goes straight into another layer."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, Tree, dotted, is_name
 
 _SEQUENTIAL = "torch.nn.Sequential"
 
-# Attributes of a layer that tell its shape, and change nothing.
+# Attributes that describe a layer's shape: reading them changes nothing.
 _SHAPE = frozenset(
     "in_channels in_features kernel_size out_channels out_features padding stride weight".split()
 )
@@ -22,9 +22,9 @@ _SHAPE = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Two layers by the calls that make them: all that the first puts out goes into the second, and nowhere else.
+    """Two layers, by their constructor calls: the whole output of the first goes into the second, and nowhere else.
 
-    `mentions` are the attributes through which other code reaches the first: its weight, its bias.
+    `mentions` are the attributes through which other code reaches the first layer, such as its weight and bias.
     """
 
     first: cst.Call
@@ -33,7 +33,7 @@ class Link:
 
 
 class Chains:
-    """Neighbours in an `nn.Sequential`, and layers that methods call one after the other."""
+    """Neighbours in an `nn.Sequential`, and layers that a method applies one after the other."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
         self._tree = tree
@@ -42,7 +42,7 @@ class Chains:
         self._kinds = kinds
 
     def links(self, taker: re.Pattern[str]) -> Iterator[Link]:
-        """The links of which the second layer is one whose full name matches."""
+        """The links whose second layer has a qualified name that matches `taker`."""
         makers = [call for call in self._tree.all(cst.Call) if self._makes(call, taker)]
         if not makers:
             return
@@ -63,7 +63,7 @@ class Chains:
     # -- nn.Sequential ----------------------------------------------------------------------------------------
 
     def _sequences(self) -> Iterator[list[Node]]:
-        """Layers that stand side by side in an `nn.Sequential`: its arguments, or parts of a list that it gets."""
+        """Adjacent layers of an `nn.Sequential`: its arguments, or parts of a list passed to it."""
         for call in self._tree.all(cst.Call):
             if not call.args or not self._makes_sequential(call):
                 continue
@@ -72,7 +72,7 @@ class Chains:
                 value = arg.value
                 if arg.star == "*" and isinstance(value, cst.Name):
                     yield from self._filled(value)
-                    layers.append(arg)  # whatever it ends with
+                    layers.append(arg)  # whatever the starred list ends with
                 elif isinstance(value, cst.List):
                     layers += _elements(value)
                 elif isinstance(value, cst.Call) and self._is_ordered(value):
@@ -99,7 +99,7 @@ class Chains:
         return self._names.qualified(call.func) == "collections.OrderedDict"
 
     def _filled(self, name: cst.Name) -> Iterator[list[Node]]:
-        """What a local list is made of: each literal, and each run of `append`."""
+        """The runs of layers in a local list: each literal, and each sequence of `append` calls."""
         appended: dict[Node, cst.Call] = {}
         for mention in self._names.mentions(name):
             above = self._tree.parent[mention]
@@ -124,7 +124,7 @@ class Chains:
     # -- calls ------------------------------------------------------------------------------------------------
 
     def _called(self, klass: cst.ClassDef) -> Iterator[Link]:
-        """The layers of a class whose every call is the argument of one and the same other layer."""
+        """Links from layers of a class whose every call is the argument of the same other layer."""
         attributes: dict[str, list[cst.Attribute]] = {}
         for attribute in self._tree.within(klass, cst.Attribute):
             if is_name(attribute.value, "self"):
@@ -139,13 +139,13 @@ class Chains:
                 elif isinstance(above, cst.Attribute):
                     reads.append(above)
                 elif not isinstance(above, (cst.AssignTarget, cst.AnnAssign)):
-                    break  # it goes elsewhere
+                    break  # the output also goes elsewhere
             else:
                 if calls and (taker := self._one_taker(calls)) is not None:
                     yield from self._link(klass, mentions[0], taker, reads)
 
     def _one_taker(self, calls: list[cst.Call]) -> cst.Attribute | None:
-        """The layer on `self` that reads what each of the calls returns."""
+        """The layer on `self` that receives the result of every one of these calls."""
         takers = [self._taken_by(call) for call in calls]
         found = [taker for taker in takers if taker is not None]
         same = len(found) == len(takers) and len({taker.attr.value for taker in found}) == 1
@@ -160,7 +160,7 @@ class Chains:
             yield Link(first, second, tuple(read for read in reads if read.attr.value not in _SHAPE))
 
     def _is_fixed(self, klass: cst.ClassDef, name: str) -> bool:
-        """Whether no other class of this file that is related to a class has to do with its attribute."""
+        """Whether no related class of this file uses the attribute too."""
         return not any(
             attribute.attr.value == name and is_name(attribute.value, "self")
             for other in self._classes.all()
@@ -169,7 +169,7 @@ class Chains:
         )
 
     def _taken_by(self, call: cst.Call) -> cst.Attribute | None:
-        """The layer on `self` that is called with a call's result, which nothing else reads."""
+        """The layer on `self` that is the only reader of a call's result."""
         above = self._tree.parent[call]
         if isinstance(above, cst.Arg):
             return self._layer_call(above)
@@ -197,7 +197,7 @@ class Chains:
         return taker if taker is not None and not self._may_be_read(later, arg) else None
 
     def _may_be_read(self, later: list[cst.Name], reader: cst.Arg) -> bool:
-        """Whether a further mention may see what the reader has seen: none if that is bound anew at once."""
+        """Whether a later mention may see the same value: not if the reader's statement rebinds the variable."""
         statement = self._tree.statement(reader)
         if isinstance(statement, cst.Assign) and any(
             isinstance(item.target, cst.Name) and item.target.value == later[0].value
@@ -210,7 +210,7 @@ class Chains:
         )
 
     def _layer_call(self, arg: cst.Arg) -> cst.Attribute | None:
-        """The layer on `self` whose call has this one argument."""
+        """The layer on `self` that is called with exactly this argument."""
         call = self._tree.parent[arg]
         if isinstance(call, cst.Call) and len(call.args) == 1 and not arg.star:
             layer = call.func

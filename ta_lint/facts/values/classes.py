@@ -1,4 +1,4 @@
-"""The classes of a file: what they derive from, their methods, and what `self` holds."""
+"""The classes of a file: their bases, their methods, and the attributes of `self`."""
 
 from functools import cached_property
 
@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, attribute_of_self
 
-# Classes from elsewhere that derive from an ancestor; a class with another foreign base is unknown.
+# External classes known to derive from an ancestor; a class with any other external base is unknown.
 _KNOWN = {
     "torch.nn.Module": regex(
         r"torch\.nn\.(?!Parameter$|Buffer$|Uninitialized|LazyModuleMixin$)_?[A-Z]\w*|"
@@ -29,7 +29,7 @@ _KNOWN = {
     "torch.utils.data.Sampler": regex(r"torch\.utils\.data\.\w*Sampler"),
 }
 
-# Bases that define no method or attribute that a class of this file could mean.
+# Bases that define no method or attribute that checks ask for.
 _BLANK_BASES = frozenset(
     {"builtins.object", "torch.nn.Module", "abc.ABC", "typing.Generic", "typing.Protocol"}
 )
@@ -56,7 +56,7 @@ class Classes:
         return self._tree.all(cst.ClassDef)
 
     def local(self, node: Node) -> cst.ClassDef | None:
-        """The class statement of this file that a name stands for."""
+        """The class of this file that a name refers to."""
         for _ in range(_DEPTH):
             if not isinstance(node, cst.Name):
                 return None
@@ -71,7 +71,7 @@ class Classes:
         return None
 
     def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
-        """Each base: a qualified name, a class of this file, or None where unknown."""
+        """Each base: a qualified name, a class of this file, or None if unknown."""
         if klass not in self._bases:
             bases = [base.value for base in klass.bases if not base.star]
             # `Dataset[Sample]` derives from `Dataset`
@@ -80,9 +80,9 @@ class Classes:
         return self._bases[klass]
 
     def derives(self, klass: cst.ClassDef, ancestor: str) -> bool:
-        """Whether a class certainly derives from the class with that qualified name.
+        """Whether a class certainly derives from the class with this qualified name.
 
-        Its well-known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
+        Known subclasses count: any class of `torch.nn` for `torch.nn.Module`, `Adam` for `Optimizer`.
         """
         seen: set[cst.ClassDef] = set()
         pending = [klass]
@@ -99,7 +99,7 @@ class Classes:
         return False
 
     def inherits(self, klass: cst.ClassDef, ancestor: cst.ClassDef) -> bool:
-        """Whether a class of this file derives from another one of this file."""
+        """Whether one class of this file derives from another."""
         return klass is not ancestor and ancestor in self._lineage(klass)
 
     def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
@@ -107,11 +107,11 @@ class Classes:
         return one is other or self.inherits(one, other) or self.inherits(other, one)
 
     def is_whole(self, klass: cst.ClassDef) -> bool:
-        """Whether all that a class derives from is in this file, `torch.nn.Module` and the like aside."""
+        """Whether all bases of a class are in this file, apart from known ones such as `torch.nn.Module`."""
         return None not in self._lineage(klass)
 
     def method_around(self, node: Node) -> cst.FunctionDef | None:
-        """The method whose body holds a node, in a nested function or not, and where `self` is the instance."""
+        """The method around a node, across nested functions, if its first parameter is `self`."""
         inner = node
         for above in self._tree.ancestors(node):
             if isinstance(above, cst.ClassDef):
@@ -134,9 +134,9 @@ class Classes:
         return self._methods[klass]
 
     def method(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
-        """The method that an instance has by that name: its class's own, or of the nearest base in this file.
+        """The method that an instance has under this name: from its class, or from the nearest base in this file.
 
-        None where a base from elsewhere may come first; `torch.nn.Module` itself defines nothing of interest.
+        None if an external base may come first; `torch.nn.Module` itself defines no method that checks ask for.
         """
         for current in self._lineage(klass):
             if current is None:
@@ -146,7 +146,7 @@ class Classes:
         return None
 
     def _lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
-        """A class, then its bases in this file, depth first; None stands for one from elsewhere."""
+        """A class and its bases in this file, depth first; None stands for an external base."""
         if klass not in self._lineages:
             self._lineages[klass] = self._found_lineage(klass)
         return self._lineages[klass]
@@ -165,11 +165,11 @@ class Classes:
         return found
 
     def attribute(self, klass: cst.ClassDef, name: str) -> list[Node]:
-        """What is assigned to `self.<name>` anywhere in a class, in source order.
+        """All values assigned to `self.<name>` in a class, in source order.
 
-        The value of a plain assignment; where a statement unpacks, augments, loops over or enters something, the
-        statement, so that nobody takes the right side for the attribute's value. Of a class that assigns nothing
-        to it, what its body assigns to the name, or else what the nearest base in this file holds.
+        A plain assignment gives its value. A statement that unpacks, augments, loops or enters a context gives
+        itself, so that its right side is not mistaken for the attribute's value. If no method assigns the attribute,
+        the values come from the class body, or else from the nearest base in this file.
         """
         for current in self._lineage(klass):
             if current is None:
@@ -181,12 +181,12 @@ class Classes:
         return []
 
     def hold(self, name: str) -> bool:
-        """Whether a class of this file may assign something to an attribute of that name."""
+        """Whether a class of this file may assign an attribute of this name."""
         return name in self._held
 
     @cached_property
     def _held(self) -> set[str]:
-        """The names of all attributes of `self` in the file, and those that a class body binds."""
+        """The names of all `self` attributes in the file, and of all names bound in class bodies."""
         on_self = {name for node in self._tree.all(cst.Attribute) if (name := attribute_of_self(node))}
         in_body = {
             target.value
@@ -198,7 +198,7 @@ class Classes:
         return on_self | in_body
 
     def assignments(self, klass: cst.ClassDef) -> list[tuple[str, cst.Assign | cst.AnnAssign]]:
-        """Each statement of a class that assigns to one attribute of `self` alone, and the attribute's name."""
+        """Each statement in a class that assigns a single attribute of `self`, with the attribute's name."""
         if klass not in self._assignments:
             self._assignments[klass] = self._collect_assignments(klass)
         return self._assignments[klass]
@@ -214,7 +214,7 @@ class Classes:
         return found
 
     def mentions(self, name: str) -> list[cst.Attribute]:
-        """Where the file has to do with an attribute of that name, of whatever object, other than binding it."""
+        """The uses of an attribute of this name on any object, without the places that bind it."""
         return [
             attribute
             for attribute in self._attributes_by_name.get(name, [])
@@ -223,7 +223,7 @@ class Classes:
 
     @cached_property
     def _attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
-        """All attributes of the file by their last name, in source order."""
+        """All attribute accesses of the file by attribute name, in source order."""
         found: dict[str, list[cst.Attribute]] = {}
         for attribute in self._tree.all(cst.Attribute):
             found.setdefault(attribute.attr.value, []).append(attribute)

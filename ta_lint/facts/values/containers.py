@@ -1,4 +1,4 @@
-"""Python's own containers on `self`: what they hold, and whether anybody else gets hold of that."""
+"""Plain Python containers on `self`: their elements, and whether other code can reach them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, attribute_of_self, is_nam
 
 NodeT = TypeVar("NodeT", bound=cst.CSTNode)
 
-# Methods that return the elements of a container in another dress.
+# Methods that return the container's elements in another form.
 _VIEWS = frozenset("copy items keys values".split())
 
-# Builtins that only look at a container, and those that hand on its elements.
+# Builtins that only inspect a container, and builtins that return its elements.
 _LOOKS = frozenset("abs all any bool id isinstance len max min print range repr str sum type".split())
 _ITERATES = frozenset("enumerate iter list next reversed sorted tuple zip".split())
 
-# What is called on each element by those who know that nobody else does it.
+# Methods that code calls on each element when it knows that the elements are not registered.
 _FOR_ELEMENTS = frozenset(
     "add_module apply cpu cuda eval load_state_dict modules named_modules named_parameters parameters "
     "requires_grad_ state_dict to train zero_grad".split()
@@ -33,8 +33,8 @@ _FOR_ELEMENTS = frozenset(
 class Container:
     """A list, tuple or dict that `self.<name>` certainly is.
 
-    `statement` is the assignment that puts it on `self`; `elements` are the expressions of what it holds, as far as
-    the class shows them.
+    `statement` is the assignment to `self`; `elements` are the expressions for its elements, as far as the class shows
+    them.
     """
 
     klass: cst.ClassDef
@@ -55,7 +55,7 @@ class Containers:
         self._layers = layers
 
     def of(self, klass: cst.ClassDef) -> list[Container]:
-        """The attributes of a class that are plain containers wherever it assigns them, `None` aside."""
+        """The attributes of a class that are plain containers in every assignment, `None` aside."""
         statements: dict[str, list[cst.Assign | cst.AnnAssign]] = {}
         assignments: list[cst.Assign | cst.AnnAssign] = self._tree.within(klass, cst.Assign, cst.AnnAssign)
         for statement in assignments:
@@ -89,11 +89,11 @@ class Containers:
         return Container(klass, name, kinds[0], first, tuple(self._unnamed(element) for element in held))
 
     def _is_another_thing(self, value: Node | None) -> bool:
-        """Whether an assigned value is no container at first sight, nor a name, which may be one, or `None`."""
+        """Whether an assigned value is clearly neither a container, nor `None`, nor a name that may refer to one."""
         return not isinstance(value, (cst.Name, NoneType)) and self._layers.container(value) is None
 
     def _added(self, klass: cst.ClassDef, name: str) -> Iterator[Node]:
-        """What the methods of a class add to `self.<name>`."""
+        """The elements that the methods of a class add to `self.<name>`."""
         parts: list[Node] = []
         for call in self._within(klass, cst.Call):
             if isinstance(call.func, cst.Attribute) and attribute_of_self(call.func.value) == name:
@@ -112,7 +112,7 @@ class Containers:
             yield from self._layers.elements(part)
 
     def _unnamed(self, element: Node) -> Node:
-        """The value of a local name that serves only to carry it here; another element as it is."""
+        """The value of a local name that is used only to store the element; any other element as it is."""
         if not isinstance(element, cst.Name):
             return element
         function = self._tree.enclosing(element, *FUNCTIONS)
@@ -125,14 +125,14 @@ class Containers:
         return element if bare else definition.value
 
     def escapes(self, container: Container) -> bool:
-        """Whether the container or its elements go where they may be registered, moved or trained.
+        """Whether the container or its elements reach code that may register, move or train them.
 
-        Elements that are merely called, indexed or looked at do not.
+        Calling, indexing or inspecting an element does not count.
         """
         return any(self._goes(use) for use in self._uses(container))
 
     def hides(self, container: Container) -> bool:
-        """Whether this is a list of one that is indexed: the usual way to hide a module on purpose."""
+        """Whether this is an indexed one-element list: the usual way to hide a module on purpose."""
         value = container.statement.value
         return (
             isinstance(value, (cst.List, cst.Tuple))
@@ -159,7 +159,7 @@ class Containers:
         return other is not None and self._classes.related(other, klass)
 
     def _goes(self, node: Node) -> bool:
-        """Whether a use of a container, or of what was got from it, hands it on."""
+        """Whether a use of a container, or of something taken from it, passes it on."""
         parent = self._tree.parent[node]
         match parent:
             case cst.Attribute():
@@ -207,7 +207,7 @@ class Containers:
         return [node for node in found if self._tree.enclosing(node, cst.ClassDef) is klass]
 
 
-# A container or an element that stands directly below one of these is called, looked at or bound.
+# Directly below one of these nodes, a container or element is called, inspected or bound.
 _LOOKING = (
     cst.Assert,
     cst.AssignTarget,
@@ -226,7 +226,7 @@ _LOOKING = (
 
 
 def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
-    """The attributes of `self` that a statement assigns, and nothing beside."""
+    """The attributes of `self` that a statement assigns, if it assigns nothing else."""
     targets = (
         [item.target for item in statement.targets]
         if isinstance(statement, cst.Assign)
@@ -237,7 +237,7 @@ def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
 
 
 def _counts(iterable: Node) -> bool:
-    """Whether each pass gives an index or a key before the element."""
+    """Whether each iteration yields an index or key before the element."""
     if not isinstance(iterable, cst.Call):
         return False
     called = iterable.func

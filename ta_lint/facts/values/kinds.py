@@ -1,4 +1,4 @@
-"""What kind of thing an expression is, in the words of PyTorch. Unknown is None, and unknown means silent."""
+"""The kind of an expression in PyTorch terms. None means unknown; checks then stay silent."""
 
 import re
 from functools import cached_property
@@ -18,30 +18,30 @@ __all__ = ["Kind", "Kinds"]
 
 _DEPTH = 8
 
-# The one name pattern that establishes a kind: no other name was safe on real code.
+# The only name pattern that decides a kind: every other one gave wrong results on real code.
 _OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
 
 
 class Kinds:
-    """Kinds from constructors, annotations, `isinstance`, what a function's callers give it, and what holds on to them.
+    """Kinds from constructors, annotations, `isinstance`, callers' arguments, and calls that return their input.
 
-    `self` attributes count by all that the class assigns to them, variables by the one assignment that reaches a use.
+    A `self` attribute has the kind that all its assignments share, a variable that of the assignment that reaches it.
     """
 
     def __init__(self, tree: Tree, names: Names, classes: Classes) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
-        # not in a circle: what a file took is given back when it is done, and not when the collector comes
+        # A weak reference avoids a cycle, so that the file's tree is freed without the garbage collector.
         kinds: Kinds = proxy(self)
         self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node))
         self._kinds: dict[Node, Kind | None] = {}
         self._constructing: set[Node] = set()
 
     def kind(self, node: Node) -> Kind | None:
-        """The kind of the value an expression has."""
+        """The kind of an expression's value."""
         if node not in self._kinds:
-            self._kinds[node] = None  # a cycle ends here: `model = model.to(device)` may be all there is
+            self._kinds[node] = None  # stops at `model = model.to(device)`
             self._kinds[node] = self._inferred(node) or self._declared(node) or self._tested(node)
         return self._kinds[node]
 
@@ -92,7 +92,7 @@ class Kinds:
         return self.kind(node) in (Kind.TENSOR, Kind.PARAMETER)
 
     def instance(self, constructor: Node) -> Kind | None:
-        """The kind of what a class or factory makes."""
+        """The kind of object that a class or factory returns."""
         called = self._names.qualified(constructor)
         if called is not None:
             return vocabulary.constructed(called)
@@ -104,12 +104,12 @@ class Kinds:
         )
 
     def _common(self, values: list[Node]) -> Kind | None:
-        """The one kind of all values, `None` aside."""
+        """The kind that all values share, `None` aside."""
         kinds = {self.kind(value) for value in values if not is_name(value, "None")}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _alternatives(self, node: cst.Name | cst.Attribute) -> list[Node]:
-        """All that a name or an attribute may hold; empty if a part of that is hidden."""
+        """All values that a name or attribute may have; empty if one of them is unknown."""
         if not isinstance(node, cst.Name):
             return self._attribute(node)
         if (reaching := self._names.definition(node)) is not None and reaching.how == "for":
@@ -118,14 +118,14 @@ class Kinds:
         return [value for value in bound if value is not None] if None not in bound else []
 
     def _items(self, binding: Binding) -> list[Node]:
-        """What a loop over a list written in the source gives its variable in turn."""
+        """The values that a loop variable takes from a list in the source."""
         loop = binding.node
         if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.target, cst.Name):
             return []
         return self.elements(loop.iter)
 
     def elements(self, node: Node) -> list[Node]:
-        """The elements of a list, tuple or comprehension behind an expression; empty where they are not all seen."""
+        """The elements of the list, tuple or comprehension behind an expression; empty if some are unknown."""
         origin = self.origin(node)
         if isinstance(origin, cst.ListComp):
             return [origin.elt]
@@ -136,7 +136,7 @@ class Kinds:
         return [element.value for element in origin.elements]
 
     def _same(self, value: Node, variable: Node) -> bool:
-        """Whether a value is what the variable held before: `self.model.to(device)` for `self.model`."""
+        """Whether a value is the variable's own previous value: `self.model.to(device)` for `self.model`."""
         for _ in range(_DEPTH):
             if dotted(value) == dotted(variable):
                 return True
@@ -151,7 +151,8 @@ class Kinds:
     def construction(self, node: Node) -> cst.Call | None:
         """The call that made an expression's value.
 
-        Looks through what hands the value on: `.to(device)` of a module, `deepcopy`, `torch.compile`, `DataParallel`.
+        Looks through calls that return or wrap their input: `.to(device)` of a module, `deepcopy`, `torch.compile`,
+        `DataParallel`.
         """
         call = self._moved_from(self.origin(node))
         passed: list[Node] = []
@@ -159,7 +160,7 @@ class Kinds:
             for _ in range(_DEPTH):
                 if not isinstance(call, cst.Call) or call in self._constructing:
                     return None
-                self._constructing.add(call)  # a cycle ends here: `node = node.next()` may be all there is
+                self._constructing.add(call)  # stops at `node = node.next()`
                 passed.append(call)
                 inner = self.handed_on(call) or self.calls.returned(call)
                 if inner is None:
@@ -170,7 +171,7 @@ class Kinds:
             self._constructing.difference_update(passed)
 
     def _moved_from(self, node: Node) -> Node:
-        """Of a module that is bound anew to itself under a condition, `if cuda: model = model.cuda()`, what it was before."""
+        """The value of a module before it is conditionally rebound to itself: `if cuda: model = model.cuda()`."""
         if not isinstance(node, (cst.Name, cst.Attribute)):
             return node
         first = [value for value in self._alternatives(node) if not self._same(value, node)]
@@ -179,7 +180,7 @@ class Kinds:
         return self.origin(first[0])
 
     def handed_on(self, call: cst.Call) -> Node | None:
-        """What a call returns if it is a thing that was there before."""
+        """The existing object that a call returns, if it does not make a new one."""
         if (first := self._first_argument_handed_on(call)) is not None:
             return first
         if len(call.args) == 1 and (prepared := self._prepared(call)):
@@ -199,7 +200,7 @@ class Kinds:
         )
 
     def _prepared(self, call: cst.Call) -> list[Node]:
-        """What a framework is given and hands back, wrapped, in the same order; empty for another call."""
+        """The arguments that a framework wraps and returns in the same order; empty for any other call."""
         if not self._prepares(call) or any(arg.keyword is not None or arg.star for arg in call.args):
             return []
         return [arg.value for arg in call.args]
@@ -218,10 +219,10 @@ class Kinds:
         return preparer is not None and vocabulary.PREPARERS.fullmatch(preparer) is not None
 
     def origin(self, node: Node) -> Node:
-        """The expression or parameter that an expression's value comes from.
+        """The expression or parameter that an expression's value originates from.
 
-        Follows names to their one reaching assignment and `self.x` to its one assignment in the class; ends where
-        that is not certain, at a call, a literal or a parameter.
+        Follows names to the one assignment that reaches them, and `self.x` to its one assignment in the class. Stops
+        at a call, a literal or a parameter, and where the origin is uncertain.
         """
         for _ in range(_DEPTH):
             following = self._step(node)
@@ -242,7 +243,7 @@ class Kinds:
         return None
 
     def _attribute(self, node: cst.Attribute) -> list[Node]:
-        """All that `self.x`, or `x` of an object whose class is in this file, is assigned; empty for another attribute."""
+        """All values assigned to `self.x`, or to `x` of an instance of a class in this file; else empty."""
         name = node.attr.value
         klass = self._class(node.value) if self._classes.hold(name) else None
         if klass is None:
@@ -258,13 +259,13 @@ class Kinds:
         return self._classes.local(made.func) if made is not None else None
 
     def _of_statement(self, value: Node, attribute: str) -> Node | None:
-        """The value that a statement gives to a `self` attribute, None where that is not in sight."""
+        """The value that a statement assigns to a `self` attribute; None if it is not visible."""
         if isinstance(value, cst.Assign):
             return self._unpacked(value, f"self.{attribute}")
         return None if isinstance(value, (cst.AugAssign, cst.For, cst.WithItem)) else value
 
     def _bound_value(self, binding: Binding, name: str) -> Node | None:
-        """The value that a binding gives to a name, None where that is not in sight."""
+        """The value that a binding gives a name; None if it is not visible."""
         if binding.how in ("assign", "with"):
             return binding.value
         if binding.how == "unpack" and isinstance(binding.node, cst.Assign):
@@ -272,7 +273,7 @@ class Kinds:
         return binding.node if binding.how == "param" else None
 
     def _unpacked(self, statement: cst.Assign, variable: str) -> Node | None:
-        """What `variable` gets of `a, b = A(), B()`, `a, b = accelerator.prepare(a, b)` or `a, b = build()`."""
+        """The value of `variable` in `a, b = A(), B()`, `a, b = accelerator.prepare(a, b)` or `a, b = build()`."""
         for item in statement.targets:
             if not isinstance(item.target, (cst.Tuple, cst.List)):
                 continue
@@ -284,7 +285,7 @@ class Kinds:
         return None
 
     def _parts(self, value: Node) -> list[Node]:
-        """The values that unpacking an expression gives, in order; empty where they are not in sight."""
+        """The values that an expression unpacks to, in order; empty if they are not visible."""
         if isinstance(value, cst.Call):
             returned = self.calls.returned(value) if value not in self._constructing else None
             return self._prepared(value) or (self._parts(returned) if isinstance(returned, cst.Tuple) else [])
@@ -294,7 +295,7 @@ class Kinds:
         return []
 
     def _declared(self, node: Node) -> Kind | None:
-        """The kind by annotation of the variable or attribute that an expression names."""
+        """The kind from the annotation of a variable or attribute."""
         if isinstance(node, cst.Name):
             statements = [binding.node for binding in self._names.bindings(node)]
             annotations = [found.annotation for found in statements if isinstance(found, cst.AnnAssign)]
@@ -306,7 +307,7 @@ class Kinds:
         return self._annotated(annotations[0]) if len(annotations) == 1 else None
 
     def _tested(self, node: Node) -> Kind | None:
-        """The kind by an `isinstance` that an `if` around an expression, or an `assert` before it, makes certain."""
+        """The kind that an enclosing `if isinstance(...)`, or an earlier `assert`, guarantees."""
         name = dotted(node)
         if name is None or name not in self._tests:
             return None
@@ -324,7 +325,7 @@ class Kinds:
 
     @cached_property
     def _tests(self) -> dict[str, list[cst.Call]]:
-        """The calls of `isinstance` by what they ask about."""
+        """The `isinstance` calls, by the expression that they test."""
         found: dict[str, list[cst.Call]] = {}
         for call in self._tree.all(cst.Call):
             if isinstance(call.func, cst.Name) and call.func.value == "isinstance" and len(call.args) == 2:
@@ -337,12 +338,12 @@ class Kinds:
         return self._typed(annotation.annotation) if annotation is not None else None
 
     def _typed(self, node: Node) -> Kind | None:
-        """The kind of a value whose type is written so, `None` aside."""
+        """The kind that a type annotation stands for, `None` aside."""
         kinds = {self.instance(part) for part in self._type_parts(node) if not is_name(part, "None")}
         return kinds.pop() if len(kinds) == 1 else None
 
     def _type_parts(self, node: Node) -> list[Node]:
-        """The alternatives of a union, with strings read and `Optional` and its like opened."""
+        """The members of a union; parses string annotations and unwraps `Optional` and the like."""
         if isinstance(node, cst.SimpleString):
             try:
                 return self._type_parts(cst.parse_expression(str(node.evaluated_value)))
@@ -362,9 +363,9 @@ class Kinds:
         return [node]
 
     def number(self, node: Node) -> float | None:
-        """The number behind an expression: a literal, signed or not, or names that lead to one.
+        """The number that an expression evaluates to: a literal, signed or not, or names that lead to one.
 
-        A constant of the module that is bound once is such a name, in every function of the file.
+        A module constant bound once counts in every function of the file.
         """
         literal = self.origin(node)
         negative = False
@@ -376,14 +377,14 @@ class Kinds:
         return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
 
     def boolean(self, node: Node) -> bool | None:
-        """`True` or `False` behind an expression, literal or through names; None for anything else."""
+        """The `True` or `False` that an expression evaluates to, literal or through names; None for anything else."""
         literal = self.origin(node)
         if isinstance(literal, cst.Name) and literal.value in ("True", "False"):
             return literal.value == "True"
         return None
 
     def string(self, node: Node) -> str | None:
-        """The string behind an expression: a literal, or names that lead to one."""
+        """The string that an expression evaluates to: a literal, or names that lead to one."""
         literal = self.origin(node)
         if not isinstance(literal, (cst.SimpleString, cst.ConcatenatedString)):
             return None
@@ -391,7 +392,7 @@ class Kinds:
         return value if isinstance(value, str) else None
 
     def is_optimizer(self, node: Node) -> bool:
-        """An optimizer by its kind, or, where the kind is unknown, by its name."""
+        """Whether this is an optimizer, by kind, or by name if the kind is unknown."""
         if isinstance(node, cst.Subscript):  # optimizers[0]
             node = node.value
         kind = self.kind(node)
@@ -401,7 +402,7 @@ class Kinds:
         )
 
     def is_scaler(self, node: Node) -> bool:
-        """A gradient scaler by its kind, or, where the kind is unknown, by its name."""
+        """Whether this is a gradient scaler, by kind, or by name if the kind is unknown."""
         kind = self.kind(node)
         name = dotted(node)
         return kind is Kind.SCALER or (kind is None and name is not None and "scaler" in name.lower())

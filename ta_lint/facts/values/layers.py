@@ -18,7 +18,7 @@ _STATEFUL = regex(
 )
 _INSTANCE_NORM = regex(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
 _CONTAINER = regex(r"torch\.nn\.(Sequential|ModuleList|ModuleDict)")
-# Norms that have no weights if they are told so, the argument and its position.
+# Norms that can be built without weights: the argument that says so, and its position.
 _AFFINE = {
     "torch.nn.GroupNorm": ("affine", 3),
     "torch.nn.LayerNorm": ("elementwise_affine", 2),
@@ -38,7 +38,7 @@ _DEPTH = 5
 
 
 class Layers:
-    """What a call makes, and what a plain container holds."""
+    """The layers that calls create and that plain containers hold."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
         self._tree = tree
@@ -48,12 +48,12 @@ class Layers:
         self._made: dict[Node, str | None] = {}
 
     def made(self, node: Node) -> str | None:
-        """The name of the new layer or parameter with state that an expression makes (`nn.Linear`).
+        """The name of the new stateful layer or parameter that an expression creates (`nn.Linear`).
 
-        None for a stateless layer, for one that exists already and goes by a name, and where it is not certain.
+        None for a stateless layer, for an existing one referred to by name, and where it is uncertain.
         """
         if node not in self._made:
-            self._made[node] = None  # a cycle ends here
+            self._made[node] = None  # recursion ends here
             self._made[node] = self._make(node) if isinstance(node, cst.Call) else None
         return self._made[node]
 
@@ -88,7 +88,7 @@ class Layers:
         return name if foreign else None
 
     def has_state(self, klass: cst.ClassDef) -> bool:
-        """Whether a class is a module and makes layers or parameters with state, or derives from one that does."""
+        """Whether a class is a module that creates stateful layers or parameters, or inherits from one."""
         if not self._classes.derives(klass, "torch.nn.Module"):
             return False
         for base in self._classes.bases(klass):
@@ -103,7 +103,7 @@ class Layers:
         )
 
     def _by_function(self, call: cst.Call) -> str | None:
-        """What a function or method of this file returns, if every `return` makes a layer with state."""
+        """The name of the stateful layer that every `return` of the called function of this file creates."""
         function = self._function(call.func)
         if function is None:
             return None
@@ -126,7 +126,7 @@ class Layers:
     # -- containers -------------------------------------------------------------------------------------------
 
     def container(self, node: Node) -> str | None:
-        """`list`, `tuple` or `dict` for an expression that certainly makes one of Python's own containers."""
+        """`list`, `tuple` or `dict` for an expression that certainly creates such a container."""
         if isinstance(node, cst.Name):
             node = self._kinds.origin(node)
         if isinstance(node, (cst.List, cst.ListComp)):
@@ -142,9 +142,9 @@ class Layers:
         return None
 
     def elements(self, node: Node, depth: int = _DEPTH) -> Iterator[Node]:
-        """The expressions of what a container holds, those in nested containers included.
+        """The elements of a container, including those of nested containers.
 
-        Of a local name, also what its function adds to it. What is no container is its own only element.
+        For a local name, also the elements that its function adds. An expression that is no container yields itself.
         """
         parts = list(self._parts(node)) if depth else None
         if parts is None or parts == [node]:
@@ -177,7 +177,7 @@ class Layers:
 
 
 def added(call: cst.Call) -> list[Node]:
-    """What `append`, `extend`, `insert` or `update` adds to a container."""
+    """The elements that `append`, `extend`, `insert` or `update` adds to a container."""
     adds = isinstance(call.func, cst.Attribute) and call.func.attr.value in (
         "append",
         "extend",

@@ -1,4 +1,4 @@
-"""Data loaders: how each `DataLoader` of a file is made, and which loops go over its batches."""
+"""Data loaders: how each `DataLoader` of a file is built, and which loops iterate over its batches."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,14 +20,14 @@ _PARAMETERS = (
     "worker_init_fn multiprocessing_context generator"
 ).split()
 
-# Iterables that give what their first argument gives; `log_every` is the logger's of torchvision's references.
+# Wrappers that yield the items of their first argument; `log_every` is that of torchvision's reference scripts.
 _GOES_THROUGH = regex(r"builtins\.(enumerate|iter)|tqdm\.(\w+\.)*tqdm(_notebook)?|rich\.progress\.track")
 _GOES_THROUGH_METHOD = "log_every"
 
-# Datasets that hand out the samples of another one.
+# Datasets that return the samples of another dataset.
 _VIEWS = frozenset({"torch.utils.data.Subset", "torch.utils.data.random_split"})
 
-# Frameworks that put a loader of their own in the place of a `DataLoader`: with its sampler, its pinning, its device.
+# Frameworks that replace a `DataLoader` with their own: other sampler, pinning and device.
 _REPLACING = regex(r"(accelerate|lightning|pytorch_lightning|lightning_fabric|composer|ray|determined)(\.|$)")
 
 _DEPTH = 8
@@ -41,31 +41,31 @@ class LoaderCall:
     call: cst.Call
 
     def given(self, parameter: str) -> cst.BaseExpression | None:
-        """What the call gives to a parameter, by keyword or by position."""
+        """The argument of a parameter, passed by keyword or by position."""
         return argument(self.call, parameter, _PARAMETERS.index(parameter))
 
     def switched_on(self, parameter: str) -> Edit | None:
-        """The edit that makes a parameter True which is not given, or is plainly False; else None."""
+        """The edit that sets a parameter to True if it is missing or literally False; else None."""
         given = self.given(parameter)
         plain = given is None or is_name(given, "False")
         return set_argument(self.call, parameter, "True", given) if plain else None
 
     @property
     def spreads(self) -> bool:
-        """Whether any parameter may be given by `**options`."""
+        """Whether `**options` may pass any parameter."""
         return spreads(self.call)
 
 
 @dataclass(frozen=True, eq=False)
 class LoaderLoop:
-    """A loop over the batches of one of these loaders."""
+    """A loop over the batches of known loaders."""
 
     loop: cst.For
     loaders: tuple[LoaderCall, ...]
 
     @property
     def batch(self) -> cst.BaseAssignTargetExpression:
-        """What each pass binds the batch to, the count of `enumerate` aside."""
+        """The loop target that receives the batch, without the index of `enumerate`."""
         target, iterable = self.loop.target, self.loop.iter
         while isinstance(iterable, cst.Call) and iterable.args:
             if called_name(iterable) == "enumerate" and isinstance(target, cst.Tuple):
@@ -75,7 +75,7 @@ class LoaderLoop:
         return target
 
     def part(self, name: cst.Name) -> int | None:
-        """Which part of the batch the loop unpacks into a variable: 1 for `y` in `for x, y in loader`."""
+        """The index of the batch element that the loop unpacks into a variable: 1 for `y` in `for x, y in loader`."""
         if not isinstance(self.batch, (cst.Tuple, cst.List)):
             return None
         parts = [element.value for element in self.batch.elements]
@@ -103,7 +103,7 @@ class Loaders:
 
     @cached_property
     def passes(self) -> list[LoaderLoop]:
-        """The `for` statements over batches of loaders that are all known, in source order."""
+        """The `for` statements over batches whose loaders are all known, in source order."""
         if not self.all:
             return []
         found = ((loop, self.behind(loop.iter)) for loop in self._tree.all(cst.For))
@@ -113,7 +113,7 @@ class Loaders:
         return [found for found in self.passes if loader in found.loaders]
 
     def loops_around(self, node: Node, depth: int = _CALLERS_DEEP) -> list[cst.For | cst.While]:
-        """The loops that run a node again and again: those around it, and around the calls of its function."""
+        """The loops that run a node repeatedly: those around it, and those around calls of its function."""
         around = list(self._tree.loops(node))
         home = self._tree.home(node)
         if depth and isinstance(home, cst.FunctionDef):
@@ -122,7 +122,7 @@ class Loaders:
         return around
 
     def pass_of(self, name: cst.Name) -> LoaderLoop | None:
-        """The loop whose batch, or a part of it, a variable certainly is."""
+        """The loop whose batch, or one of its elements, a variable certainly is."""
         binding = self._names.definition(name)
         for _ in range(_DEPTH):
             if binding is None:
@@ -136,7 +136,7 @@ class Loaders:
         return None
 
     def _pass_that_binds(self, loop: Node, name: str) -> LoaderLoop | None:
-        """The pass behind a `for`: its own, or that of a comprehension over a batch."""
+        """The batch loop behind a `for`: its own, or that of a comprehension over a batch."""
         if isinstance(loop, cst.For):
             found = next((found for found in self.passes if found.loop is loop), None)
             held = {part.value for part in self._tree.within(found.batch, cst.Name)} if found else set()
@@ -152,7 +152,7 @@ class Loaders:
     # -- which loader -----------------------------------------------------------------------------------------
 
     def behind(self, node: Node, depth: int = _DEPTH) -> list[LoaderCall]:
-        """Every loader that an iterable may go over; empty where one of them is not seen."""
+        """All loaders that an iterable may be; empty if one of them is unknown."""
         found: dict[LoaderCall, None] = {}
         for value in self.alternatives(node) if depth else []:
             loaders = self._behind_call(value, depth) if isinstance(value, cst.Call) else []
@@ -162,7 +162,7 @@ class Loaders:
         return list(found)
 
     def alternatives(self, node: Node, depth: int = _DEPTH) -> list[Node]:
-        """All that an expression may be, `None` aside; what is not seen stands for itself."""
+        """All values that an expression may have, `None` aside; an expression that cannot be resolved yields itself."""
         origin = self._kinds.origin(node)
         values: list[Node] = []
         if isinstance(origin, cst.Param):
@@ -190,7 +190,7 @@ class Loaders:
         return [loader] if loader is not None else []
 
     def _chosen(self, subscript: cst.Subscript) -> list[Node]:
-        """What `loaders["train"]` may be, of a dictionary written in the source; any entry for `loaders[phase]`."""
+        """The values that `loaders["train"]` may have in a dictionary literal; all of them for `loaders[phase]`."""
         held = self._kinds.origin(subscript.value)
         if isinstance(held, cst.DictComp):
             return [held.value]
@@ -207,12 +207,12 @@ class Loaders:
     # -- which dataset ----------------------------------------------------------------------------------------
 
     def dataset(self, loader: LoaderCall) -> Node | None:
-        """The expression that makes the samples of a loader, through `Subset` and `random_split`."""
+        """The expression that creates a loader's samples, looking through `Subset` and `random_split`."""
         given = loader.given("dataset")
         return self.samples(given) if given is not None else None
 
     def samples(self, dataset: Node) -> Node:
-        """The expression that makes the samples of a dataset, through `Subset` and `random_split`."""
+        """The expression that creates a dataset's samples, looking through `Subset` and `random_split`."""
         for _ in range(_DEPTH):
             made = self._kinds.construction(dataset) or self._kinds.origin(dataset)
             if isinstance(made, cst.Name) and (binding := self._names.definition(made)) is not None:
@@ -227,12 +227,12 @@ class Loaders:
         return dataset
 
     def dataset_class(self, loader: LoaderCall) -> cst.ClassDef | None:
-        """The class of this file whose instance a loader's samples come from."""
+        """The class of this file that a loader's dataset is an instance of."""
         made = self.dataset(loader)
         return self._classes.local(made.func) if isinstance(made, cst.Call) else None
 
     def moves_to_device(self, loader: LoaderCall) -> bool:
-        """Whether code of this file that makes a loader's batches moves something to a device."""
+        """Whether the code that makes a loader's samples or batches calls `.to` or `.cuda`."""
         made = self.dataset(loader)
         klass = self.dataset_class(loader)
         collate = loader.given("collate_fn")

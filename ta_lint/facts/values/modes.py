@@ -1,4 +1,4 @@
-"""Whether code asks if its module trains or evaluates."""
+"""Whether code asks if its module is training or evaluating."""
 
 import re
 
@@ -10,24 +10,24 @@ from ta_lint.syntax.tree import Node, Tree
 
 _MODE = regex(r"training|train|eval|(is_|do_|in_|for_)(training|train|eval)(_mode)?|deterministic|inference")
 
-# Methods that run in training alone, and layers that are random on purpose.
+# Methods that run only in training, and layers that are random by design.
 _TRAINS = regex(
     r"train|augment|perturb|corrupt|mc_|_mc|monte|sample|bayes|stochastic|uncertain", re.IGNORECASE
 )
 
 
 class Modes:
-    """The mode of modules in the code of their methods."""
+    """Whether the code of a module's methods depends on its mode."""
 
     def __init__(self, tree: Tree, classes: Classes) -> None:
         self._tree = tree
         self._classes = classes
 
     def always_on(self, node: Node) -> bool:
-        """Whether code in a method of a module runs alike in training and in evaluation.
+        """Whether code in a module's method runs in both training and evaluation.
 
-        Not if the method asks for the mode anywhere, or if its own name or its class's says that it is random on
-        purpose.
+        False if the method tests the mode anywhere, or if its own name or that of its class says that it is random by
+        design.
         """
         method = self._classes.method_around(node)
         if method is None:
@@ -42,5 +42,5 @@ class Modes:
         )
 
     def asks(self, node: Node) -> bool:
-        """Whether a mention of the mode stands at or below a node."""
+        """Whether a node, or anything below it, mentions the mode."""
         return any(_MODE.fullmatch(name.value) for name in self._tree.within(node, cst.Name))

@@ -1,4 +1,4 @@
-"""What a name stands for: scopes, the statements that bind it, and the qualified name behind it."""
+"""What a name refers to: scopes, the statements that bind it, and its qualified name."""
 
 import builtins
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 _BODIES = (*FUNCTIONS, cst.ClassDef)
-_DEPTH = 8  # aliases of aliases are followed this far; further is a cycle or nobody's code
+_DEPTH = 8  # how many aliases of aliases are followed: a longer chain is most likely a cycle
 
 How = Literal["import", "assign", "augment", "unpack", "for", "with", "param", "def", "class", "other"]
 
-# Where a public class really lives, and the name everybody calls it by.
+# Where a public class is defined, and its usual public name.
 _CANONICAL = (
     (regex(r"^torch\.nn\.modules\.(?:\w+\.)?(_?[A-Z]\w*)$"), r"torch.nn.\1"),
     (regex(r"^torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]+\.([A-Z]\w*)$"), r"torch.optim.\1"),
@@ -33,11 +33,11 @@ _CANONICAL = (
 
 @dataclass(slots=True, eq=False)
 class Binding:
-    """One place that gives a name a value.
+    """A place that binds a name.
 
-    `node` is the binding node (a statement, a parameter, an import alias). `value` is what was bound: the right
-    side of an assignment (of the whole tuple for `unpack`), the iterable of a `for`, the context of a `with`, the
-    default of a parameter. `qualified` is what an import brings in, `written` the path it is imported by.
+    `node` is the binding node (a statement, a parameter, an import alias). `value` is the bound expression: the right
+    side of an assignment (the whole tuple for `unpack`), the iterable of a `for`, the context of a `with`, the default
+    of a parameter. `qualified` is the canonical name of an import, `written` its path as the file spells it.
     """
 
     how: How
@@ -52,8 +52,8 @@ class Names:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._bound: dict[str, list[Binding]] = {}  # by name, whatever the scope
-        self._owned: dict[str, dict[Node, list[Binding]]] = {}  # of the names that were asked for, by scope
+        self._bound: dict[str, list[Binding]] = {}  # by name, in all scopes
+        self._owned: dict[str, dict[Node, list[Binding]]] = {}  # by name and scope; only names asked for
         self._scope_of_block: dict[int, Node] = {}
         self._globals: dict[Node, set[str]] = {}
         self._nonlocals: dict[str, list[Node]] = {}
@@ -112,7 +112,7 @@ class Names:
                 self._bind(name, Binding("for", loop, loop.iter))
 
     def _collect_as_names(self) -> None:
-        """Of `with` and `except`; an import has its own."""
+        """Those of `with` and `except`; imports are collected separately."""
         for named in self._tree.all(cst.AsName):
             item = self._tree.parent[named]
             if isinstance(item, cst.WithItem) and isinstance(named.name, cst.Name):
@@ -145,13 +145,13 @@ class Names:
         self._bound.setdefault(name, []).append(binding)
 
     def _owners(self, name: str) -> dict[Node, list[Binding]]:
-        """The bindings of a name by the scope that owns them: found when first asked, as most names never are."""
+        """The bindings of a name by owning scope, computed on demand because most names are never asked for."""
         owned = self._owned.get(name)
         if owned is None:
             owned = self._owned[name] = {}
             for binding in self._bound.get(name, ()):
                 owned.setdefault(self._owner(name, binding), []).append(binding)
-            for scope in self._nonlocals.get(name, ()):  # outer ones first: a chain of them ends at the owner
+            for scope in self._nonlocals.get(name, ()):  # outer first: chains end at the owner
                 self._move_out(scope, owned)
             for found in owned.values():
                 found.sort(key=lambda binding: self._tree.order(binding.node))
@@ -167,7 +167,7 @@ class Names:
         return self._tree.root if name in self._globals.get(scope, ()) else scope
 
     def _move_out(self, scope: Node, owned: dict[Node, list[Binding]]) -> None:
-        """Give what a scope binds under `nonlocal` to the function around it that owns the name."""
+        """Move the bindings that a scope declares `nonlocal` to the function that owns the name."""
         moved = owned.pop(scope, [])
         for outer in islice(self._scopes_from(scope), 1, None):
             if outer in owned:
@@ -184,22 +184,22 @@ class Names:
     # -- asking -----------------------------------------------------------------------------------------------
 
     def scope(self, node: Node) -> Node:
-        """The scope that a name at `node` belongs to."""
+        """The scope in which a name at `node` is looked up."""
         nodes, above = self._tree.nodes, self._tree.above
         number = self._tree.number.get(id(node), 0)
         below, child = None, node
-        while number:  # not `ancestors`: this is asked most often of all
+        while number:  # not `ancestors`: this is the most frequent query
             number = above[number]
             outer = nodes[number]
             kind = type(outer)
-            if kind is cst.IndentedBlock:  # all of its statements are in the scope that it is in
+            if kind is cst.IndentedBlock:  # its statements share the scope of the block
                 found = self._scope_of_block.get(number)
                 if found is None:
                     found = self._scope_of_block[number] = self.scope(outer)
                 return found
             if kind in _COMPREHENSIONS:
                 first_iterable = type(child) is cst.CompFor and child.iter is below
-                if not first_iterable:  # that one is evaluated outside
+                if not first_iterable:  # the first iterable is evaluated outside
                     return cast(Node, outer)
             elif kind in _BODIES:
                 if child is outer.body:
@@ -213,7 +213,7 @@ class Names:
         return self.scope(scope)
 
     def _scopes(self, node: Node) -> Iterator[Node]:
-        """The scopes visible from `node`, the nearest first; a class body only from directly inside it."""
+        """The scopes visible from `node`, innermost first; a class body is visible only from directly inside it."""
         yield from self._scopes_from(self.scope(node))
 
     def _scopes_from(self, scope: Node) -> Iterator[Node]:
@@ -224,10 +224,10 @@ class Names:
                 yield scope
 
     def bindings(self, name: cst.Name) -> list[Binding]:
-        """Every binding of a name in the scope that owns it, in source order; empty for a builtin or unknown."""
+        """All bindings of a name in the scope that owns it, in source order; empty for a builtin or an unknown name."""
         owned = self._owners(name.value)
         everywhere = owned.get(self._tree.root) if len(owned) < 2 else None
-        if everywhere is not None or not owned:  # bound at the top alone, as imports are, or nowhere
+        if everywhere is not None or not owned:  # bound only at module level, as imports are, or not at all
             return everywhere or []
         nearest = self.scope(name)
         visible = self._visible.setdefault(id(nearest), {})
@@ -247,7 +247,7 @@ class Names:
         return []
 
     def mentions(self, name: cst.Name) -> list[cst.Name]:
-        """Every mention in the file of the variable that a name stands for, bindings included, in source order."""
+        """All mentions of the variable that a name refers to, including its bindings, in source order."""
         found = self.bindings(name)
         if not found:
             return []
@@ -264,14 +264,14 @@ class Names:
 
     @cached_property
     def _by_text(self) -> dict[str, list[int]]:
-        """The numbers of all names of the file by what they say, in source order."""
+        """The numbers of all name nodes by their text, in source order."""
         names: dict[str, list[int]] = {}
         for name in self._tree.all(cst.Name):
             names.setdefault(name.value, []).append(self._tree.order(name))
         return names
 
     def _is_label(self, name: cst.Name) -> bool:
-        """Whether a name is no variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""
+        """Whether a name is not a variable: `b` in `a.b`, `f(b=1)`, `import b.a`, `from b import a as c`."""
         above = self._tree.parent.get(name)
         if isinstance(above, cst.Attribute):
             return name is above.attr
@@ -284,11 +284,11 @@ class Names:
         )
 
     def definition(self, name: cst.Name) -> Binding | None:
-        """The one binding that reaches a use of a name; None where several may, or none is known.
+        """The only binding that reaches a use of a name; None if several may reach it, or none is known.
 
-        A binding reaches if it comes before the use in a statement list around it, nothing between them binds the
-        name again, and no later binding comes round through a loop. A use in another function than the binding
-        counts only when the name is bound once.
+        A binding reaches if it comes before the use in an enclosing statement list, nothing in between rebinds the
+        name, and no later binding comes round through a loop. If binding and use are in different functions, it
+        reaches only if the name is bound once.
         """
         found = self.bindings(name)
         if len(found) < 2:
@@ -331,14 +331,14 @@ class Names:
         return tree.before(binding.node, name) and statement is not use
 
     def _dominates(self, binding: Binding, use: Node) -> bool:
-        """Whether every way to `use` passes the binding: its statement list is around the use."""
+        """Whether every path to `use` passes the binding: its statement list encloses the use."""
         if binding.how == "param":
             return True
         tree, node = self._tree, binding.node
         if isinstance(node, cst.For):
             return tree.contains(node.body, use)
         if isinstance(node, cst.CompFor):
-            return True  # nothing outside the comprehension sees it
+            return True  # not visible outside the comprehension
         branch = self._branch(node)
         if branch is not None:
             return tree.contains(branch, use)
@@ -352,7 +352,7 @@ class Names:
         return tree.contains(block, use)
 
     def _branch(self, node: Node) -> Node | None:
-        """The `except`, `case` or `elif` in whose header a name is bound."""
+        """The `except`, `case` or `elif` whose header binds a name."""
         if isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)):
             return node
         statement = self._tree.statement(node)
@@ -362,7 +362,7 @@ class Names:
         return statement if elif_ else None
 
     def _is_conditional(self, walrus: cst.NamedExpr) -> bool:
-        """Whether the expression around a walrus may skip it."""
+        """Whether the enclosing expression may skip a walrus."""
         child: Node = walrus
         for above in self._tree.ancestors(walrus):
             if isinstance(above, _COMPREHENSIONS):
@@ -377,10 +377,10 @@ class Names:
         return False
 
     def qualified(self, node: Node) -> str | None:
-        """The full name behind an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
+        """The full name of an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
 
-        Follows imports, aliases and names bound once; `builtins.print` for a builtin; a name defined in this file,
-        and whatever is not certain, is None. Classes are named as their users do (`torch.optim.Adam`).
+        Follows imports, aliases and names bound once. A builtin is `builtins.print`; a name defined in this file, or
+        one that is uncertain, is None. Classes have their usual public name (`torch.optim.Adam`).
         """
         if type(node) is not cst.Name and type(node) is not cst.Attribute:
             return None
@@ -389,16 +389,16 @@ class Names:
             return self._qualified[number]
         found = self._resolve(node, _DEPTH)
         qualified = _canonical(found) if found is not None else None
-        if number is not None:  # an annotation that is a string has a tree of its own
+        if number is not None:  # a string annotation is in a tree of its own
             self._qualified[number] = qualified
         return qualified
 
     def written(self, node: Node) -> str | None:
-        """As `qualified`, by the path that the file takes: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
+        """As `qualified`, but by the path in the file: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
         return self._resolve(node, _DEPTH, written=True)
 
     def imports(self) -> Iterator[tuple[str, cst.ImportAlias]]:
-        """The whole name of each thing that the file imports, by the path it takes, and where it is named."""
+        """The full name of each import, as the file spells it, and its alias node."""
         for node in self._tree.all(cst.Import, cst.ImportFrom):
             if isinstance(node, cst.Import):
                 yield from ((dotted(alias.name) or "", alias) for alias in node.names)
@@ -406,12 +406,12 @@ class Names:
                 yield from ((qualified, alias) for _, qualified, alias in _imported(node))
 
     def visible(self, at: Node) -> Iterator[dict[str, list[Binding]]]:
-        """What each scope binds that code at a node sees, by name, the nearest scope first."""
+        """The bindings by name in each scope visible from a node, innermost scope first."""
         for scope in self._scopes(at):
             yield self._of_scope.get(scope, {})
 
     def is_bound(self, name: str) -> bool:
-        """Whether a name is bound anywhere in the file, in whatever scope."""
+        """Whether any scope of the file binds a name."""
         return bool(self._owners(name))
 
     @cached_property
@@ -460,7 +460,7 @@ def _is_walrus_in(statement: Node, binding: Binding, tree: Tree) -> bool:
 
 
 def _is_constant(node: Node | None) -> bool:
-    """`None`, `True`, `False`: what a missing optional import is replaced by."""
+    """`None`, `True` or `False`, which replaces a missing optional import."""
     return isinstance(node, cst.Name) and node.value in ("None", "True", "False")
 
 
@@ -475,7 +475,7 @@ def _target_names(target: Node) -> Iterator[str]:
 
 
 def _imported_names(node: cst.Import | cst.ImportFrom) -> Iterator[str]:
-    """The full name of each thing an import names; of `from x import *` the module."""
+    """The full name of each import of a statement; for `from x import *` that of the module."""
     if isinstance(node, cst.Import):
         yield from (dotted(alias.name) or "" for alias in node.names)
     elif isinstance(node.names, cst.ImportStar):
@@ -489,7 +489,7 @@ def _package(node: cst.ImportFrom) -> str:
 
 
 def _imported(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
-    """Each local name an import binds, and the qualified name behind it; relative ones keep their dots."""
+    """The local name, qualified name and node of each import; relative imports keep their dots."""
     if isinstance(node, cst.Import):
         for alias in node.names:
             full = dotted(alias.name) or ""

@@ -1,4 +1,4 @@
-"""Parameters: which layers a model certainly has, and whose parameters an optimizer was built with."""
+"""Parameters: the layers that a model certainly has, and the parameters that an optimizer was built with."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
 
 Variable = cst.Name | cst.Attribute
 
-# Layers of torch that make trainable parameters whatever they are given.
+# Layers of torch that always have trainable parameters.
 _TRAINABLE = regex(
     r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|(RNN|LSTM|GRU)(Cell)?|"
     r"MultiheadAttention|Transformer\w*|PReLU|AdaptiveLogSoftmaxWithLoss|Parameter)"
@@ -22,7 +22,7 @@ _TRAINABLE = regex(
 _COPIES = frozenset({"builtins.list", "builtins.tuple", "builtins.iter", "builtins.set"})
 _GENERATORS = frozenset({"parameters", "named_parameters"})
 
-# Where the constructors of torch take weight decay, and how much it is if they are not given any.
+# The position of weight decay in torch's optimizer constructors, and its default.
 _DECAY_POSITION = {"Adam": 4, "AdamW": 4, "NAdam": 4, "RAdam": 4, "RMSprop": 4, "SGD": 4, "Adagrad": 3}
 _DEFAULT_DECAY = {"AdamW": 0.01}
 
@@ -31,10 +31,11 @@ _DEPTH = 8
 
 @dataclass(frozen=True, eq=False)
 class ParameterSource:
-    """Parameters of `model`, a variable or a part of one, in an optimizer.
+    """Parameters of `model`, a variable or attribute, in an optimizer.
 
-    All of them, or `trainable` those that required a gradient when the optimizer was built, or a `part` of them that
-    other conditions chose: if it is one, `chosen`. `group` is the dictionary that they are handed over in.
+    All of them; or those that required a gradient when the optimizer was built (`trainable`); or a `part` selected by
+    other conditions, `chosen` if there is just one. `group` is the parameter group, a dictionary, that they are
+    passed in.
     """
 
     model: cst.BaseExpression
@@ -46,7 +47,7 @@ class ParameterSource:
 
 @dataclass(frozen=True, eq=False)
 class OptimizerCall:
-    """The construction of an optimizer. `sources` is None where what it holds is not certain."""
+    """The construction of an optimizer. `sources` is None if its parameters are uncertain."""
 
     call: cst.Call
     sources: tuple[ParameterSource, ...] | None
@@ -54,7 +55,7 @@ class OptimizerCall:
 
 @dataclass(frozen=True, eq=False)
 class GradSwitch:
-    """`node` lets all parameters of `model` require a gradient, or none."""
+    """`node` makes all parameters of `model` require a gradient, or none."""
 
     node: Node
     model: cst.BaseExpression
@@ -62,7 +63,7 @@ class GradSwitch:
 
 
 class Parameters:
-    """Queries about who has parameters and who trains them."""
+    """Queries about which objects have parameters, and which optimizers train them."""
 
     def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
         self._tree = tree
@@ -78,7 +79,7 @@ class Parameters:
         return [self._optimizer(call) for call in self._tree.all(cst.Call) if self.builds_optimizer(call)]
 
     def builds_optimizer(self, call: cst.Call) -> bool:
-        """Whether a call makes a new optimizer, of torch, of a known package or of this file."""
+        """Whether a call creates an optimizer of torch, of a known package, or of this file."""
         return self._kinds.instance(call.func) is Kind.OPTIMIZER and self._kinds.construction(call) is call
 
     def _optimizer(self, call: cst.Call) -> OptimizerCall:
@@ -89,7 +90,7 @@ class Parameters:
         return OptimizerCall(call, tuple(sources) if sources is not None else None)
 
     def decay(self, optimizer: OptimizerCall, source: ParameterSource) -> float | None:
-        """The weight decay of parameters in an optimizer of torch: by their group, the constructor or its default."""
+        """The weight decay of parameters in an optimizer of torch: from their group, the constructor or its default."""
         for item in source.group.elements if source.group is not None else ():
             if not isinstance(item, cst.DictElement):
                 return None
@@ -106,11 +107,11 @@ class Parameters:
         )
 
     def is_decoupled(self, optimizer: OptimizerCall) -> bool:
-        """Whether the decay of an optimizer of torch is a shrinking of the weights, and no part of the gradient."""
+        """Whether an optimizer of torch decays the weights directly, not through the gradient."""
         return self._names.qualified(optimizer.call.func) == "torch.optim.AdamW"
 
     def sources(self, node: Node, depth: int = _DEPTH) -> list[ParameterSource] | None:
-        """Whose parameters an expression stands for; None where a part of that is not certain."""
+        """The models whose parameters an expression contains; None if some are uncertain."""
         node = self._kinds.origin(node)
         if depth == 0:
             return None
@@ -152,7 +153,7 @@ class Parameters:
     def _of_comprehension(
         self, node: cst.ListComp | cst.GeneratorExp, depth: int
     ) -> list[ParameterSource] | None:
-        """`p for p in model.parameters() if p.requires_grad`, and the like with names."""
+        """`p for p in model.parameters() if p.requires_grad`, and the same over `named_parameters()`."""
         loop = node.for_in
         bound: Node = loop.target
         if isinstance(bound, cst.Tuple) and len(bound.elements) == 2:
@@ -198,13 +199,13 @@ class Parameters:
         return None
 
     def _of_parameter(self, node: Node) -> list[ParameterSource] | None:
-        """A single parameter, which stands for itself: `model.scale`."""
+        """A single parameter, as its own source: `model.scale`."""
         if isinstance(node, cst.Attribute) and dotted(node) is not None:
             return [ParameterSource(node)]
         return None
 
     def _changes(self, container: Node) -> bool:
-        """Whether something is added to the list behind a name after it was written down."""
+        """Whether the file adds elements to a list after its literal."""
         statement = self._tree.statement(container)
         if not isinstance(statement, cst.Assign):
             return False
@@ -217,7 +218,7 @@ class Parameters:
         ) or any(dotted(statement.target) in targets for statement in self._tree.all(cst.AugAssign))
 
     def generated_by(self, node: Node) -> cst.BaseExpression | None:
-        """The model of `model.parameters()` or `model.named_parameters()`; None for a class with its own such method."""
+        """The model of `model.parameters()` or `model.named_parameters()`; None if the file defines such methods."""
         if (
             not isinstance(node, cst.Call)
             or not isinstance(node.func, cst.Attribute)
@@ -235,16 +236,16 @@ class Parameters:
 
     @cached_property
     def _redefines(self) -> bool:
-        """Whether a class of this file has its own `parameters`, which may give anything."""
+        """Whether a class of this file defines its own `parameters`, which may return anything."""
         return any(function.name.value in _GENERATORS for function in self._tree.all(cst.FunctionDef))
 
     # -- freezing ---------------------------------------------------------------------------------------------
 
     @cached_property
     def switches(self) -> list[GradSwitch]:
-        """Where parameters are frozen and unfrozen, in source order.
+        """The statements that freeze and unfreeze parameters, in source order.
 
-        `model.requires_grad_(False)`, and a loop over `model.parameters()` that does this to each and no more.
+        `model.requires_grad_(False)`, or a loop over `model.parameters()` that only does this to each.
         """
         found = []
         for call in self._tree.all(cst.Call):
@@ -276,9 +277,9 @@ class Parameters:
     # -- layers -----------------------------------------------------------------------------------------------
 
     def layers(self, node: Node) -> Iterator[tuple[str, cst.Call]]:
-        """The layers of torch that a model certainly has: the qualified name and the construction of each.
+        """The layers of torch that a model certainly has: their qualified names and constructor calls.
 
-        Those that a `Sequential` lists, and those that a class of this file makes under no condition.
+        Those that a `Sequential` lists, and those that a class of this file creates unconditionally.
         """
         seen: set[Node] = set()
         made = self._kinds.construction(node)
@@ -298,7 +299,7 @@ class Parameters:
                     pending += self._certain(call)
 
     def _made_by(self, klass: cst.ClassDef) -> list[cst.Call]:
-        """What the constructor of a class, or else of its base in this file, makes under no condition."""
+        """The calls that a class's constructor, or else that of its base in this file, certainly runs."""
         constructor = self._classes.method(klass, "__init__")
         if constructor is None or not self._classes.derives(klass, "torch.nn.Module"):
             return []
@@ -310,7 +311,7 @@ class Parameters:
         return found
 
     def _certain(self, region: Node) -> list[cst.Call]:
-        """The calls at or below a region that nothing can skip."""
+        """The calls in a region that nothing can skip."""
         conditional = (cst.If, cst.IfExp, cst.Try, cst.For, cst.While, cst.BooleanOperation, cst.Lambda)
         found: list[cst.Call] = []
         for call in self._tree.own(region, cst.Call):
@@ -324,7 +325,7 @@ class Parameters:
         return found
 
     def is_trainable(self, node: Node) -> bool:
-        """Whether a model certainly has parameters of its own that training is to change."""
+        """Whether a model certainly has trainable parameters of its own."""
         made = self._kinds.construction(node)
         if made is None:
             return False

@@ -1,4 +1,4 @@
-"""Whether autograd records what code computes: `no_grad` and its like, as contexts, as decorators, and in callers."""
+"""Whether autograd records a computation: `no_grad` and the like, as contexts, as decorators, and in callers."""
 
 import re
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ _OFF = regex(r"torch\.(autograd\.(grad_mode\.)?)?(no_grad|inference_mode)")
 _ON = regex(r"torch\.(autograd\.(grad_mode\.)?)?enable_grad")
 _SET = regex(r"torch\.(autograd\.(grad_mode\.)?)?set_grad_enabled")
 
-# By these names nothing but torch's is called, through whatever module it comes.
+# Only torch has these names, whichever module they are imported through.
 _OFF_NAME = regex(r"(\w+_)?(no_grad|inference_mode)(_\w+)?")
 
-# Contexts that leave recording as it is.
+# Contexts that do not affect recording.
 _NEUTRAL_CONTEXT = regex(
     r"accumulate|amp_autocast|autocast|catch_warnings|device|join|logging_redirect_tqdm|no_sync|nullcontext|open|"
     r"precision_scope|Pool|profile|progress|Progress|record_function|redirect_stdout|schedule|set_detect_anomaly|"
@@ -34,7 +34,7 @@ _NEUTRAL_DECORATOR = regex(
 
 
 class Effect(StrEnum):
-    """What a context or a decorator does to recording; one that leaves it as it is has none."""
+    """The effect of a context or decorator on recording; one without effect has none."""
 
     ON = "on"
     OFF = "off"
@@ -43,7 +43,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The `with` statement or the function that decides whether code in it is recorded; None where it hides that."""
+    """The `with` statement or function that decides whether its code is recorded; `records` None is unknown."""
 
     node: cst.With | cst.FunctionDef
     records: bool | None
@@ -68,9 +68,9 @@ class Recording:
         )
 
     def records(self, node: Node, depth: int = _CALLERS_DEEP) -> bool | None:
-        """Whether autograd records what a node computes; None where this file does not tell.
+        """Whether autograd records the computation of a node; None if this file does not show it.
 
-        A function that no call of this file reaches records unless it says otherwise itself.
+        A function without callers in this file records, unless it turns recording off itself.
         """
         if self._switched:
             return None
@@ -89,7 +89,7 @@ class Recording:
         return self._called[function, depth]
 
     def freezes(self, region: Node) -> bool:
-        """Whether code may say of tensors that they require no gradient; asking for one, or whether, is not that."""
+        """Whether code may set `requires_grad` to something other than True; reading it does not count."""
         items = self._tree.within(region, cst.AssignTarget)
         assigned = [
             statement.value
@@ -106,7 +106,7 @@ class Recording:
         return not all(_is(value, "True") for value in [*assigned, *given])
 
     def around(self, node: Node) -> Decision | None:
-        """The innermost context or decorator that decides about a node within its own function."""
+        """The innermost context or decorator, within a node's own function, that switches recording."""
         child: Node = node
         for above in self._tree.ancestors(node):
             if isinstance(above, cst.With) and child is above.body:
@@ -161,7 +161,7 @@ class Recording:
 
 
 def _named(node: Node, pattern: re.Pattern[str]) -> bool:
-    """Whether the last name of what is called, or all of it, is one of these."""
+    """Whether the last name of a callee, or its whole path, matches."""
     name = dotted(node) or (node.attr.value if isinstance(node, cst.Attribute) else "")
     return pattern.fullmatch(name.rpartition(".")[2]) is not None or pattern.fullmatch(name) is not None
 

@@ -1,4 +1,4 @@
-"""Shapes of tensors that the source states: `torch.randn(8, 4)`, `labels.view(-1)`; unknown is None."""
+"""Shapes of tensors that the source shows: `torch.randn(8, 4)`, `labels.view(-1)`; None if unknown."""
 
 from itertools import zip_longest
 
@@ -20,7 +20,7 @@ _LIKE = regex(r"torch\.(rand|randn|zeros|ones|empty|full|randint)_like")
 _OF_LITERAL = frozenset({"torch.tensor", "torch.as_tensor"})
 _LINES = frozenset({"torch.arange", "torch.linspace", "torch.randperm"})
 
-# Datasets whose samples are an image and the number of its class.
+# Datasets whose samples are an image and its class index.
 _CLASSES = regex(
     r"torchvision\.datasets\.(CIFAR10|CIFAR100|FashionMNIST|ImageFolder|KMNIST|MNIST|STL10|SVHN)"
 )
@@ -30,7 +30,7 @@ ELEMENTWISE = frozenset(
     "abs bfloat16 bool clamp clone contiguous cos cpu cuda detach double exp float half int log long pow relu "
     "requires_grad_ sigmoid sin sqrt square tanh to type".split()
 )
-# What reduces to one number, if it is not told otherwise.
+# Functions that reduce to a single number unless an argument says otherwise.
 _LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
 _CRITERIA = regex(r"torch\.nn\.\w+Loss")
 _REDUCTIONS = frozenset({"torch.mean", "torch.sum"})
@@ -49,7 +49,7 @@ class Shapes:
     def shape(self, node: Node) -> Shape | None:
         """The shape of the tensor that an expression certainly is."""
         if node not in self._shapes:
-            self._shapes[node] = None  # a cycle ends here
+            self._shapes[node] = None  # recursion ends here
             self._shapes[node] = self._infer(self._kinds.origin(node))
         return self._shapes[node]
 
@@ -82,7 +82,7 @@ class Shapes:
         return None
 
     def _of_batch(self, name: cst.Name) -> Shape | None:
-        """The shape of a part of a batch, where the loop unpacks it and the samples are those of known tensors."""
+        """The shape of an unpacked part of a batch whose samples come from known tensors."""
         found = self._loaders.pass_of(name)
         part = found.part(name) if found is not None else None
         if found is None or part is None or len(found.loaders) != 1:
@@ -93,7 +93,7 @@ class Shapes:
             return None
         size = loader.given("batch_size")
         if size is not None and self._size(size) is None:
-            return None  # `batch_size=None` makes no batches
+            return None  # `batch_size=None` turns batching off
         called = self._names.qualified(made.func) or ""
         if _CLASSES.fullmatch(called) and part == 1 and not any(map(_changes, made.args)):
             return (None,)
@@ -130,7 +130,7 @@ class Shapes:
         if len(given) == 1 and isinstance(origin := self._kinds.origin(given[0]), (cst.Tuple, cst.List)):
             given = [element.value for element in origin.elements if isinstance(element, cst.Element)]
             return tuple(self._size(size) for size in given) if len(given) == len(origin.elements) else None
-        # one argument that is no number may be a tuple of sizes
+        # a single argument that is not a number may be a tuple of sizes
         if len(given) == 1 and self._size(given[0]) is None:
             return None
         return tuple(self._size(size) for size in given)
@@ -165,7 +165,7 @@ class Shapes:
         return None
 
     def _count(self, node: Node) -> int | None:
-        """How many elements a tensor has."""
+        """The number of elements of a tensor."""
         count = 1
         for size in self.shape(node) or (None,):
             if size is None:
@@ -175,7 +175,7 @@ class Shapes:
 
 
 def _reduces(call: cst.Call, by_position: int) -> bool:
-    """Whether a loss certainly gives one number: nothing says how it is reduced, or a word that does."""
+    """Whether a loss certainly returns a single number: by default, or by an explicit reduction."""
     told = argument(call, "reduction")
     plain = told is None or (isinstance(told, cst.SimpleString) and told.evaluated_value in ("mean", "sum"))
     others = any(
@@ -186,7 +186,7 @@ def _reduces(call: cst.Call, by_position: int) -> bool:
 
 
 def _changes(arg: cst.Arg) -> bool:
-    """Whether an argument gives a dataset other targets than numbers."""
+    """Whether an argument may make a dataset's targets something other than numbers."""
     return arg.keyword is not None and arg.keyword.value in ("target_transform", "transforms")
 
 
@@ -204,7 +204,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
 
 
 def _of_literal(node: Node) -> Shape | None:
-    """The shape of a tensor made from a list of numbers, or of lists of them."""
+    """The shape of a tensor built from a literal list of numbers, nested or not."""
     if _is_number(node):
         return ()
     if not isinstance(node, (cst.List, cst.Tuple)) or not node.elements:
@@ -222,7 +222,7 @@ def _is_number(node: Node) -> bool:
 
 
 def _whole(node: Node) -> int | None:
-    """A whole number as it stands in the source, signed or not."""
+    """An integer literal, signed or not."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = _whole(node.expression)
         return -inner if inner is not None else None

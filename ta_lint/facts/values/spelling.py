@@ -1,4 +1,4 @@
-"""How code at a place can name something of a module: by what is certainly bound when that line runs, or by an import."""
+"""How a fix spells a qualified name at a given place: by an import that certainly ran, or by a new one."""
 
 import sys
 from functools import cached_property
@@ -12,16 +12,16 @@ from ta_lint.syntax.tree import Node, Tree
 _LEAVES = (cst.Raise, cst.Return, cst.Break, cst.Continue)
 _ENDS = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 
-# What binds names that no statement of the file shows.
+# Calls that may bind names without a visible statement.
 _HIDDEN_BINDERS = frozenset({"builtins.exec", "builtins.globals"})
 
 
 class Spellings:
-    """Names that a fix may write.
+    """The spellings that a fix may use for a qualified name.
 
-    An import certainly has run where its own block goes on to the place: before it in a statement list that holds both,
-    in which nothing leads around it. A function that is defined below an import runs after it; one that is defined
-    above may not. Nothing else in the file may bind the name, delete it or hide it.
+    An import certainly ran if every path to the place passes it: it comes earlier in an enclosing statement list, and
+    nothing jumps around it. A function defined below an import runs after it; one defined above may not. Nothing else
+    in the file may bind, delete or hide the name.
     """
 
     def __init__(self, tree: Tree, names: Names) -> None:
@@ -29,11 +29,11 @@ class Spellings:
         self._names = names
 
     def of(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
-        """How code at a node can name `module.name`: the spelling, and the import statements that it needs.
+        """How code at a node can spell `module.name`: the spelling, and the import statements that it needs.
 
-        By the file's own imports if they reach it: `deepcopy` after `from copy import deepcopy`. None where nothing does
-        and no import may be added: the name of the module means something else in this file, or it would be loaded
-        earlier than it is, before what the file sets for it in the environment.
+        Uses the file's own imports if they reach the node: `deepcopy` after `from copy import deepcopy`. None if none
+        does and no import may be added: because the module's name means something else in this file, or because the
+        import would load it earlier, before the file sets environment variables for it.
         """
         found = self.bound(qualified, at)
         if found is not None:
@@ -46,7 +46,7 @@ class Spellings:
         return (qualified, (f"import {module}",)) if loaded else None
 
     def bound(self, qualified: str, at: Node) -> str | None:
-        """The shortest spelling by the imports that certainly have run; None where there is none."""
+        """The shortest spelling by imports that certainly ran; None if there is none."""
         if self.is_patched(qualified):
             return None
         spellings: dict[str, str] = {}
@@ -63,9 +63,9 @@ class Spellings:
         return spellings[max(spellings, key=len)] if spellings else None
 
     def is_patched(self, qualified: str) -> bool:
-        """Whether the file puts something else in the place of what is named, or of a module on the way to it.
+        """Whether the file replaces a qualified name, or a module on its path.
 
-        By an assignment, or by a string that names it, as `mock.patch` is given.
+        By an assignment, or by a string with the name, as `mock.patch` takes.
         """
         if any(f"{qualified}.".startswith(f"{patched}.") for patched in self._assigned):
             return True
@@ -78,7 +78,7 @@ class Spellings:
         return self._has_run(statement, at) and not self._may_be_hidden(name, binding)
 
     def _has_run(self, statement: Node, at: Node) -> bool:
-        """Whether every way to a node passes the end of a statement."""
+        """Whether every path to a node passes the end of a statement."""
         tree = self._tree
         block = tree.block(statement)
         while not tree.contains(block, at):
@@ -93,7 +93,7 @@ class Spellings:
         return tree.before(statement, at) and not tree.contains(statement, at)
 
     def _leaves(self, block: cst.BaseSuite) -> bool:
-        """Whether a block ends by leaving what is around it: `raise`, `sys.exit()`."""
+        """Whether a block ends by leaving the enclosing block: `raise`, `sys.exit()`."""
         last = block.body[-1]
         small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
         if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
@@ -103,12 +103,12 @@ class Spellings:
     # -- what may be in its place -----------------------------------------------------------------------------
 
     def _may_be_hidden(self, name: str, binding: Binding | None) -> bool:
-        """Whether something that does not say so may give a name another value after it was bound."""
+        """Whether a star import, `exec` or the like may rebind a name unseen after its binding."""
         if self._binds_unseen or name in self._type_parameters:
             return True
         return any(
             (binding is None or self._tree.before(binding.node, star))
-            and not (name == "torch" and _is_of_torch(star))  # whose modules know it as what it is
+            and not (name == "torch" and _is_of_torch(star))  # torch's own modules bind it to torch
             for star in self._stars
         )
 
@@ -118,7 +118,7 @@ class Spellings:
 
     @cached_property
     def _binds_unseen(self) -> bool:
-        """Whether the file runs text as code, or takes its variables for a dictionary."""
+        """Whether the file executes text as code, or accesses its variables as a dictionary."""
         return any(
             isinstance(call.func, cst.Name) and self._names.qualified(call.func) in _HIDDEN_BINDERS
             for call in self._tree.all(cst.Call)

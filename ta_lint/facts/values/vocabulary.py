@@ -1,4 +1,4 @@
-"""What the names of torch and of its frameworks make, return and hand on, in kinds."""
+"""The kinds that functions and classes of torch and its frameworks create, return and pass on."""
 
 from enum import StrEnum
 
@@ -39,7 +39,7 @@ CONSTRUCTED = (
     (regex(r"torch\.(Tensor|FloatTensor|LongTensor|BoolTensor)"), Kind.TENSOR),
 )  # fmt: skip
 
-# Functions that return one tensor, whatever they are given.
+# Functions that always return a single tensor.
 RETURNS_TENSOR = regex(
     r"torch\.(abs|add|addmm|arange|argmax|argmin|as_tensor|baddbmm|bernoulli|bmm|cat|clamp|concat|conj|cos|cross|"
     r"cumprod|cumsum|diag|diagonal|div|dot|einsum|empty|empty_like|eq|erf|exp|expm1|eye|flatten|flip|from_numpy|full|"
@@ -55,14 +55,14 @@ RETURNS_TENSOR = regex(
     r"scaled_dot_product_attention|selu|sigmoid|silu|smooth_l1_loss|softmax|softplus|tanh|triplet_margin_loss))"
 )
 
-# Layers whose call returns one tensor.
+# Layers whose call returns a single tensor.
 LAYER_RETURNS_TENSOR = regex(
     r"torch\.nn\.(\w*(Linear|Conv|ConvTranspose|BatchNorm|InstanceNorm|Dropout|AvgPool|Pad)(\dd)?|Embedding|GroupNorm|"
     r"LayerNorm|RMSNorm|Flatten|Unflatten|Identity|\w*(ReLU|LU|Sigmoid|Softmax|Tanh|swish)6?|Softplus|Upsample|"
     r"PixelShuffle|TransformerEncoder(Layer)?|TransformerDecoder(Layer)?)"
 )
 
-# Methods of a tensor that return one tensor.
+# Tensor methods that return a single tensor.
 TENSOR_METHODS = frozenset(
     "abs add argmax bfloat16 bmm bool byte clamp clip clone contiguous cos cpu cuda cumsum detach div double eq "
     "exp expand expand_as fill_ flatten flip float gather ge gt half index_select int le log log_softmax long lt "
@@ -71,7 +71,7 @@ TENSOR_METHODS = frozenset(
     "sum t tanh to transpose tril triu type type_as unflatten unsqueeze view view_as zero_".split()
 )
 
-# Frameworks that hand back what they are given, in order: wrapped, on the right device, of the same kind.
+# Frameworks that return their arguments in order, wrapped and on the right device, of the same kind.
 PREPARES = frozenset({"prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"})
 PREPARERS = regex(
     r"accelerate\.(\w+\.)*Accelerator|lightning(\.\w+)*\.Fabric|lightning_fabric(\.\w+)*\.Fabric"
@@ -79,7 +79,7 @@ PREPARERS = regex(
 INITIALIZES = regex(r"apex\.amp\.initialize|accelerate\.prepare")
 PREPARER_NAMES = frozenset({"accelerator", "fabric"})
 
-# What an instance of a class of this file is, by what the class derives from.
+# The kind of an instance of a class of this file, by the class it derives from.
 DERIVED = {
     "torch.nn.Module": Kind.MODULE,
     "torch.optim.Optimizer": Kind.OPTIMIZER,
@@ -94,7 +94,7 @@ FLUENT = frozenset(
     "apply bfloat16 cpu cuda double eval float half requires_grad_ share_memory to to_empty train type".split()
 )
 
-# Functions that hand on their first argument, copied, wrapped or changed, as the kind of thing it was.
+# Functions that return their first argument, copied, wrapped or changed, as the same kind.
 HANDS_ON = regex(
     r"copy\.(deep)?copy|torch\.compile|torch\.jit\.script|"
     r"torch\.nn\.(DataParallel|parallel\.(\w+\.)?(DataParallel|DistributedDataParallel))|"
@@ -102,10 +102,10 @@ HANDS_ON = regex(
     r"torch\.nn\.utils\.(parametrizations\.)?(weight_norm|spectral_norm|orthogonal|remove_weight_norm)"
 )
 
-# Annotations that say nothing but what stands in their brackets.
+# Annotations that only wrap the type in their brackets.
 TRANSPARENT = regex(r"typing\.(Optional|Union|Annotated|Final|ClassVar)|typing_extensions\.(Annotated|Final)")
 
 
 def constructed(qualified: str) -> Kind | None:
-    """The kind of what a class or factory makes, by its full name."""
+    """The kind that a class or factory creates, by its full name."""
     return next((kind for pattern, kind in CONSTRUCTED if pattern.fullmatch(qualified)), None)

@@ -1,4 +1,4 @@
-"""The words of a file's code: its names, and what its strings say."""
+"""The words in a file's code: its names and the words of its strings."""
 
 import libcst as cst
 
@@ -9,7 +9,7 @@ _WORD = regex(r"\w+")
 
 
 def words(tree: Tree) -> frozenset[str]:
-    """Every name in the code, and every word of its strings, docstrings aside: `cuda` of `"cuda:0"`."""
+    """All names in the code and all words of its strings, docstrings excepted: `cuda` of `"cuda:0"`."""
     strings = (
         text.value
         for text in tree.all(cst.SimpleString, cst.FormattedStringText)
