@@ -1,8 +1,8 @@
-"""The verdict of runs on what the source suspects: confirmed, refuted, or unobserved.
+"""The verdicts of runs on the linter's suspicions: confirmed, refuted, or unobserved.
 
-A suspicion and what a run says meet where they are of one rule and one statement, by fingerprint and never by line, so
-the file may have been edited in between. Each may also name related places: a loss that is cut off the graph is suspected
-where `.item()` stands and measured where `backward()` runs.
+A suspicion matches a report of a run if both are of one rule and one statement, by fingerprint and never by line, so
+the file may be edited in between. Related places match as well: a loss detached from the graph is suspected at `.item()`
+and measured at `backward()`.
 """
 
 from collections import defaultdict
@@ -24,9 +24,9 @@ def joined(
 ) -> list[Finding]:
     """One list of findings: each suspicion of the source with its verdict, then what only a run has found.
 
-    `measured` are the findings of one or more runs, `refuted` the places where a run looked and found nothing, as
-    findings too. One run that confirms outweighs all that refute, and a verdict from before stays where these say nothing.
-    A refuted finding is suppressed, with the numbers as justification; one of a rule that no run sees has no verdict. The
+    `measured` are the findings of one or more runs; `refuted` are the places where a run looked and found nothing, also as
+    findings. One run that confirms outweighs all that refute, and an earlier verdict stays if these runs say nothing.
+    A refuted finding is suppressed, with the numbers as justification; a rule that no run checks gets no verdict. The
     order is that of `suspected`, then of `measured`.
     """
     suspicions = list(suspected)
@@ -40,7 +40,7 @@ def joined(
     for index, suspicion in enumerate(suspicions):
         if "runtime" not in rules[suspicion.rule].observers:
             result.append(suspicion)
-        elif suspicion.verdict is Verdict.CONFIRMED:  # by a run that was merged before
+        elif suspicion.verdict is Verdict.CONFIRMED:  # in an earlier merge
             used.update(id(finding) for finding in confirming.get(index, ()))
             result.append(suspicion)
         elif index in confirming:
@@ -56,7 +56,7 @@ def joined(
 
 
 def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, list[Finding]]:
-    """For each suspicion, by its index, what was said of it, the nearest first."""
+    """For each suspicion, by index, the reports on it, the nearest first."""
     by_rule: dict[str, list[int]] = defaultdict(list)
     for index, suspicion in enumerate(suspicions):
         by_rule[suspicion.rule].append(index)
@@ -73,9 +73,9 @@ def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, 
 
 
 def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
-    """By it equal statements of one function, which have one fingerprint but for its number, are told apart.
+    """Sort key that tells equal statements of one function apart; their fingerprints differ only in the number.
 
-    Lines count from the statement of the one to that of the other which they meet by: several sums may keep one loss.
+    The distance in lines is between the statements that match: several sums may keep one loss.
     """
     lines = min(
         (
@@ -98,9 +98,9 @@ def _lines(finding: Finding) -> list[tuple[str, int]]:
 def _alone_in_scope(
     suspicions: Sequence[Finding], found: Sequence[Finding], paired: Mapping[int, list[Finding]]
 ) -> dict[int, list[Finding]]:
-    """What a run found in a function, and the one suspicion of its rule there, are one pitfall.
+    """Pairs a run's only finding of a rule in a function with the only suspicion of that rule there.
 
-    Only of what confirms: that the run looked elsewhere in the function and found nothing does not refute.
+    This only confirms: a run that looked elsewhere in the function and found nothing does not refute.
     """
     taken = {id(finding) for findings in paired.values() for finding in findings}
     left: dict[tuple[str, str, str], list[int]] = defaultdict(list)
@@ -123,7 +123,7 @@ def _scope(finding: Finding) -> tuple[str, str, str]:
 
 
 def _meet(suspicion: Finding, saying: Finding) -> bool:
-    """Whether one of them stands on a statement that the other is about."""
+    """Whether the statement of one is the statement or a related place of the other."""
     first, second = _statement(suspicion), _statement(saying)
     return bool(first and (first == second or first in _related(saying))) or second in _related(suspicion)
 
@@ -167,7 +167,7 @@ def _refuted(suspicion: Finding, saying: Finding) -> Finding:
 
 
 def _one_per_fingerprint(findings: Iterable[Finding]) -> list[Finding]:
-    """What several runs or ranks found is one finding, with the evidence of the first."""
+    """One finding for what several runs or ranks report, with the evidence of the first."""
     found: dict[tuple[str, str, str], Finding] = {}
     for finding in findings:
         key = (finding.rule, finding.site.path, finding.fingerprint or str(finding.site))
