@@ -1,6 +1,6 @@
-"""Code in one layout, whatever it has in the file: to compare, and to look for words in.
+"""Code in one default layout, to compare it and to search it for words.
 
-A skeleton has no layout, so that this is also how its code is read.
+Converted nodes have no layout, so this is also how to get their code.
 """
 
 from dataclasses import fields
@@ -11,18 +11,16 @@ import libcst as cst
 
 from ta_lint.syntax.tree import Node, child_fields
 
-_WORDS = frozenset({"asynchronous", "operator", "star", "value"})  # what says something and is no child
+_WORDS = frozenset({"asynchronous", "operator", "star", "value"})  # meaningful fields that are no child nodes
 
 
 def plain(node: Node) -> str:
-    """The code of a node without comments, on as few lines as can be, and with no parentheses but those of calls,
-    tuples and the like.
-    """
+    """The code of a node without comments, on as few lines as possible, and with parentheses only for calls and tuples."""
     return cst.Module(()).code_for_node(_laid_out(node))
 
 
 def _laid_out(node: Node) -> Node:
-    """The same in libcst's own layout."""
+    """A copy of the node in libcst's default layout."""
     given: dict[str, Any] = {}
     for name in _said(type(node)):
         value = getattr(node, name)
