@@ -54,7 +54,7 @@ Signature: 8a477f597d28d172789f06886806bc55
 _MARKS = {"CACHEDIR.TAG": _TAG, ".gitignore": "# made by ta-lint\n*\n"}
 
 # Settings that decide which files are linted and how findings are used, but not what is found in a file.
-_BESIDE = frozenset(
+_NOT_DECISIVE = frozenset(
     "directory exclude respect_gitignore force_exclude target_named fail_level baseline unsafe_fixes cache_dir "
     "source".split()
 )
@@ -393,16 +393,16 @@ def _decisive(config: "Config", root: Path, folder: Path) -> bytes:
     settings: dict[str, object] = {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, value in config._asdict().items()
-        if name not in _BESIDE
+        if name not in _NOT_DECISIVE
     }
     settings["directory"] = os.path.relpath(config.directory, root)
     settings["root"] = "" if folder.is_relative_to(root) else str(root)
     settings["environment"] = [os.environ.get(name) for name in _VARIABLES]
-    return f"{settings!r} {_observer()}".encode("utf-8", "surrogatepass")
+    return f"{settings!r} {_linter_version()}".encode("utf-8", "surrogatepass")
 
 
 @cache
-def _observer() -> str:
+def _linter_version() -> str:
     """The versions of Python and the parsers, and a hash of ta-lint's own files.
 
     ta-lint's version does not distinguish states of a checkout, and file times are new in each CI job.

@@ -162,12 +162,12 @@ def profiling() -> Iterator[Profile]:
     """Measure the part of a lint that runs in this process, until the block ends."""
     profile = Profile()
     with ExitStack() as stack:
-        _Seams(profile, stack).put()
+        _Patcher(profile, stack).patch()
         yield profile
         profile.watch.stop()
 
 
-class _Seams:
+class _Patcher:
     """Patches timers into each module as soon as it is loaded, as a run loads only what it needs."""
 
     def __init__(self, profile: Profile, stack: ExitStack) -> None:
@@ -178,7 +178,7 @@ class _Seams:
         self._timed: set[Callable[..., Any]] = set()
         self._depth = 0
 
-    def put(self) -> None:
+    def patch(self) -> None:
         """Patch timers into the loaded modules and into the functions that load more."""
         self._replace(builtins, "__import__", self._importing(builtins.__import__))
         self._replace(checks, "import_module", self._importing(vars(checks)["import_module"]))
@@ -186,7 +186,7 @@ class _Seams:
         self._replace(checks.Check, "wants", self._wants(checks.Check.wants))
         checks.enabled.cache_clear()
         self._stack.callback(checks.enabled.cache_clear)
-        self._put_into_loaded()
+        self._patch_loaded()
 
     def _importing(self, load: Callable[..., Any]) -> Callable[..., Any]:
         def loading(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -199,12 +199,12 @@ class _Seams:
             finally:
                 self._depth -= 1
             if not self._depth:  # all modules are fully loaded
-                self._put_into_loaded()
+                self._patch_loaded()
             return module
 
         return loading
 
-    def _put_into_loaded(self) -> None:
+    def _patch_loaded(self) -> None:
         for name, module in list(sys.modules.items()):
             if name.startswith("ta_lint.") and name not in self._done and module is not None:
                 self._done.add(name)

@@ -375,17 +375,17 @@ def _chosen_fixes(
     raw: RawConfig, source: str
 ) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
     """The rules whose fixes may be applied (None for all), and those whose fixes are declared safe and unsafe."""
-    said = {
+    selections = {
         "fixable": raw.fixable,
         "unfixable": raw.unfixable,
         "extend-safe-fixes": raw.extend_safe_fixes,
         "extend-unsafe-fixes": raw.extend_unsafe_fixes,
     }
-    if raw.fixable is None and not any(said.values()):
+    if raw.fixable is None and not any(selections.values()):
         return None, frozenset(), frozenset()
     from ta_lint.core.catalogue import check_selector, chosen
 
-    for key, selectors in said.items():
+    for key, selectors in selections.items():
         for selector in selectors or ():
             check_selector(selector, f"{source}: [tool.ta] {key}")
     return (

@@ -80,10 +80,10 @@ def read_log(path: Path) -> Log:
     for run in runs:
         found += [_finding(result) for result in run.entries("results")]
     properties = [run.entry("properties") for run in runs if "properties" in run]
-    refuted = [_refuted(said) for bag in properties for said in bag.entries(REFUTED, ())]
+    refuted = [_refuted(entry) for bag in properties for entry in bag.entries(REFUTED, ())]
     invocations = [invocation for run in runs for invocation in run.entries("invocations", ())]
-    told = [note for one in invocations for note in one.entries("toolExecutionNotifications", ())]
-    notes = [note.entry("message").text("text") for note in told]
+    notifications = [note for one in invocations for note in one.entries("toolExecutionNotifications", ())]
+    notes = [note.entry("message").text("text") for note in notifications]
     compared = any("baselineState" in result for run in runs for result in run.entries("results"))
     return Log(path, found, refuted, notes, compared)
 
@@ -173,17 +173,17 @@ def _finding(result: _LogEntry) -> Finding:
     )
 
 
-def _refuted(said: _LogEntry) -> Finding:
-    rule = _rule(said)
+def _refuted(entry: _LogEntry) -> Finding:
+    rule = _rule(entry)
     return Finding(
         rule=rule,
         message="",
         severity=catalogue()[rule].severity,
-        site=_site(said.first("locations")),
+        site=_site(entry.first("locations")),
         observer="runtime",
-        related=_related(said),
-        evidence=_evidence(said),
-        fingerprint=said.text("fingerprint"),
+        related=_related(entry),
+        evidence=_evidence(entry),
+        fingerprint=entry.text("fingerprint"),
         verdict=Verdict.REFUTED,
     )
 

@@ -308,12 +308,12 @@ def _code(content: dict[str, Any]) -> Iterator[tuple[int, str, bool]]:
 
 
 def _language(content: dict[str, Any]) -> str:
-    said = (
+    declared = (
         _text(content, "metadata", "language_info", "name"),
         _text(content, "metadata", "kernelspec", "language"),
         _text(content, "metadata", "application/vnd.databricks.v1+notebook", "language"),
     )
-    language = next((name for name in said if name is not None), None)
+    language = next((name for name in declared if name is not None), None)
     if language is None:
         other = _OTHER_KERNELS.match(_text(content, "metadata", "kernelspec", "name") or "")
         language = other[0] if other is not None else "python"
@@ -322,8 +322,8 @@ def _language(content: dict[str, Any]) -> str:
 
 def _is_of_newer_python(content: dict[str, Any]) -> bool:
     """Whether the notebook was run by a newer Python, which may know more syntax than this one."""
-    said = _text(content, "metadata", "language_info", "version") or ""
-    version = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", said)
+    declared = _text(content, "metadata", "language_info", "version") or ""
+    version = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", declared)
     return version is not None and (int(version[1]), int(version[2])) > sys.version_info[:2]
 
 

@@ -360,13 +360,13 @@ def judgement(findings: "Iterable[Finding]") -> str:
     parts = [f"{suspected[verdict]} {verdict}" for verdict in Verdict if suspected[verdict]]
     if suspected[None]:
         parts.append(f"{suspected[None]} that only the source shows")
-    told = (
+    subject = (
         f"{_number(sum(suspected.values()), 'suspicion')} of the source"
         if suspected
         else "No suspicions of the source"
     )
     tail = f"; {_number(alone, 'finding')} of the run alone" if alone else ""
-    return f"{told}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"
+    return f"{subject}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"
 
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:

@@ -59,8 +59,8 @@ def sarif_log(
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
     kept, dropped = _worst(list(findings))
-    told = {finding.rule for finding in kept}
-    described = [rule for rule_id, rule in rules.items() if rule_id in told]
+    reported = {finding.rule for finding in kept}
+    described = [rule for rule_id, rule in rules.items() if rule_id in reported]
     index = {rule.id: position for position, rule in enumerate(described)}
     run = om.Run(
         tool=om.Tool(driver=_driver(described, version)),

@@ -15,8 +15,8 @@ from ta_lint.core.finding import Finding, Related, Suppression, Verdict
 from ta_lint.core.report import refutation
 
 BOTH = "both"
-_SEEN = "the run measures it here"
-_BY_A_RUN = "refuted by a run"
+_MEASURED_HERE = "the run measures it here"
+_REFUTED_BY_A_RUN = "refuted by a run"
 
 
 def joined(
@@ -55,24 +55,24 @@ def joined(
     return result + [replace(finding, verdict=Verdict.CONFIRMED) for finding in _one_per_fingerprint(alone)]
 
 
-def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, list[Finding]]:
+def _pairs(suspicions: Sequence[Finding], reports: Sequence[Finding]) -> dict[int, list[Finding]]:
     """For each suspicion, by index, the reports on it, the nearest first."""
     by_rule: dict[str, list[int]] = defaultdict(list)
     for index, suspicion in enumerate(suspicions):
         by_rule[suspicion.rule].append(index)
     found: dict[int, list[Finding]] = defaultdict(list)
-    for saying in said:
-        meeting = [index for index in by_rule[saying.rule] if _meet(suspicions[index], saying)]
-        nearest = min((_distance(suspicions[index], saying) for index in meeting), default=None)
-        for index in meeting:
-            if _distance(suspicions[index], saying) == nearest:
-                found[index].append(saying)
-    for index, sayings in found.items():
-        sayings.sort(key=partial(_distance, suspicions[index]))
+    for report in reports:
+        matching = [index for index in by_rule[report.rule] if _match(suspicions[index], report)]
+        nearest = min((_distance(suspicions[index], report) for index in matching), default=None)
+        for index in matching:
+            if _distance(suspicions[index], report) == nearest:
+                found[index].append(report)
+    for index, listed in found.items():
+        listed.sort(key=partial(_distance, suspicions[index]))
     return found
 
 
-def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
+def _distance(suspicion: Finding, report: Finding) -> tuple[bool, bool, int]:
     """Sort key that tells equal statements of one function apart; their fingerprints differ only in the number.
 
     The distance in lines is between the statements that match: several sums may keep one loss.
@@ -81,12 +81,12 @@ def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
         (
             abs(one - other)
             for first, one in _lines(suspicion)
-            for second, other in _lines(saying)
+            for second, other in _lines(report)
             if first == second
         ),
-        default=abs(suspicion.site.line - saying.site.line),
+        default=abs(suspicion.site.line - report.site.line),
     )
-    return lines > 0, suspicion.fingerprint != saying.fingerprint, lines
+    return lines > 0, suspicion.fingerprint != report.fingerprint, lines
 
 
 def _lines(finding: Finding) -> list[tuple[str, int]]:
@@ -122,10 +122,10 @@ def _scope(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.site.path, finding.site.name
 
 
-def _meet(suspicion: Finding, saying: Finding) -> bool:
+def _match(suspicion: Finding, report: Finding) -> bool:
     """Whether the statement of one is the statement or a related place of the other."""
-    first, second = _statement(suspicion), _statement(saying)
-    return bool(first and (first == second or first in _related(saying))) or second in _related(suspicion)
+    first, second = _statement(suspicion), _statement(report)
+    return bool(first and (first == second or first in _related(report))) or second in _related(suspicion)
 
 
 def _statement(finding: Finding) -> str:
@@ -139,12 +139,12 @@ def _related(finding: Finding) -> set[str]:
 def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     first = evidence[0]
     places = [
-        Related(other.site, f"{_SEEN}: {other.message}", _statement(other))
+        Related(other.site, f"{_MEASURED_HERE}: {other.message}", _statement(other))
         for other in evidence
         if _statement(other) != _statement(suspicion)
     ]
     mark = suspicion.suppression
-    refuted_before = mark is not None and mark.justification.startswith(_BY_A_RUN)
+    refuted_before = mark is not None and mark.justification.startswith(_REFUTED_BY_A_RUN)
     return replace(
         suspicion,
         observer=BOTH,
@@ -155,13 +155,13 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     )
 
 
-def _refuted(suspicion: Finding, saying: Finding) -> Finding:
-    why = Suppression(in_source=False, justification=f"{_BY_A_RUN}: {refutation(saying.evidence)}")
+def _refuted(suspicion: Finding, report: Finding) -> Finding:
+    why = Suppression(in_source=False, justification=f"{_REFUTED_BY_A_RUN}: {refutation(report.evidence)}")
     return replace(
         suspicion,
         observer=BOTH,
         verdict=Verdict.REFUTED,
-        evidence=saying.evidence,
+        evidence=report.evidence,
         suppression=suspicion.suppression or why,
     )
 

@@ -27,12 +27,12 @@ def actions(linted: Linted, params: types.CodeActionParams, client: Client) -> l
     """The actions of the requested kinds for a range of a part."""
     uri, only = params.text_document.uri, params.context.only
     result: list[types.CodeAction] = []
-    if _is_asked(types.CodeActionKind.QuickFix.value, only):
+    if _is_requested(types.CodeActionKind.QuickFix.value, only):
         for finding, there in zip(linted.findings, linted.located, strict=True):
             part, where = place(linted.document, there.site, client.codec)
             if part.uri == uri and overlap(where, params.range) and not _is_json(linted):
                 result += _of_finding(finding, there, linted, client)
-    if _is_asked(FIX_ALL, only) and any(_is_made(finding, linted) for finding in linted.findings):
+    if _is_requested(FIX_ALL, only) and any(_is_applied(finding, linted) for finding in linted.findings):
         result.append(_fix_all(linted, client))
     return result
 
@@ -43,7 +43,7 @@ def resolved(action: types.CodeAction, linted: Linted, client: Client) -> types.
     return action
 
 
-def _is_asked(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+def _is_requested(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
     """Whether a kind, or a kind above it, is requested; None requests all."""
     asked = [str(getattr(one, "value", one)) for one in only or [""]]
     return any(one in ("", kind) or kind.startswith(f"{one}.") for one in asked)
@@ -54,7 +54,7 @@ def _is_json(linted: Linted) -> bool:
     return linted.source.notebook is not None and not linted.document.has_cells
 
 
-def _is_made(finding: Finding, linted: Linted) -> bool:
+def _is_applied(finding: Finding, linted: Linted) -> bool:
     file = linted.settings.file
     return file is not None and finding.fix is not None and file.config.makes(finding.fix)
 

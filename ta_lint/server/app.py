@@ -54,13 +54,13 @@ class Server(LanguageServer):
         assert isinstance(documents, Documents)
         return documents
 
-    async def about(self, document: Document, tell: Callable[[Linted], T]) -> T:
+    async def about(self, document: Document, compute: Callable[[Linted], T]) -> T:
         """Lint a document and compute something from the result, both in the worker thread."""
-        linted, told = await asyncio.wrap_future(
-            self._worker.submit(lambda: _with(self._linter.lint(document), tell))
+        linted, result = await asyncio.wrap_future(
+            self._worker.submit(lambda: _computed(self._linter.lint(document), compute))
         )
         self._complain(linted)
-        return told
+        return result
 
     def publish(self, uri: str, pause: float = 0) -> None:
         """Send the diagnostics of a document after a pause; cancel an earlier request, which is for an older text."""
@@ -130,8 +130,8 @@ def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
     return not server.exited_rudely
 
 
-def _with(linted: Linted, tell: Callable[[Linted], T]) -> tuple[Linted, T]:
-    return linted, tell(linted)
+def _computed(linted: Linted, compute: Callable[[Linted], T]) -> tuple[Linted, T]:
+    return linted, compute(linted)
 
 
 def _initialize(ls: Server, params: types.InitializeParams) -> None:

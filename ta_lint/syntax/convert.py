@@ -54,7 +54,7 @@ _STRING = re.compile(
 # One string literal with what may stand between it and the next.
 _LITERAL = re.compile(rf"({_STRING.pattern})(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)*+", re.DOTALL)
 # In an f-string: `{x=}`, or adjacent strings. Python's tree does not show them as they are written.
-_TOLD_APART = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
+_AMBIGUOUS = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
 
 
 def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
@@ -63,12 +63,12 @@ def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
     libcst's classes are frozen, have slots, and validate their arguments.
     """
     setters = {f"set_{number}": getattr(kind, field).__set__ for number, field in enumerate(fields)}
-    code = _making(len(fields)).replace()  # a copy, as Python specialises code objects at run time
+    code = _maker_code(len(fields)).replace()  # a copy, as Python specialises code objects at run time
     return FunctionType(code, {"new": object.__new__, "kind": kind, **setters})
 
 
 @cache
-def _making(count: int) -> CodeType:
+def _maker_code(count: int) -> CodeType:
     """The code that makes a node with `count` fields, compiled once for all types with as many."""
     values = [f"value_{number}" for number in range(count)]
     lines = [f"def make({', '.join(values)}):", " node = new(kind)"]
@@ -616,7 +616,7 @@ class _Converter:
             if self._formatted:
                 return _string(repr(value))
             text = self._text(node)
-            return _string(text) if _is_one_string(text) else self._side_by_side(text)
+            return _string(text) if _is_one_string(text) else self._adjacent_literals(text)
         return _NUMBERS[type(value)](repr(value) if self._formatted else self._text(node))
 
     def JoinedStr(self, node: ast.JoinedStr) -> Any:
@@ -624,14 +624,14 @@ class _Converter:
             raise NotConvertible
         text = self._text(node)
         if not _is_one_string(text):
-            return self._side_by_side(text)
+            return self._adjacent_literals(text)
         try:
             return self._formatted_string(text, node)
         except NotConvertible:
             return self._parsed(text)
 
     def _formatted_string(self, text: str, node: ast.JoinedStr) -> Any:
-        if _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
+        if _AMBIGUOUS.search(text.lstrip("rfRF").strip("'\"")) is not None:
             raise NotConvertible
         self._formatted = True
         try:
@@ -639,7 +639,7 @@ class _Converter:
         finally:
             self._formatted = False
 
-    def _side_by_side(self, text: str) -> Any:
+    def _adjacent_literals(self, text: str) -> Any:
         """Adjacent literals, which Python joins, as separate nodes; libcst parses them if they are hard to separate."""
         try:
             made = [self._literal(literal) for literal in _literals(text)]

@@ -11,28 +11,28 @@ import libcst as cst
 
 from ta_lint.syntax.tree import Node, child_fields
 
-_WORDS = frozenset({"asynchronous", "operator", "star", "value"})  # meaningful fields that are no child nodes
+_VALUE_FIELDS = frozenset({"asynchronous", "operator", "star", "value"})  # not nodes, but meaningful
 
 
 def plain(node: Node) -> str:
     """The code of a node without comments, on as few lines as possible, and with parentheses only for calls and tuples."""
-    return cst.Module(()).code_for_node(_laid_out(node))
+    return cst.Module(()).code_for_node(_in_default_layout(node))
 
 
-def _laid_out(node: Node) -> Node:
+def _in_default_layout(node: Node) -> Node:
     """A copy of the node in libcst's default layout."""
     given: dict[str, Any] = {}
-    for name in _said(type(node)):
+    for name in _meaningful_fields(type(node)):
         value = getattr(node, name)
         if isinstance(value, (list, tuple)):
-            value = [_laid_out(item) for item in value]
+            value = [_in_default_layout(item) for item in value]
         elif isinstance(value, cst.CSTNode):
-            value = _laid_out(value)
+            value = _in_default_layout(value)
         given[name] = value
     return type(node)(**given)
 
 
 @cache
-def _said(kind: type[Node]) -> tuple[str, ...]:
-    words = (field.name for field in fields(kind) if field.name in _WORDS)
+def _meaningful_fields(kind: type[Node]) -> tuple[str, ...]:
+    words = (field.name for field in fields(kind) if field.name in _VALUE_FIELDS)
     return tuple(dict.fromkeys((*child_fields(kind), *words)))

@@ -24,7 +24,7 @@ _ENDS_IN_A_NAME = re.compile(r"\w+\Z")
 _BEFORE_A_GROUP = frozenset(
     "and as assert await del elif else except for from if in is lambda not or raise return while with yield".split()
 )
-_SOFT = frozenset({"case", "match"})  # soft keywords, which may also be names
+_SOFT_KEYWORDS = frozenset({"case", "match"})  # these may also be names
 
 _IN_BRACKETS = (cst.Tuple, cst.GeneratorExp)  # their spans in Python's tree include the parentheses
 
@@ -153,7 +153,7 @@ class Places:
         name = _ENDS_IN_A_NAME.search(self._source.text, max(0, before - 100), before)
         if name is None:
             return self._source.text[before - 1 : before] not in tuple(")]}\"'.")
-        if name[0] in _SOFT:
+        if name[0] in _SOFT_KEYWORDS:
             return not isinstance(self._tree.parent[node], (cst.Arg, cst.Call))
         return name[0] in _BEFORE_A_GROUP
 

@@ -49,7 +49,7 @@ _SOURCE_ORDER: dict[type[Node], str] = {
 }
 
 _NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what a field for a node may hold instead
-_WORDS = (str, bool, str | None)
+_PLAIN_TYPES = (str, bool, str | None)
 
 
 def child_fields(kind: type[Node]) -> tuple[str, ...]:
@@ -59,11 +59,11 @@ def child_fields(kind: type[Node]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in fields(kind)
-        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _WORDS
+        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _PLAIN_TYPES
     )
 
 
-def _several(value: Any) -> Any:
+def _as_nodes(value: Any) -> Any:
     """The nodes in a field that may hold one, many or none."""
     kind = type(value)  # `isinstance` with an abstract class takes three times as long
     if kind is list or kind is tuple:
@@ -82,11 +82,11 @@ def _reader(kind: type[Node]) -> _Reader | None:
         elif get_origin(types[name]) is Sequence:
             parts.append(f"*node.{name}")
         else:
-            parts.append(f"*several(node.{name})")
+            parts.append(f"*as_nodes(node.{name})")
     if not parts:
         return None
     # compiled for each type, as this runs for every node of every file
-    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
+    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"as_nodes": _as_nodes})
     return read
 
 
@@ -310,7 +310,7 @@ class Tree:
         while above is not None:
             if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
                 for earlier in reversed(above.body[: above.body.index(child)]):
-                    yield from _opened(earlier)
+                    yield from _flattened(earlier)
             elif isinstance(above, cst.With):
                 yield from reversed(above.items)
             elif isinstance(above, cst.If):
@@ -338,13 +338,13 @@ class Tree:
         return found
 
 
-def _opened(statement: Node) -> Iterator[Node]:
+def _flattened(statement: Node) -> Iterator[Node]:
     """The small statements of a line, or those in a `with`, the last first; any other statement as it is."""
     if isinstance(statement, cst.SimpleStatementLine):
         yield from reversed(statement.body)
     elif isinstance(statement, cst.With):
         for inner in reversed(statement.body.body):
-            yield from _opened(inner)
+            yield from _flattened(inner)
         yield from reversed(statement.items)
     else:
         yield statement

@@ -35,8 +35,8 @@ def show(arguments: argparse.Namespace, fixed: list[Fixed], accepted: list[Entry
         sys.stdout.buffer.write(changes)
     if not arguments.quiet:
         would = report.fixed(sum(result.count for result in changed), len(changed))
-        said = f"Would have {would[0].lower()}{would[1:]}" if would else ""
-        print(f"{said}{report.remedies(left, report.never)}", end="", file=sys.stderr)
+        would_have = f"Would have {would[0].lower()}{would[1:]}" if would else ""
+        print(f"{would_have}{report.remedies(left, report.never)}", end="", file=sys.stderr)
     return FINDINGS if changed and not arguments.exit_zero else CLEAN
 
 
