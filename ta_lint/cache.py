@@ -265,7 +265,7 @@ def remove(folder: Path) -> tuple[int, int]:
         path.unlink(missing_ok=True)
         removed += 1
     if removed:
-        with contextlib.suppress(OSError):  # not empty: the rest is somebody else's
+        with contextlib.suppress(OSError):  # not empty: other files are not ours
             folder.rmdir()
     return removed, size
 

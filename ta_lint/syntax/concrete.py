@@ -95,7 +95,7 @@ class _Statement:
     """The lines of one top-level statement, parsed by libcst."""
 
     def __init__(self, tree: Tree, number: int, above: int, lines: list[str]) -> None:
-        """`number` is that of the first node in the file's tree; `lines` are the file's, of which `above` come before."""
+        """`number` is that of the first node in the file's tree; `lines` are the file's, and `above` is how many come before."""
         self._tree = tree
         self._lines = lines
         self._number = number
