@@ -1,10 +1,10 @@
-"""The cache: what was found in files that have not changed since.
+"""The cache: the findings of files that have not changed since.
 
-A folder with one file for each set of settings; in it, for each linted file, the digest of what it held and the
-findings. They are replaced and never edited, so that no lock is needed: a reader sees the old one or the new one, a
-process that is killed leaves the old one, and of two that write at once one may have to lint a little again.
+A folder with one cache file per set of settings; it holds a digest of the content and the findings of each linted file.
+Cache files are replaced and never edited, so no lock is needed: a reader sees the old one or the new one, a killed
+process leaves the old one, and if two processes write at once, some files may be linted again.
 
-Each is named and signed with a key that only this user has: what came with a clone was written by somebody else.
+Each cache file is named and signed with a key that only this user has, as a cloned repository may contain a forged one.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 FOLDER = ".ta_cache"
 
-_DAYS_KEPT = 30  # since a file was last looked up
-_BYTES_KEPT = 64 << 20  # of all files of a cache folder; 4,000 linted files take 1 MB
-_ENTRIES_KEPT = 100_000  # of one set of settings
+_DAYS_KEPT = 30  # since the last lookup of a file
+_BYTES_KEPT = 64 << 20  # per cache folder; 4,000 linted files take 1 MB
+_ENTRIES_KEPT = 100_000  # per set of settings
 _SECONDS_BETWEEN_WRITES = 2.0
 
-_LEAST_KEY = 32  # characters of TA_CACHE_KEY: who has the cache may try out guesses
+_LEAST_KEY = 32  # characters of TA_CACHE_KEY: the cache lets an attacker test guesses
 
-# How much older than its reading a file must be for its times to show the next change: FAT counts two seconds as one.
+# How much older than the time of reading a file must be for its timestamp to show the next change: FAT counts in 2 s.
 _SETTLED_NS = 2_000_000_000
 
 _MAGIC = b"ta-lint cache "
@@ -53,21 +53,21 @@ Signature: 8a477f597d28d172789f06886806bc55
 """
 _MARKS = {"CACHEDIR.TAG": _TAG, ".gitignore": "# made by ta-lint\n*\n"}
 
-# Settings that say which files are linted and what becomes of the findings, not what is found in a file.
-_BESIDE = frozenset(
+# Settings that decide which files are linted and how findings are used, but not what is found in a file.
+_NOT_DECISIVE = frozenset(
     "directory exclude respect_gitignore force_exclude target_named fail_level baseline unsafe_fixes cache_dir "
     "source".split()
 )
-# What pyflakes, behind TA910 and TA911, reads from the environment.
+# Environment variables of pyflakes, which implements TA910 and TA911.
 _VARIABLES = ("PYFLAKES_BUILTINS", "PYFLAKES_DOCTEST", "PYFLAKES_ERROR_UNKNOWN")
 
 _Stamp = list[int]
 
 
 class FileContent(NamedTuple):
-    """What a file held when it was read, and the `stat` by which that is known without reading it again.
+    """A digest of a file's content and the `stat` that shows, without reading the file, that it is unchanged.
 
-    The stamp is None where the file was written just before: a change in the same tick of the clock would not show.
+    The stamp is None if the file was written just before: it would not show a change in the same tick of the clock.
     """
 
     digest: str
@@ -75,7 +75,7 @@ class FileContent(NamedTuple):
 
 
 class _CacheEntry(NamedTuple):
-    """What is kept of a linted file; `used` is the day when it was last looked up."""
+    """The cached result of a linted file; `used` is the day of the last lookup."""
 
     digest: str
     stamp: _Stamp | None
@@ -84,9 +84,9 @@ class _CacheEntry(NamedTuple):
 
 
 class Cache:
-    """The cache in a folder, for files that are named from a root. It never raises for what is on disk.
+    """The cache in a folder, for files named relative to a root. It never raises because of what is on disk.
 
-    `problem` says why nothing can be kept, and what helps; what was kept before is still found, if there is a key.
+    `problem` says why nothing can be written, and what helps; earlier entries can still be read if there is a key.
 
     Raises:
         UsageError: TA_CACHE_KEY is too short for a secret.
@@ -111,7 +111,7 @@ class Cache:
         self._pause = _SECONDS_BETWEEN_WRITES
 
     def find(self, file: "File") -> "list[Finding] | None":
-        """The findings of a file as it is now; None if it must be linted."""
+        """The findings of a file in its current state; None if it must be linted."""
         if not self._key or file.given is not None:
             return None
         book = self._book(file.config)
@@ -119,7 +119,7 @@ class Cache:
         if entry is None:
             return None
         try:
-            stamp: _Stamp | None = _stamp(os.stat(file.location))  # noqa: PTH116 - of thousands
+            stamp: _Stamp | None = _stamp(os.stat(file.location))  # noqa: PTH116 - for thousands of files
         except OSError:
             return None
         if entry.stamp != stamp:
@@ -132,9 +132,9 @@ class Cache:
         return _findings(entry, file) if entry.findings else []
 
     def keep(self, file: "File", findings: "list[Finding]", content: FileContent | None) -> None:
-        """Keep what was found in a file that held this; written from time to time, and in the end by `close`.
+        """Add the findings for this content of a file; entries are written from time to time, and finally by `close`.
 
-        A crash of a check is not kept: memory may have been short.
+        The crash of a check is not kept: memory may have been short.
         """
         crashed = any(found.rule == "TA000" for found in findings)
         if content is None or crashed or not self._key or not _are_of(file, findings):
@@ -145,7 +145,7 @@ class Cache:
             self._write()
 
     def close(self) -> None:
-        """Write what is not yet written, and drop what nobody has asked for in a long time."""
+        """Write what is not yet written, and drop what has not been used for a long time."""
         if self._write():
             with contextlib.suppress(OSError):
                 _prune(self.folder, set(self._books))
@@ -156,12 +156,12 @@ class Cache:
             name = f"findings-{_digest(_decisive(config, self._root, self.folder), self._key)}.json"
             if name not in self._books:
                 self._books[name] = _Book(self.folder / name, self._key)
-            known = (config, self._books[name])  # with the config, which keeps its id while it lives
+            known = (config, self._books[name])  # holds the config, so that its id stays unique
             self._book_of[id(config)] = known
         return known[1]
 
     def _write(self) -> bool:
-        """Write every book that has changed; returns whether any was."""
+        """Write every changed book; return whether any was written."""
         began = time.monotonic()
         changed = [book for book in self._books.values() if book.fresh]
         if not changed or self.problem:
@@ -179,7 +179,7 @@ class Cache:
 
 
 class _Book:
-    """The entries of one set of settings, by the names of files; `fresh` are those that the file lacks."""
+    """The entries for one set of settings, by file name; `fresh` are those not yet in the cache file."""
 
     def __init__(self, path: Path, key: bytes) -> None:
         self.path = path
@@ -194,10 +194,10 @@ class _Book:
         return entry
 
     def save(self, today: int) -> None:
-        """Replace the file by one that has the fresh entries as well, and those that others have added meanwhile.
+        """Replace the cache file by one with the fresh entries and those that other processes have added meanwhile.
 
         Raises:
-            OSError: it cannot be written; then it is as it was.
+            OSError: the file cannot be written; it is then unchanged.
         """
         self._read()
         kept = {name: entry for name, entry in self.entries.items() if entry.used >= today - _DAYS_KEPT}
@@ -210,7 +210,7 @@ class _Book:
         self._seen = _stamp(self.path.stat())
 
     def _read(self) -> None:
-        """Read the file unless it is the one that was read last; the fresh entries stay."""
+        """Read the cache file unless it is unchanged since the last read; the fresh entries stay."""
         try:
             status = self.path.stat()
             if (
@@ -227,17 +227,17 @@ class _Book:
             self.entries = {**_parsed(body), **self.fresh}
 
     def _head(self, body: bytes) -> bytes:
-        """The first line of the file; its name is signed as well, or one of other settings would pass for it."""
+        """The first line of the cache file; it also signs the name, so that a file for other settings does not pass."""
         return _HEAD + _digest(self.path.name.encode() + b"\n" + body, self._key).encode()
 
 
 def cache_folder(config: "Config", root: Path) -> Path:
-    """Where the cache is for a project: where the settings say, else in a folder of the project itself."""
+    """The cache folder of a project: from the settings, otherwise a folder in the project itself."""
     return config.cache_dir.absolute() if config.cache_dir is not None else root / FOLDER
 
 
 def lint(file: "File") -> "tuple[list[Finding], FileContent | None]":
-    """The findings of a file, and what it held; None where that cannot be said."""
+    """The findings of a file and its content; None for a content that cannot be cached."""
     from ta_lint.engine import lint_file
 
     data, content = _read(file)
@@ -245,7 +245,7 @@ def lint(file: "File") -> "tuple[list[Finding], FileContent | None]":
 
 
 def caches(top: Path) -> Iterator[Path]:
-    """The cache folders at and below a folder, under their usual name; links are not followed."""
+    """The cache folders with the usual name in a folder and below it; links are not followed."""
     for folder, below, _ in os.walk(top):
         if FOLDER in below and not (place := Path(folder, FOLDER)).is_symlink():
             yield place
@@ -253,10 +253,10 @@ def caches(top: Path) -> Iterator[Path]:
 
 
 def remove(folder: Path) -> tuple[int, int]:
-    """Remove what ta-lint wrote into a cache folder, and the folder if nothing else is in it: how many files and bytes.
+    """Remove what ta-lint wrote into a cache folder, and the folder if then empty; return the number of files and bytes.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: a file cannot be removed.
     """
     removed = size = 0
     marks = [folder / name for name, text in _MARKS.items() if _holds(folder / name, text)]
@@ -265,13 +265,13 @@ def remove(folder: Path) -> tuple[int, int]:
         path.unlink(missing_ok=True)
         removed += 1
     if removed:
-        with contextlib.suppress(OSError):  # not empty: the rest is somebody else's
+        with contextlib.suppress(OSError):  # not empty: other files are not ours
             folder.rmdir()
     return removed, size
 
 
 def _own(folder: Path) -> list[Path]:
-    """The files with findings that ta-lint has written into a folder, for any user and any settings."""
+    """The cache files that ta-lint has written into a folder, for any user and any settings."""
     try:
         with os.scandir(folder) as listing:
             return [
@@ -284,7 +284,7 @@ def _own(folder: Path) -> list[Path]:
 
 
 def _is_own(entry: "os.DirEntry[str]") -> bool:
-    """By its name and by its first bytes, of which a process that was killed may have left none."""
+    """Whether a file is ours by its name and first bytes; a killed process may leave an empty file."""
     left_over = _LEFT_OVER.fullmatch(entry.name) is not None
     if not left_over and _NAME.fullmatch(entry.name) is None:
         return False
@@ -304,7 +304,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _read(file: "File") -> tuple[bytes | None, FileContent | None]:
-    """The bytes of a file, and what it held on disk; None for what cannot be read, or is not on disk."""
+    """The bytes of a file and its content on disk; None for what cannot be read or is not on disk."""
     if file.given is not None:
         return file.given, None
     now = time.time_ns()
@@ -325,15 +325,15 @@ def _stamp(status: os.stat_result) -> _Stamp:
 
 
 def _digest(data: bytes, key: bytes = b"") -> str:
-    """Of somebody's data; with a key, a signature that takes the key to make."""
+    """A digest of data; with a key, a signature."""
     return blake2b(data, digest_size=16, key=key).hexdigest()
 
 
 def _signing_key() -> bytes:
-    """The key that only this user has, or that a CI keeps as a secret for its jobs.
+    """The key of this user, or the one in TA_CACHE_KEY, which a CI keeps as a secret for its jobs.
 
     Raises:
-        OSError: there is no place for one.
+        OSError: there is no place to keep a key.
         UsageError: TA_CACHE_KEY is too short for a secret.
     """
     given = os.environ.get("TA_CACHE_KEY")
@@ -351,7 +351,7 @@ def _signing_key() -> bytes:
 
 
 def _findings(entry: _CacheEntry, file: "File") -> "list[Finding] | None":
-    """The findings of an entry; None if they are not findings of this file."""
+    """The findings of an entry; None if they are invalid or belong to another file."""
     from ta_lint.core.finding import Finding
     from ta_lint.core.plain import reader
 
@@ -377,7 +377,7 @@ def _are_of(file: "File", findings: "list[Finding]") -> bool:
 
 
 def _parsed(body: bytes) -> dict[str, _CacheEntry]:
-    """The entries of a file; none if it is not what we write."""
+    """The entries of a cache file; empty if they do not have our format."""
     try:
         entries = {name: _CacheEntry(*entry) for name, entry in json.loads(body).items()}
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -386,27 +386,26 @@ def _parsed(body: bytes) -> dict[str, _CacheEntry]:
 
 
 def _decisive(config: "Config", root: Path, folder: Path) -> bytes:
-    """Everything but the file that decides on its findings.
+    """Everything that decides the findings of a file, other than its content.
 
-    The place of the project is not among them if the cache lies in it, so that both can move.
+    It excludes the path of the project if the cache lies in it, so that both can be moved.
     """
     settings: dict[str, object] = {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, value in config._asdict().items()
-        if name not in _BESIDE
+        if name not in _NOT_DECISIVE
     }
     settings["directory"] = os.path.relpath(config.directory, root)
     settings["root"] = "" if folder.is_relative_to(root) else str(root)
     settings["environment"] = [os.environ.get(name) for name in _VARIABLES]
-    return f"{settings!r} {_observer()}".encode("utf-8", "surrogatepass")
+    return f"{settings!r} {_linter_version()}".encode("utf-8", "surrogatepass")
 
 
 @cache
-def _observer() -> str:
-    """What looks at the files: Python, the parsers, and ta-lint itself by its content.
+def _linter_version() -> str:
+    """The versions of Python and the parsers, and a hash of ta-lint's own files.
 
-    Its version would not tell one state of a checkout from another, and the times of its files are new in each job
-    of a CI.
+    ta-lint's version does not distinguish states of a checkout, and file times are new in each CI job.
     """
     from ta_lint.core.catalogue import pages
 
@@ -419,12 +418,12 @@ def _observer() -> str:
         for name in sorted(names):
             path = f"{folder}/{name}"
             with contextlib.suppress(OSError), open(path, "rb", buffering=0) as stream:  # noqa: PTH123
-                hashed.update(f"{name}\0".encode() + stream.read())  # a link of an editor leads nowhere
+                hashed.update(f"{name}\0".encode() + stream.read())  # an editor's link may dangle
     return repr((__version__, hashed.hexdigest(), python, _release("libcst"), _release("pyflakes")))
 
 
 def _release(package: str) -> list[str]:
-    """The release of an installed package, by the name of the folder that describes it; `importlib.metadata` takes long."""
+    """The release of an installed package, from the name of its metadata folder; `importlib.metadata` is slow to load."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return []
@@ -434,10 +433,10 @@ def _release(package: str) -> list[str]:
 
 
 def _make(folder: Path) -> None:
-    """Make a cache folder that git and backups pass over. One that was there is taken as it is.
+    """Create a cache folder that git and backups ignore. An existing one is used as it is.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True)
@@ -448,7 +447,7 @@ def _make(folder: Path) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Not forced to the disk: what a power cut leaves does not match its digest."""
+    """Replace a file without fsync: after a power cut, a damaged file does not match its digest."""
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         temporary.write_bytes(data)
@@ -460,7 +459,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _prune(folder: Path, in_use: set[str]) -> None:
-    """Drop the files that no run has written for long, and the oldest of those that are too much together."""
+    """Drop cache files that no run has written for a long time, and the oldest if the total size is too large."""
     oldest = time.time() - _DAYS_KEPT * 86_400
     total = 0
     found = [(path.stat(), path) for path in _own(folder)]
@@ -468,6 +467,6 @@ def _prune(folder: Path, in_use: set[str]) -> None:
         total += status.st_size
         if path.name in in_use:
             continue
-        left_over = path.name.startswith(".") and status.st_mtime < time.time() - 3600  # of a killed process
+        left_over = path.name.startswith(".") and status.st_mtime < time.time() - 3600  # by a killed process
         if left_over or status.st_mtime < oldest or total > _BYTES_KEPT:
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The command `ta-lint`: its command line. What each command takes and does is in `ta_lint.commands`."""
+"""The command line of `ta-lint`. `ta_lint.commands` has the arguments and the work of each command."""
 
 import argparse
 import io
@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parsed(parser, commands, words, "to lint it, write `ta-lint check {}`")
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):  # source text must not stop a terminal of a lesser encoding
+    if isinstance(sys.stdout, io.TextIOWrapper):  # the terminal's encoding may lack a character
         sys.stdout.reconfigure(errors="backslashreplace")
     from ta_lint.commands.messages import complain
 
@@ -46,16 +46,16 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("ta-lint: interrupted, nothing was written", file=sys.stderr)
         return INTERRUPTED
-    except OSError as error:  # standard output: what concerns a file is a UsageError or a finding
+    except OSError as error:  # from standard output: errors with files are a UsageError or a finding
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # a reader such as `head` may go when it likes
+        if not isinstance(error, BrokenPipeError):  # a reader such as `head` may stop early
             what = error.filename or "cannot write the report"
             complain(f"{what}: {error.strerror}")
         return ERROR
-    except Exception as error:  # noqa: BLE001 - status 1 would say that there are findings
+    except Exception as error:  # noqa: BLE001 - status 1 would mean findings
         import traceback
 
-        traceback.print_exception(error, limit=-5, chain=False)  # a recursion has thousands
+        traceback.print_exception(error, limit=-5, chain=False)  # a recursion has thousands of frames
         complain(f"{type(error).__name__}, a defect of ta-lint: please report what is above")
         return ERROR
 
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
 def _parser(
     words: "Sequence[str]",
 ) -> tuple[argparse.ArgumentParser, "Mapping[str, argparse.ArgumentParser]"]:
-    """The parser of a command line and those of its commands; only a command that is named is loaded."""
+    """The parser of a command line and those of its commands; only a named command is loaded."""
     parser = argparse.ArgumentParser(
         prog="ta-lint",
         description="Finds the bugs in PyTorch training code that run, look fine and train a worse model.",

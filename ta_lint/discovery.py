@@ -1,4 +1,4 @@
-"""Which files a command line means."""
+"""Finds the files to lint."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ _IGNORE = ".gitignore"
 def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path") -> list[File]:
     """The files to lint, sorted by name, each once.
 
-    A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, though not
-    what they exclude inside it. With `force-exclude`, `exclude` holds for both.
+    A file given by name is linted whatever `exclude` and `.gitignore` say; so is a folder given by name, but not
+    what they exclude inside it. With `force-exclude`, `exclude` applies to both.
 
     Raises:
         UsageError: a path does not exist.
@@ -29,7 +29,7 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
     found: dict[str, File] = {}
     top = os.fspath(root)
     for given in paths:
-        path = os.path.abspath(given)  # keeps symbolic links as they are named
+        path = os.path.abspath(given)  # keeps symbolic links
         if os.path.isdir(path):
             files = _walk(path, configs, top)
         elif _exists(path):
@@ -44,20 +44,20 @@ def discover(paths: "Sequence[str | Path]", configs: Configs, root: "str | Path"
 
 
 def named(name: "str | Path", data: bytes, configs: Configs, root: "str | Path") -> list[File]:
-    """The file that holds these bytes, as if it stood under that name; none if `force-exclude` leaves it out."""
+    """A file with this name and content, which need not be on disk; empty if `force-exclude` excludes it."""
     path = os.path.abspath(name)
     config = configs.of_directory(os.path.dirname(path))
     return [] if _is_excluded(path, config) else [File(path, name_of(path, os.fspath(root)), config, data)]
 
 
 def name_of(path: str, root: str) -> str:
-    """A path as findings name it: relative to the root where it lies below it, absolute elsewhere."""
+    """A path as findings name it: relative to the root if it lies below it, otherwise absolute."""
     below = _below(path, root)
     return (path if below is None else below).replace(os.sep, "/")
 
 
 def _below(path: str, folder: str) -> str | None:
-    """The path from a folder to what lies in it; None for what lies elsewhere."""
+    """The path relative to a folder; None if it lies elsewhere."""
     prefix = os.path.join(folder, "")
     return path[len(prefix) :] if path.startswith(prefix) else None
 
@@ -75,12 +75,12 @@ def _is_excluded(path: str, config: Config) -> bool:
 
 
 def _matches(spec: Patterns, path: str, base: str) -> bool:
-    """Whether patterns that stand in `base` exclude a path; that of a folder ends in a separator."""
+    """Whether the patterns of the folder `base` exclude a path; the path of a folder ends in a separator."""
     return spec.exclude(_seen_from(base, path))
 
 
 def _seen_from(base: str, path: str) -> str:
-    """The path from a folder, with forward slashes; what lies elsewhere is seen from the root of its drive."""
+    """The path relative to `base`, with forward slashes; relative to its drive's root if it lies elsewhere."""
     below = _below(path, base)
     if below is None:
         below = os.path.splitdrive(path)[1].lstrip(os.sep)
@@ -88,7 +88,7 @@ def _seen_from(base: str, path: str) -> str:
 
 
 def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]:
-    """The Python files below a folder, less what is excluded, and folders that cannot be listed, each with its settings.
+    """The Python files below a folder that are not excluded, and the folders that cannot be listed, each with its settings.
 
     Links to folders are not followed.
     """
@@ -104,9 +104,9 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
                 entries = {entry.name: entry for entry in listing}
         except OSError:
             above = os.path.dirname(folder)
-            yield folder, configs.of_directory(above)  # reading it says why nothing in it is checked
+            yield folder, configs.of_directory(above)  # reading it will report why it cannot be checked
             continue
-        if SETTINGS in entries:  # where there are none, those of the folder above hold
+        if SETTINGS in entries:  # otherwise those of the folder above apply
             config = configs.of_directory(folder)
         if not config.respect_gitignore:
             ignores = []
@@ -120,7 +120,7 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             if entry.is_dir(follow_symlinks=False):
                 if not _skipped(f"{name}/", excluding, ignoring):
                     folders.append(entry.path)
-            elif name.endswith(SUFFIXES) and name not in SUFFIXES:  # a file `.py` has no suffix
+            elif name.endswith(SUFFIXES) and name not in SUFFIXES:  # a file named `.py` has no suffix
                 link_to_folder = entry.is_symlink() and os.path.isdir(entry.path)
                 if not link_to_folder and not _skipped(name, excluding, ignoring):
                     yield entry.path, config
@@ -128,11 +128,11 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
 
 
 def _skipped(name: str, excluding: tuple[Patterns, str], ignoring: list[tuple[Patterns, str]]) -> bool:
-    """Whether an entry of a folder is passed over; each of the patterns comes with the path of the folder, as it sees it."""
+    """Whether an entry of a folder is skipped; each `Patterns` comes with the folder's path relative to its own."""
     excluded, path = excluding
     if excluded.verdict(path + name):
         return True
-    for ignored, path in ignoring:  # the nearest .gitignore that says anything decides
+    for ignored, path in ignoring:  # the nearest .gitignore with a match decides
         verdict = ignored.verdict(path + name)
         if verdict is not None:
             return verdict
@@ -140,7 +140,7 @@ def _skipped(name: str, excluding: tuple[Patterns, str], ignoring: list[tuple[Pa
 
 
 def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
-    """The `.gitignore` files from the root down to the folder above `top`, less those that ignore `top` itself."""
+    """The `.gitignore` files from the root down to the folder above `top`, except those that ignore `top` itself."""
     folders = [top]
     while _below(folders[-1], root) is not None:
         folders.append(os.path.dirname(folders[-1]))
@@ -156,5 +156,5 @@ def _ignore_file(folder: str) -> list[tuple[str, Patterns]]:
         return []
     try:
         return [(folder, Patterns(lines))]
-    except ValueError:  # git passes over a line that is no pattern
+    except ValueError:  # git ignores lines that are no pattern
         return [(folder, Patterns(filter(is_pattern, lines)))]

@@ -1,6 +1,6 @@
 """Linting one file: keywords, tree, facts, checks, places, suppression.
 
-A check looks at a file that holds its keywords; without them the findings are the same.
+A check runs only on files that contain its keywords; running it on all files gives the same findings.
 """
 
 import re
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from ta_lint.facts import FileFacts, Suspicion
     from ta_lint.syntax.tree import Node
 
-# What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
+# Errors that newer Pythons raise as well: too deep nesting, where libcst needs minutes or overflows the stack, and literals.
 _FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
 
-_OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or perhaps a name
+_OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or what may be a name
 
 
 class Examined(NamedTuple):
-    """What was found in a file, and its source: that of a notebook is its cells, joined."""
+    """The findings in a file, and its source; the source of a notebook is its joined cells."""
 
     findings: list[Finding]
-    """Where they are in the source."""
+    """With positions in the source."""
     located: list[Finding]
-    """The same, as they are reported: those in a notebook by cell, and line in the cell."""
+    """The same with reported positions: in a notebook by cell, and line in the cell."""
     source: Source
 
 
 def lint_file(file: File) -> list[Finding]:
-    """The findings of one file, in order of place, suppressed ones marked. Never raises for what the file holds."""
+    """The findings of one file, in order of place, with suppressed ones marked. Never raises because of the content."""
     try:
         data = contents(file)
     except Unreadable as error:
@@ -55,51 +55,51 @@ def contents(file: File) -> bytes:
     """The bytes of a file.
 
     Raises:
-        Unreadable: as `core.source.read` says.
+        Unreadable: as for `core.source.read`.
     """
     return file.given if file.given is not None else read(file.location)
 
 
-@collector.paused()  # until the source, which holds Python's own tree, is gone
+@collector.paused()  # until the source, which holds Python's own tree, is freed
 def lint(file: File, data: bytes) -> list[Finding]:
-    """The findings of a file that holds these bytes; see `examine`."""
+    """The findings of a file with this content, as reported; see `examine`."""
     return examine(file, data).located
 
 
 @collector.paused()
 def examine(file: File, data: bytes) -> Examined:
-    """What is found in a file that holds these bytes.
+    """Lint a file with this content.
 
-    One file never stops the others: whatever is raised on the way becomes the one finding of this one.
+    One file never stops the others: any exception becomes the only finding of this file.
     """
     try:
         findings, source = _examine(file, data)
         return Examined(findings, located(findings, source), source)
     except PASSING:
         raise
-    except BaseException as error:  # noqa: BLE001 - as it says above; a panic of libcst's parser is no `Exception`
+    except BaseException as error:  # noqa: BLE001 - see above; a panic of libcst's parser is no `Exception`
         findings = crashed(file, "linting it", error)
         return Examined(findings, findings, Source(file.name, ""))
 
 
 def crashed(file: File, doing: str, error: BaseException) -> list[Finding]:
-    """The finding that says of a file what went wrong with it through a defect of ours; none where that is ignored.
+    """The TA000 finding for an exception caused by a bug in ta-lint; empty if TA000 is ignored.
 
-    It names nothing in the file, for to look there may be what went wrong.
+    It reads nothing from the file, as that may be what failed.
     """
     source = Source(file.name, "")
     return _finished([_crash(doing, error, source)], file, source)
 
 
 def located(findings: list[Finding], source: Source) -> list[Finding]:
-    """Findings as they are reported: those in a notebook by cell, and line in the cell."""
+    """Findings with reported positions: in a notebook by cell, and line in the cell."""
     if source.notebook is None:
         return findings
     return [finding if finding.site.cell else source.notebook.located(finding) for finding in findings]
 
 
 def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
-    """The findings of a file, where they are in its source, and that source."""
+    """The findings of a file, with positions in its source, and that source."""
     enabled = file.config.rules
     source = Source(file.name, "")
     text = searchable(data)
@@ -119,15 +119,13 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
         findings = [_unread(error, file)]
-    if not (
-        findings or own_suppression
-    ):  # to look for the comments of other linters takes as long as a parse
+    if not (findings or own_suppression):  # looking for comments of other linters costs as much as a parse
         return [], source
     return _finished(findings, file, source), source
 
 
 def _may_name_a_rule(text: bytes) -> bool:
-    """Whether a comment may suppress a rule of ours by its name."""
+    """Whether a comment may suppress one of our rules by id or name."""
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
@@ -142,7 +140,7 @@ def _unread(error: Unreadable, file: File) -> Finding:
 
 
 def _finished(findings: list[Finding], file: File, source: Source) -> list[Finding]:
-    """The findings of enabled rules, named, with their suppressions, and with the fixes that the settings admit."""
+    """The findings of enabled rules, with fingerprints, suppressions, and the fixes that the settings allow."""
     enabled = file.config.rules
     findings = [finding for finding in findings if finding.rule in enabled]
     findings = suppressed(named(findings, source), source, file.config.ignored_rules(file.path), enabled)
@@ -179,7 +177,7 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
 
 
 def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> Iterator[Finding]:
-    """What a check finds in a file."""
+    """Run a check on a file."""
     if check.over_text is not None:
         for report in check.over_text(source):
             yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
@@ -189,7 +187,7 @@ def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> It
 
 
 def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
-    """The finding that a suspicion is."""
+    """Turn a suspicion, which refers to nodes, into a finding with positions and edits."""
     from ta_lint.syntax.placing import text_edits
 
     source, places = facts.source, facts.places

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class File(NamedTuple):
-    """A file to lint: where it is, how findings name it (`core.finding.Site.path`), and what holds for it."""
+    """A file to lint: its location, its name in findings (`core.finding.Site.path`), and its settings."""
 
     location: "str | Path"
-    """A string or a `Path`, as discovered; `path` converts it on demand, as most files never need one."""
+    """A string or a `Path`, as discovered; `path` converts it on demand, which most files never need."""
     name: str
     config: "Config"
     given: bytes | None = None
-    """What it holds, where that is not on disk."""
+    """The content if it does not come from disk."""
     gated: bool = True
-    """Whether only those checks look at it that its text and its skeleton call for. The findings are the same."""
+    """Whether a check runs only if the file contains its keywords. The findings are the same either way."""
 
     @property
     def path(self) -> "Path":
@@ -32,7 +32,7 @@ class File(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes; 0 where that is unknown."""
+        """The size in bytes; 0 if unknown."""
         if self.given is not None:
             return len(self.given)
         try:
@@ -45,10 +45,10 @@ _FEW = 20
 
 
 def may_hold_findings(files: list[File]) -> bool:
-    """Whether there may be a finding in files: True for many files, which are not read for the answer.
+    """Whether the files may have findings; True for many files, without reading them.
 
-    The most frequent runs, of an editor or a commit hook over files that are not ours (`core.libraries`), end here and
-    load nothing that looks closer. Every file that `engine.examine` looks at has one of these words.
+    The most frequent runs, by an editor or a commit hook on files that do not use torch (`core.libraries`), end here
+    without loading the engine. `engine.examine` reports nothing for a file without these words.
     """
     return len(files) > _FEW or any(map(_may_hold_a_finding, files))
 
@@ -57,7 +57,7 @@ def _may_hold_a_finding(file: File) -> bool:
     if not file.gated or file.given is not None:
         return True
     try:
-        if not os.path.isfile(file.location):  # reading a pipe would wait for ever
+        if not os.path.isfile(file.location):  # reading a pipe could block forever
             return True
         with open(file.location, "rb") as stream:
             data = stream.read()

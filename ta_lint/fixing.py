@@ -1,6 +1,6 @@
-"""Fixing one file: what its findings propose, round by round until nothing is left to fix.
+"""Applies the fixes of one file, in rounds until nothing is left to fix.
 
-Every byte that no fix names stays: edits are of text, and the text goes back in the encoding it came in.
+Every byte outside the edits stays: edits apply to the text, which is written back in its original encoding.
 """
 
 import os
@@ -15,21 +15,21 @@ from ta_lint.core.source import Source, bytes_of, read, source_of
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
 
-ROUNDS = 10  # a fix may bring another finding; one that brings itself again would never end
+ROUNDS = 10  # a fix may cause another finding; one that causes itself again would never end
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A file after its fixes: the bytes it had, those it has now, and what is found in them."""
+    """A file after its fixes: its bytes before and after, and the findings that remain."""
 
     file: File
     before: bytes
     after: bytes
     findings: list[Finding]
     count: int
-    """How many fixes were made."""
+    """The number of applied fixes."""
     complaints: tuple[str, ...]
-    """What could not be fixed, and why, for the user."""
+    """Messages for the user: what could not be fixed, and why."""
 
     @property
     def changes(self) -> bool:
@@ -37,12 +37,12 @@ class Fixed:
 
 
 def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
-    """The file with every fix made that its settings admit; nothing is written.
+    """Apply every fix that the file's settings allow, in memory.
 
-    `accepted` are the fingerprints in the baseline: their findings stay, and so do the statements that hold them, as
-    a changed statement has another fingerprint.
+    `accepted` are the fingerprints in the baseline: their findings and statements stay unchanged, as a changed
+    statement has another fingerprint.
 
-    One file never stops the others: whatever is raised on the way becomes a finding of this one, which stays as it is.
+    One file never stops the others: any exception becomes a finding of this file, which stays as it is.
     """
     unchanged = file.given or b""
     try:
@@ -57,10 +57,10 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
 
 
 def _fixed(file: File, accepted: frozenset[str]) -> Fixed:
-    """The file with every fix made.
+    """Apply every fix.
 
     Raises:
-        Unreadable: it cannot be read.
+        Unreadable: the file cannot be read.
     """
     data = contents(file)
     if not _comes_back(source_of(file.name, data), data):
@@ -93,15 +93,15 @@ def _fixed(file: File, accepted: frozenset[str]) -> Fixed:
 
 
 def _comes_back(source: Source, data: bytes) -> bool:
-    """Whether the source of these bytes, written as it was read, gives the same bytes."""
+    """Whether encoding the source of these bytes gives the same bytes again."""
     try:
         return bytes_of(source, data) == data
-    except ValueError:  # an encoding that only reads
+    except ValueError:  # an encoding that can only decode
         return False
 
 
 def is_sound(finding: Finding, source: Source, data: bytes) -> bool:
-    """Whether the fix of one finding alone leaves a file that can be parsed, compiled and written as it was read."""
+    """Whether the fix of one finding alone leaves a file that can be parsed, compiled and encoded."""
     return not _is_broken(_edited(source, [finding]), source, data)
 
 
@@ -109,14 +109,14 @@ def save(fixed: Fixed) -> None:
     """Write a fixed file.
 
     Raises:
-        UsageError: it cannot be written, or is not any more what was fixed.
+        UsageError: the file cannot be written, or has changed since it was read.
     """
     path = fixed.file.path
     try:
         present = read(path)
     except Unreadable as error:
         raise UsageError(f"cannot write {display(path)}: {error.reason}") from error
-    if present == fixed.after:  # by another name
+    if present == fixed.after:  # under another name
         return
     if present != fixed.before:
         raise UsageError(f"cannot write {display(path)}: it has changed since it was read")
@@ -136,7 +136,7 @@ def _admitted(
     findings = list(findings)
     digests = {
         fingerprint.partition(":")[0] for fingerprint in accepted
-    }  # a twin takes its number when it goes
+    }  # without the `:n`, as equal findings are renumbered when one is fixed
     known = {
         source.statement_at(finding.site.line)
         for finding in findings
@@ -151,7 +151,7 @@ def _admitted(
 def _with_fixes(
     source: Source, data: bytes, proposed: list[Finding]
 ) -> tuple[Source, list[Finding], list[Finding]]:
-    """The source with the fixes that do not get in each other's way; those made, and those that would break it."""
+    """The source after the fixes that do not conflict; the findings fixed, and those whose fix would break it."""
     chosen = _compatible(proposed)
     fixed = _edited(source, chosen)
     if not _is_broken(fixed, source, data):
@@ -167,7 +167,7 @@ def _with_fixes(
 
 
 def _compatible(proposed: list[Finding]) -> list[Finding]:
-    """The findings whose fixes can be made at once: of two that overlap, the first; the other waits for a round."""
+    """The findings whose fixes can be applied together: of two that overlap the first; the other waits for a round."""
     chosen: list[Finding] = []
     taken: list[TextEdit] = []
     for finding in proposed:
@@ -209,10 +209,10 @@ def _span(edit: TextEdit) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _is_broken(fixed: Source, source: Source, data: bytes) -> bool:
-    """Whether edits made a file that cannot be parsed, compiled, or written as it was read."""
+    """Whether edits left a file that cannot be parsed, compiled or encoded."""
     try:
         if isinstance(fixed.syntax, SyntaxError):
-            from ta_lint.syntax.concrete import whole  # and with it libcst, which few runs need here
+            from ta_lint.syntax.concrete import whole  # loads libcst, which few runs need here
 
             whole(fixed)
         if source.is_compilable and not fixed.is_compilable:

@@ -1,4 +1,4 @@
-"""The plugin for flake8: what ta-lint finds, among what flake8 finds."""
+"""The flake8 plugin: ta-lint's findings among those of flake8."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from ta_lint import __version__, lint_text
 
 
 class Plugin:
-    """One file. flake8 knows by the names of the parameters what to give, and by `tree` to ask once for a file."""
+    """Lints one file. flake8 passes arguments by parameter name; `tree` makes it run the plugin once per file."""
 
     name = "ta-lint"
     version = __version__
@@ -17,7 +17,7 @@ class Plugin:
         self._text = "".join(lines)
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
-        """Line, column from 0, text and origin of each finding that counts."""
+        """The line, column from 0, text and plugin type of each finding that counts."""
         from ta_lint.core.errors import UsageError
         from ta_lint.core.report import in_cell
 

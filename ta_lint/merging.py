@@ -1,4 +1,4 @@
-"""Merging the logs of one lint and any number of runs into one, with a verdict on each suspicion."""
+"""Merges the logs of one lint and any number of runs into one, with a verdict on each suspicion."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from ta_lint.core.verdict import joined
 
 @dataclass(frozen=True)
 class Merged:
-    """What several logs come to: one finding for each fingerprint, in order of place."""
+    """The merged content of several logs: one finding for each fingerprint, in order of place."""
 
     findings: list[Finding]
     refuted: list[Finding]
@@ -26,7 +26,7 @@ class Merged:
 
     @property
     def sarif(self) -> str:
-        """As one log, which takes the place of the linter's in code scanning: it has the same category."""
+        """One SARIF log, which replaces the linter's in code scanning, as it has the same category."""
         return sarif_log(
             self.findings,
             catalogue(),
@@ -37,17 +37,17 @@ class Merged:
         )
 
     def table(self, *, color: bool) -> str:
-        """The verdicts as a table, and a line on how many there are of each."""
+        """The verdicts as a table, and a line with the number of each."""
         width = shutil.get_terminal_size().columns if color else 120
         grid = report.verdicts(self.findings, display=os.path.normpath, width=width, color=color)
         return grid + report.judgement(self.findings)
 
 
 def merged(paths: Sequence[Path]) -> Merged:
-    """The logs of ta-lint and ta-runtime in these files, in any order, as one.
+    """Merge the logs of ta-lint and ta-runtime in these files, in any order.
 
     Raises:
-        UsageError: as `core.logs.read_log` says.
+        UsageError: as for `core.logs.read_log`.
     """
     logs = [read_log(path) for path in paths]
     findings = joined(
@@ -61,7 +61,7 @@ def merged(paths: Sequence[Path]) -> Merged:
 
 
 def _distinct(lists: Iterable[list[Finding]]) -> list[Finding]:
-    """The suspicions of several logs of one lint: of one fingerprint the first, or the first that has a verdict."""
+    """The suspicions of several logs of one lint; for each fingerprint the first with a verdict, otherwise the first."""
     found: dict[tuple[str, str, str], Finding] = {}
     for finding in (finding for findings in lists for finding in findings):
         key = (finding.rule, finding.site.path, finding.fingerprint or str(finding.site))

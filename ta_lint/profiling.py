@@ -1,6 +1,6 @@
 """`ta-lint check --profile`: where the time of a run goes, by stage, by rule and by fact.
 
-Everything is measured from outside: for the run, stopwatches are put around functions of ta-lint. A plain run has none.
+Everything is measured from outside: a profiled run patches timers around functions of ta-lint. A plain run has none.
 """
 
 import builtins
@@ -42,18 +42,18 @@ _STAGES = {
     "ta_lint.commands.check.lint": {"may_hold_findings": "reading"},
     "ta_lint.commands.check.report": {"write": "report"},
 }
-"""By module, the functions and properties that a stage consists of. A stage does not count what another does for it."""
+"""The functions and properties of each stage, by module. A stage does not include time spent in another."""
 
 
 class ProfiledPart(NamedTuple):
-    """A stage, or what it does for one rule or fact."""
+    """A stage, or its part for one rule or fact."""
 
     stage: str
     of: str = ""
 
 
 class Stopwatch:
-    """Seconds and entries of each part; what runs inside another part is not counted in the outer one."""
+    """Seconds and entries of each part; time in a nested part does not count for the outer one."""
 
     def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
         self.seconds: defaultdict[ProfiledPart, float] = defaultdict(float)
@@ -64,7 +64,7 @@ class Stopwatch:
 
     @contextmanager
     def timing(self, part: ProfiledPart) -> Iterator[None]:
-        """Count what happens now for a part."""
+        """Count the time in the block for a part."""
         self.entries[part] += 1
         self._switch()
         self._parts.append(part)
@@ -75,7 +75,7 @@ class Stopwatch:
             self._parts.pop()
 
     def around(self, part: ProfiledPart, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, timed; of a generator also what it does when it is asked for more."""
+        """The function with a timer; for a generator, each step is timed too."""
 
         @wraps(function)
         def timed(*arguments: Any, **keywords: Any) -> Any:
@@ -86,7 +86,7 @@ class Stopwatch:
         return timed
 
     def stop(self) -> None:
-        """Count what has happened since the last part."""
+        """Count the time since the last switch."""
         self._switch()
 
     def _asked(self, part: ProfiledPart, generator: Iterator[Any]) -> Iterator[Any]:
@@ -106,18 +106,18 @@ class Stopwatch:
 
 
 class Profile:
-    """What a stopwatch has measured, and how many findings there were of each rule, suppressed ones included."""
+    """The measurements of a stopwatch, and the number of findings of each rule, including suppressed ones."""
 
     def __init__(self) -> None:
         self.watch = Stopwatch()
-        self.watch.seconds[ProfiledPart(START)] = time.process_time()  # that of the process until now
+        self.watch.seconds[ProfiledPart(START)] = time.process_time()  # of the process until now
         self.findings: Counter[str] = Counter()
         self.wanted: Counter[str] = Counter()
 
     def rendered(self) -> str:
         """Three tables: stages, rules and facts, each with the longest first.
 
-        A rule that no file wanted, and that took less than a thousandth of the time, is left out.
+        A rule that ran on no file and took less than a thousandth of the time is left out.
         """
         seconds, entries = self.watch.seconds, self.watch.entries
         whole = sum(seconds.values())
@@ -159,16 +159,16 @@ class Profile:
 
 @contextmanager
 def profiling() -> Iterator[Profile]:
-    """Measure what this process does of a lint, until the block ends."""
+    """Measure the part of a lint that runs in this process, until the block ends."""
     profile = Profile()
     with ExitStack() as stack:
-        _Seams(profile, stack).put()
+        _Patcher(profile, stack).patch()
         yield profile
         profile.watch.stop()
 
 
-class _Seams:
-    """Where stopwatches are put: into each module as soon as it is loaded, as a run loads only what it needs."""
+class _Patcher:
+    """Patches timers into each module as soon as it is loaded, as a run loads only what it needs."""
 
     def __init__(self, profile: Profile, stack: ExitStack) -> None:
         self._profile = profile
@@ -178,15 +178,15 @@ class _Seams:
         self._timed: set[Callable[..., Any]] = set()
         self._depth = 0
 
-    def put(self) -> None:
-        """Put them into what is loaded, and into the ways in which more is loaded."""
+    def patch(self) -> None:
+        """Patch timers into the loaded modules and into the functions that load more."""
         self._replace(builtins, "__import__", self._importing(builtins.__import__))
         self._replace(checks, "import_module", self._importing(vars(checks)["import_module"]))
         self._replace(checks, "load", partial(self._loaded, checks.load.__wrapped__))
         self._replace(checks.Check, "wants", self._wants(checks.Check.wants))
         checks.enabled.cache_clear()
         self._stack.callback(checks.enabled.cache_clear)
-        self._put_into_loaded()
+        self._patch_loaded()
 
     def _importing(self, load: Callable[..., Any]) -> Callable[..., Any]:
         def loading(name: str, *arguments: Any, **keywords: Any) -> Any:
@@ -198,13 +198,13 @@ class _Seams:
                     module = load(name, *arguments, **keywords)
             finally:
                 self._depth -= 1
-            if not self._depth:  # all that was loaded is complete
-                self._put_into_loaded()
+            if not self._depth:  # all modules are fully loaded
+                self._patch_loaded()
             return module
 
         return loading
 
-    def _put_into_loaded(self) -> None:
+    def _patch_loaded(self) -> None:
         for name, module in list(sys.modules.items()):
             if name.startswith("ta_lint.") and name not in self._done and module is not None:
                 self._done.add(name)
@@ -221,13 +221,13 @@ class _Seams:
         now = vars(holder)[name]
         if isinstance(now, cached_property):
             self._replace(now, "func", self._watch.around(part, now.func))
-        elif now not in self._timed:  # it may come from another module, where it is timed
+        elif now not in self._timed:  # a function imported from another module may be timed already
             timed = self._watch.around(part, now)
             self._timed.add(timed)
             self._replace(holder, name, timed)
 
     def _time_facts(self, module: Any) -> None:
-        """What is computed once for each file counts for the fact, and not for the rule that asked first."""
+        """Count what is computed once per file for the fact, and not for the rule that needs it first."""
         stem = module.__name__.rpartition(".")[2]
         for holder in [each for each in vars(module).values() if isinstance(each, type)]:
             for name, value in vars(holder).items():
@@ -272,7 +272,7 @@ class _Seams:
 def _is_loaded(
     name: str, _globals: object = None, _locals: object = None, fromlist: Any = (), level: int = 0
 ) -> bool:
-    """Whether an import, by the arguments of `__import__`, has nothing to load; there are thousands of those."""
+    """Whether an import, given by the arguments of `__import__`, has nothing to load; there are thousands of those."""
     module = sys.modules.get(name) if not level else None
     return module is not None and all(hasattr(module, each) for each in fromlist or ())
 
@@ -282,7 +282,7 @@ def _longest_first(spent: Mapping[str, float]) -> list[str]:
 
 
 def _table(header: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
-    """Columns with two blanks between them, all but the first to the right; nothing without a body."""
+    """A table with two blanks between columns, all but the first right-aligned; empty without a body."""
     rows = [header, *body]
     if len(rows) == 1:
         return ""

@@ -1,4 +1,4 @@
-"""Linting many files: what the cache knows, one process or several, and code nested deeper than a default stack allows."""
+"""Lints many files: through the cache, in one or several processes, on a stack that is deep enough for nested code."""
 
 import os
 import sys
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ta_lint.file import File
     from ta_lint.fixing import Fixed
 
-# libcst recurses once for each level of nesting, in Rust and in Python. On the default stack 1,500 parentheses killed
-# the process, and a sum of 900 terms overflowed the recursion limit; on this one everything that Python itself can
-# compile passes. Only the pages that are touched take memory.
+# libcst recurses once per level of nesting, in Rust and in Python. On the default stack 1,500 parentheses killed the
+# process, and a sum of 900 terms exceeded the recursion limit; this stack is enough for everything that Python itself can
+# compile. Only the pages that are touched take memory.
 _STACK_BYTES = 512 << 20
 _RECURSION_LIMIT = 50_000
 
-_FEW_BYTES = 200_000  # starting workers costs more than linting these
+_FEW_BYTES = 200_000  # starting workers costs more than linting less
 _BATCH_BYTES = 128_000
 
 Result = tuple["File", "list[Finding]"]
@@ -31,9 +31,9 @@ T = TypeVar("T")
 def lint_files(
     files: "list[File]", jobs: int | None = None, cache: "Cache | None" = None
 ) -> Iterator[Result]:
-    """Each file with its findings, as they are ready and in no particular order; see `_each`.
+    """Each file with its findings, as they become ready and in no particular order; see `_each`.
 
-    Files that the cache knows come first; the others are linted and put into it.
+    Cached files come first; the others are linted and added to the cache.
     """
     if cache is None:
         from ta_lint.engine import lint_file
@@ -58,16 +58,16 @@ def lint_files(
 
 
 def fix_files(files: "list[File]", accepted: frozenset[str], jobs: int | None = None) -> "Iterator[Fixed]":
-    """Each file with its fixes made in memory, nothing written; see `fixing.fix_file` and `_each`."""
+    """Apply the fixes of each file in memory; see `fixing.fix_file` and `_each`."""
     from ta_lint.fixing import fix_file
 
     return (fixed for _, fixed in _each(partial(fix_file, accepted=accepted), files, jobs))
 
 
 def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) -> "Iterator[tuple[File, T]]":
-    """Each file with what a task makes of it, as it is ready and in no particular order.
+    """Each file with the result of a task, as they become ready and in no particular order.
 
-    `jobs` is the number of processes; None means every core that this process may use, or one for few files.
+    `jobs` is the number of processes; None means every core that this process may use, or one for few bytes.
 
     Raises:
         UsageError: a worker process was killed from outside.
@@ -87,7 +87,7 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
 
 
 def _batches(sized: "list[tuple[int, File]]", jobs: int) -> "list[list[File]]":
-    """The files in batches: the first ones largest, the last ones small, so that all processes end together."""
+    """The files in batches that get smaller towards the end, so that all processes finish together."""
     batches: list[list[File]] = []
     left = sum(size for size, _ in sized)
     room = 0.0
@@ -102,14 +102,14 @@ def _batches(sized: "list[tuple[int, File]]", jobs: int) -> "list[list[File]]":
 
 
 def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
-    """The task for several files, in a thread of its own, whose stack is deep enough."""
+    """Run the task on several files in a thread with a deep stack."""
     results: list[T] = []
     failure: list[BaseException] = []
 
     def work() -> None:
         try:
             results.extend(map(task, files))
-        except BaseException as error:  # noqa: BLE001 - carried over to the caller's thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
 
     start_thread(work).join()
@@ -120,7 +120,7 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
 
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:
-    """A thread that works on a stack deep enough to lint on, and ends with the process: Ctrl-C need not wait for it."""
+    """Start a daemon thread with a stack deep enough for linting; Ctrl-C need not wait for it."""
     sys.setrecursionlimit(max(_RECURSION_LIMIT, sys.getrecursionlimit()))
     previous = threading.stack_size(_STACK_BYTES)
     thread = threading.Thread(target=work, daemon=True)

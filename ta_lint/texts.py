@@ -1,4 +1,4 @@
-"""Linting source that a caller has in hand, such as flake8 or an editor: see `ta_lint.lint_text`."""
+"""Lints source that a caller holds in memory, such as flake8 or an editor: see `ta_lint.lint_text`."""
 
 from functools import cache
 from pathlib import Path
@@ -11,14 +11,14 @@ from ta_lint.discovery import discover, named
 
 
 def lint_text(text: str, path: Path) -> list[Finding]:
-    """What `ta_lint.lint_text` promises."""
+    """Implements `ta_lint.lint_text`."""
     cwd = Path.cwd()
     files = named(path, bytes_of_text(text), _configs(cwd), project_root(cwd))
     return [finding for _, findings in runner.lint_files(files, jobs=1) for finding in findings]
 
 
 def lint_files(paths: list[Path], configs: Configs | None) -> list[Finding]:
-    """What `ta_lint.lint_files` promises."""
+    """Implements `ta_lint.lint_files`."""
     cwd = Path.cwd()
     files = discover(paths, configs or _configs(cwd), project_root(cwd))
     linted = {file.name: findings for file, findings in runner.lint_files(files, jobs=1)}
@@ -31,9 +31,9 @@ def _configs(cwd: Path) -> Configs:
 
 
 def bytes_of_text(text: str) -> bytes:
-    """The file that holds this text: in the encoding that it declares, where that can be."""
+    """The text encoded as it declares, if possible, otherwise as UTF-8."""
     plain = text.encode("utf-8", "surrogatepass")
     try:
         return encode(text, like=plain)
-    except (SyntaxError, LookupError, UnicodeError):  # which is then a finding
+    except (SyntaxError, LookupError, UnicodeError):  # the linter then reports it
         return plain

@@ -1,4 +1,4 @@
-"""Worker processes that live for a whole run, take what is next when they are free, and end when their parent does."""
+"""Worker processes that live for a whole run, take the next item when free, and end when their parent does."""
 
 import signal
 import sys
@@ -21,23 +21,23 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def each(task: Callable[[S], T], items: Sequence[S], processes: int) -> Iterator[tuple[S, T]]:
-    """Each item with what the task makes of it in one of several processes, as they are ready.
+    """Each item with the result of the task, computed in one of several processes, as they become ready.
 
-    However this ends, no worker is left: one that is busy is killed.
+    However this ends, no worker remains: a busy one is killed.
 
     Raises:
         UsageError: a worker was killed from outside.
-        Exception: what the task raised, with the worker's traceback as a note.
+        Exception: the task raised it; it carries the worker's traceback as a note.
     """
     workers: list[BaseProcess] = []
     ends: list[Connection] = []
-    busy: dict[Connection, int] = {}  # the item that each works on
+    busy: dict[Connection, int] = {}  # the index of the item that each works on
     waiting = iter(range(len(items)))
 
     def hand_out(end: Connection) -> None:
         index = next(waiting, None)
         if index is None:
-            end.close()  # which the worker takes for the end
+            end.close()  # tells the worker to end
         else:
             end.send(index)
             busy[end] = index
@@ -73,24 +73,24 @@ def _start(
     workers: list[BaseProcess],
     ends: list[Connection],
 ) -> None:
-    """Start the workers. By `fork` where that is safe: they have at once what this process has loaded."""
+    """Start the workers, by `fork` where that is safe: they then inherit what this process has loaded."""
     forks = sys.platform == "linux" and threading.active_count() == 1
     context: Any = get_context("fork" if forks else "spawn")
     for _ in range(processes):
         ours, theirs = context.Pipe()
         ends.append(ours)
         worker = context.Process(target=_work, args=(theirs, ends if forks else [], task, items), daemon=True)
-        with _held_back():  # a worker that is not yet itself would answer Ctrl-C as its parent does
+        with _held_back():  # until set up, a worker would handle Ctrl-C like its parent
             worker.start()
             workers.append(worker)
         theirs.close()
 
 
 def _work(end: Connection, others: list[Connection], task: Callable[[S], T], items: Sequence[S]) -> None:
-    """In a worker: the task for one item after the other, until the parent has none left, or is gone."""
+    """Run in a worker: perform the task on one item after another until the parent has none left or is gone."""
     for other in others:
-        other.close()  # of the parent: open here it would hide that the parent is gone
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends its workers itself
+        other.close()  # the parent's ends: open here, they would hide that the parent is gone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent kills its workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -113,7 +113,7 @@ def _work(end: Connection, others: list[Connection], task: Callable[[S], T], ite
 
 @contextmanager
 def _held_back() -> Iterator[None]:
-    """Signals that end a process come after this block."""
+    """Delay signals that end the process until after the block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -126,7 +126,7 @@ def _held_back() -> Iterator[None]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM, which would end this process and none of its workers, ends it as an exception does."""
+    """Make SIGTERM raise SystemExit in the block, so that the workers end too."""
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL

@@ -1,4 +1,4 @@
-"""The commands of `ta-lint`: each module is named as its command, and has `add_arguments(parser)` and `run(arguments)`.
+"""The commands of `ta-lint`: each module has the name of its command, with `add_arguments(parser)` and `run(arguments)`.
 
 `ta_lint.cli` imports only the module of the command that runs, so no command pays for another.
 """

@@ -1,4 +1,4 @@
-"""`ta-lint clean`: the caches of a project, removed."""
+"""`ta-lint clean`: removes the caches of a project."""
 
 import argparse
 from pathlib import Path
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Remove the caches at and below a folder, that of its project, and those that are named; returns the exit status."""
+    """Remove the caches in and below a folder, that of its project, and named ones; return the exit status."""
     from ta_lint.cache import FOLDER, caches, remove
     from ta_lint.core.config import Configs, Options, cache_variable, project_root
     from ta_lint.core.errors import UsageError

@@ -1,4 +1,4 @@
-"""`ta-lint merge`: logs of the linter and of runs, joined."""
+"""`ta-lint merge`: joins logs of the linter and of runs."""
 
 import argparse
 import sys
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Join the logs and report; returns the exit status."""
+    """Join the logs and report; return the exit status."""
     from ta_lint.core.errors import UsageError
     from ta_lint.core.files import STDIN, write_atomically
     from ta_lint.core.finding import Severity

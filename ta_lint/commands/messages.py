@@ -1,4 +1,4 @@
-"""What a command says beside its report: lines on standard error."""
+"""Messages of a command on standard error, beside its report."""
 
 import sys
 
@@ -10,5 +10,5 @@ def warn(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Name an error; what it leads to is up to the caller."""
+    """Print an error; the caller decides what follows."""
     print(f"ta-lint: error: {harmless(text)}", file=sys.stderr)

@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the page; returns the exit status."""
+    """Print the page; return the exit status."""
     from ta_lint.core.catalogue import find
 
     page = "\n".join(rule.page for rule in find(arguments.rule))

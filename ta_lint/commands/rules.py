@@ -1,4 +1,4 @@
-"""`ta-lint rules`: the catalogue as a list."""
+"""`ta-lint rules`: lists the rules."""
 
 import argparse
 
@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list; returns the exit status."""
+    """Print the list; return the exit status."""
     from ta_lint.core.catalogue import catalogue
 
     rules = catalogue().values()

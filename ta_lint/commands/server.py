@@ -35,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until the client leaves; returns the exit status.
+    """Serve until the client leaves; return the exit status.
 
     Raises:
-        UsageError: what the server needs is not installed.
+        UsageError: a package that the server needs is not installed.
     """
     from ta_lint.core.errors import UsageError
 
@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("server: standard input is closed; an editor starts this command")
     if sys.stdin.isatty():
         print(_LONELY, end="", file=sys.stderr)
-    # there is nothing to tidy up, and a thread that waits for input cannot be told to stop
+    # there is nothing to clean up, and a thread that waits for input cannot be stopped
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout.flush()
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed by mistake is no message
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps stray prints out of the messages
     return CLEAN if serve(sys.stdin.buffer, messages) else FINDINGS

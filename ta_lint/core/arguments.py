@@ -1,4 +1,4 @@
-"""Command lines: what is wrong in one ends the process with status 2, after a hint at what may be meant."""
+"""Parses command lines: a mistake ends the process with status 2 and suggests what was meant."""
 
 import argparse
 import os
@@ -19,14 +19,14 @@ def parsed(
     words: Sequence[str],
     with_path: str,
 ) -> argparse.Namespace:
-    """The words of a command line; `with_path` says how a path is given, with `{}` for it.
+    """Parse a command line; `with_path` is the error for a path given as command, with `{}` for the path.
 
     Raises:
-        SystemExit: the words are none of these commands, or ask for nothing but help, which is then printed.
+        SystemExit: the words name no known command, or only ask for help, which is then printed.
     """
     first = words[0] if words else "-"
     if not first.startswith("-") and first not in commands:
-        if first.endswith(_SUFFIXES) or os.path.exists(first):  # noqa: PTH110 - spares `--help` of pathlib
+        if first.endswith(_SUFFIXES) or os.path.exists(first):  # noqa: PTH110 - keeps pathlib out of `--help`
             parser.error(with_path.format(first))
         near = hint(first, commands) or f"; the commands are {', '.join(commands)}"
         parser.error(f"no command is called {first!r}{near}")
@@ -44,13 +44,13 @@ def path(text: str) -> "Path":
         from ta_lint.core.files import STDIN
 
         return STDIN
-    if not text:  # an empty variable of a script: the whole folder is not what it meant
+    if not text:  # probably an unset variable in a script, which did not mean the whole folder
         raise argparse.ArgumentTypeError("the path is empty")
     return file(text)
 
 
 def file(text: str) -> "Path":
-    """The name of a file, where `-` is a name like others."""
+    """The path of a file; `-` has no special meaning here."""
     from pathlib import Path
 
     return Path(text)

@@ -1,4 +1,4 @@
-"""Findings accepted on a day: known, marked, and not counted again."""
+"""The baseline: findings that were accepted once, so they are marked and no longer count."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ta_lint.core.finding import Finding
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True, frozen=True, order=True):
-    """One accepted finding. Only the fingerprint is compared; the rest is for the reader of a diff."""
+    """One accepted finding. Only the fingerprint is compared; the rest helps people who read diffs."""
 
     path: str
     rule: str
@@ -29,7 +29,7 @@ def load(path: Path) -> list[Entry]:
     """The entries of a baseline file.
 
     Raises:
-        UsageError: it is missing or not a baseline.
+        UsageError: the file is missing or not a baseline.
     """
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_BaselineFile)
@@ -46,7 +46,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def marked(findings: Iterable[Finding], entries: list[Entry]) -> tuple[list[Finding], list[Entry]]:
-    """The findings, those in the baseline marked, and the entries that match no finding any more."""
+    """The findings, with those in the baseline marked, and the entries that no longer match a finding."""
     known = {entry.fingerprint for entry in entries}
     result = [replace(finding, baselined=finding.fingerprint in known) for finding in findings]
     present = {finding.fingerprint for finding in result}
@@ -54,10 +54,10 @@ def marked(findings: Iterable[Finding], entries: list[Entry]) -> tuple[list[Find
 
 
 def save(path: Path, findings: Iterable[Finding], kept: Iterable[Entry] = ()) -> int:
-    """Write the unsuppressed findings, and entries to keep, as the new baseline; returns how many there are.
+    """Write the unsuppressed findings and the `kept` entries as the new baseline; return the number of entries.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     entries = {
         Entry(encodable(finding.site.path), finding.rule, finding.fingerprint, finding.message)

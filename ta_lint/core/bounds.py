@@ -1,8 +1,8 @@
-"""How deep code may nest, and how long its chains may be, so that a file is read in seconds.
+"""Limits on nesting and on the length of chains, so that every file parses within seconds.
 
-libcst's parser copies what it has read of `a.b().c[0]` at each link, and less of a sum: the time grows with the square. A
-thousand links take seconds, ten thousand minutes. What is nested still deeper overflows any stack. People write chains
-of twenty links; the largest of 4,000 real files is a fiftieth of the work allowed here.
+For a chain such as `a.b().c[0]`, libcst's parser copies everything before each link (and less of it for a sum), so its time
+grows quadratically: a thousand links take seconds, ten thousand take minutes. Even deeper nesting overflows any stack.
+People write chains of about twenty links; the worst of 4,000 real files needs a fiftieth of the work allowed here.
 """
 
 import ast
@@ -13,11 +13,11 @@ from ta_lint.core.errors import Unreadable
 from ta_lint.core.source import Source
 
 DEEPEST = 5_000
-"""Levels of a tree. Ten calls for each, as the slowest reader takes, are what a thread of `runner` has room for."""
+"""Levels of a tree. The slowest traversal makes ten calls per level; the stack of a `runner` thread has room for that."""
 
-_MOST_WORK = 5_000_000  # of about a microsecond each
-_WORK = {ast.Attribute: 5, ast.Call: 5, ast.Subscript: 5}  # for each node below; 1 for another expression
-_LINKED = 16  # expressions that are nested less cost next to nothing
+_MOST_WORK = 5_000_000  # units of about a microsecond
+_WORK = {ast.Attribute: 5, ast.Call: 5, ast.Subscript: 5}  # units per node below; 1 for other expressions
+_LINKED = 16  # shallower expressions cost next to nothing
 
 _SYMBOLS = (
     ast.expr_context,
@@ -25,24 +25,24 @@ _SYMBOLS = (
     ast.unaryop,
     ast.boolop,
     ast.cmpop,
-)  # one object for all of a kind
+)  # `ast` shares one object for all nodes of such a type
 
-# What may be a link, in a statement without blanks: but for the minus of a negative number and the point of a fraction.
+# A possible link in a statement without blanks, other than the sign of a number or its decimal point.
 _LINK = re.compile(r"(?<=[^\W\d])[.(\[]|(?<=[\])])[.(\[]|(?<=[^,(\[{:=])[-+~*/%@&|^]|lambda|not|if|await")
 _MOST_LINKS = 2_000
 
 
 def too_deep(levels: int | None = None) -> Unreadable:
-    """Why a file is not read that is nested deeper than `DEEPEST`."""
+    """The error for a file that is nested deeper than `DEEPEST`."""
     found = f"it is nested {levels:,} deep" if levels is not None else "it is nested too deep"
     return Unreadable(f"{found}; at most {DEEPEST:,} levels are read")
 
 
 def check_work(syntax: Iterable[ast.AST]) -> None:
-    """See that libcst would be done with this code within seconds.
+    """Check that libcst can parse this code within seconds.
 
     Raises:
-        Unreadable: it would not; the place is that of the longest chain.
+        Unreadable: it cannot; the position is that of the longest chain.
     """
     work = 0
     longest: tuple[int, ast.AST | None] = (0, None)
@@ -67,6 +67,6 @@ def check_work(syntax: Iterable[ast.AST]) -> None:
 
 
 def may_take_minutes(source: Source) -> bool:
-    """Whether libcst may take that long for a file that Python cannot parse, so that there is no tree to measure."""
+    """Whether libcst may take minutes for a file that Python cannot parse, so that `check_work` has no tree to measure."""
     links = (len(_LINK.findall(statement.text)) for statement in source.statements)
     return sum(count * count for count in links if count > _LINKED) > _MOST_LINKS * _MOST_LINKS

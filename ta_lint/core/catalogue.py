@@ -1,4 +1,4 @@
-"""The rule catalogue: one Markdown page per rule, read as it is."""
+"""The rule catalogue, read directly from the Markdown pages, one per rule."""
 
 import os
 import re
@@ -16,14 +16,14 @@ _ALWAYS = ("TA000", "TA001")
 
 PAGES_URL = "https://github.com/ta-lint/ta-lint/blob/main/rules"
 
-# The beginning of another tool's ids, such as `TOR1`. Of ids with one letter many tools have some, and `W5` is any of them.
+# A prefix of another tool's ids, such as `TOR1`. Two letters at least: many tools share a single one, so `W5` is ambiguous.
 _FOREIGN_PREFIX = re.compile(r"[A-Z]{2,}\d*")
 
 _TITLE = re.compile(r"# (?P<id>TA\d{3}): (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\n")
 _METADATA = re.compile(r"```toml\n(?P<toml>.*?)```\n", re.DOTALL)
 
 
-# What each key of a page's metadata may be: one of some words, or any value of a type; of a list each item.
+# What each key of a page's metadata accepts: one of these words, or any value of this type; in a list, each item does.
 _KEYS: dict[str, tuple[str, ...] | type] = {
     "severity": tuple(Severity),
     "observers": ("static", "runtime"),
@@ -42,7 +42,7 @@ _OPTIONAL = ("also", "security-severity", "cwe")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as its page describes it. `also` are the ids that other tools give the same pitfall."""
+    """A rule as its page describes it. `also` lists the ids of the same pitfall in other tools."""
 
     id: str
     name: str
@@ -69,20 +69,20 @@ class Rule:
 
 
 def rules_dir() -> Path:
-    """Where the pages lie: inside the installed package, else in the checkout this file belongs to."""
+    """The folder of the pages: in the installed package, otherwise in the checkout that holds this file."""
     package = Path(__file__).parents[1]
     packaged = package / "_rules"
     if packaged.is_dir():
         return packaged
     checkout = package.resolve().parent
-    if (checkout / "pyproject.toml").is_file():  # a `rules` beside an installed package is somebody else's
+    if (checkout / "pyproject.toml").is_file():  # a `rules` folder beside an installed package is not ours
         return checkout / "rules"
     raise FileNotFoundError("ta-lint was installed without its rule pages; install it again")
 
 
 @cache
 def pages() -> dict[str, bytes]:
-    """What each page holds, by the name of its file, in order of id."""
+    """The content of each page by file name, ordered by id."""
     folder = str(rules_dir())
     found: dict[str, bytes] = {}
     for name in sorted(os.listdir(folder)):  # noqa: PTH208 - of some hundred, in every run
@@ -94,13 +94,13 @@ def pages() -> dict[str, bytes]:
 
 @cache
 def catalogue() -> dict[str, Rule]:
-    """Every rule by id, in order of id."""
+    """Every rule by id, ordered by id."""
     return {rule.id: rule for rule in map(_rule, pages())}
 
 
 @cache
 def rule_of(id_: str) -> Rule:
-    """One rule. A run that tells of few need not parse every page."""
+    """One rule by id. A run that reports few rules need not parse every page."""
     return next(_rule(name) for name in pages() if name.startswith(f"{id_}-"))
 
 
@@ -110,7 +110,7 @@ def _rule(name: str) -> Rule:
 
 @cache
 def default_rules() -> frozenset[str]:
-    """The ids of the rules that are enabled where nobody says otherwise; no page is parsed for it."""
+    """The ids of the rules that are enabled by default, found without parsing the pages."""
     metadata = ((name, page.partition(b"```toml")[2].partition(b"```")[0]) for name, page in pages().items())
     return frozenset(name[:5] for name, toml in metadata if b"\ndefault = true" in toml)
 
@@ -119,7 +119,7 @@ def parse_page(filename: str, page: str) -> Rule:
     """The rule that a page describes.
 
     Raises:
-        ValueError: the page has no title, no or wrong metadata, or a name that is not its file's.
+        ValueError: the title or the metadata is missing or wrong, or the name differs from the file name.
     """
     title = _TITLE.match(page)
     metadata = _METADATA.search(page)
@@ -175,7 +175,7 @@ def _check(fields: Mapping[str, Any]) -> None:
 
 
 def specificity(selector: str, rule: Rule) -> int:
-    """How exactly a selector names a rule: 3 for an id, a name or an alias, 2 for a prefix, 1 for a tag or ALL, 0 not at all."""
+    """How exactly a selector matches a rule: 3 for an id, name or alias, 2 for a prefix, 1 for a tag or ALL, otherwise 0."""
     upper = selector.upper()
     lower = selector.lower()
     if upper == rule.id or lower == rule.name or lower in map(str.lower, rule.also):
@@ -190,10 +190,10 @@ def specificity(selector: str, rule: Rule) -> int:
 def selected(
     select: Sequence[str] | None, extend: Sequence[str], ignore: Sequence[str], where: str
 ) -> frozenset[str]:
-    """The ids of the enabled rules: those selected, or without `select` the default ones, adjusted.
+    """The ids of the enabled rules: those in `select`, or the default ones without it, then adjusted.
 
     Raises:
-        UsageError: a selector names nothing; `where` says whose it is.
+        UsageError: a selector matches nothing; `where` names the setting in the message.
     """
     base = frozenset(_ALWAYS) if select is not None else default_rules()
     return adjusted(base, [*(select or ()), *extend], ignore, where)
@@ -202,13 +202,13 @@ def selected(
 def adjusted(
     rules: frozenset[str], extend: Sequence[str], ignore: Sequence[str], where: str
 ) -> frozenset[str]:
-    """The enabled rules after a later word, which wins over what was enabled before.
+    """The enabled rules after later settings, which override the rules enabled before.
 
-    Within it the more exact selector wins (`select = ["TA600"]` over `ignore = ["TA6"]`), and of two alike `ignore`.
-    TA000 and TA001 report on the check itself and leave only when ignored by name.
+    Among these the more exact selector wins (`select = ["TA600"]` over `ignore = ["TA6"]`), and `ignore` wins a tie.
+    TA000 and TA001 report on the check itself, so only their exact names turn them off.
 
     Raises:
-        UsageError: a selector names nothing; `where` says whose it is.
+        UsageError: a selector matches nothing; `where` names the setting in the message.
     """
     for selector in [*extend, *ignore]:
         check_selector(selector, where)
@@ -224,7 +224,7 @@ def adjusted(
 
 
 def chosen(on: Sequence[str], off: Sequence[str], *, ties: bool = False) -> frozenset[str]:
-    """The rules that a list names more exactly than its opposite does; with `ties`, also those it names as exactly."""
+    """The rules that `on` matches more exactly than `off` does; with `ties`, also those that both match equally."""
     return frozenset(
         rule.id
         for rule in catalogue().values()
@@ -234,7 +234,7 @@ def chosen(on: Sequence[str], off: Sequence[str], *, ties: bool = False) -> froz
 
 
 def check_selector(selector: str, where: str) -> None:
-    """Raise UsageError, with the nearest names, if a selector names no rule."""
+    """Raise UsageError, with the closest names, if a selector matches no rule."""
     if any(specificity(selector, rule) for rule in catalogue().values()):
         return
     near = hint(selector, set(selectors()), most=3) or "; `ta-lint rules` lists them all"
@@ -242,17 +242,17 @@ def check_selector(selector: str, where: str) -> None:
 
 
 def selectors() -> Iterator[str]:
-    """Everything that may stand where a rule is named."""
+    """Every selector there is."""
     yield "ALL"
     for rule in catalogue().values():
         yield from (rule.id, rule.name, *rule.tags, *rule.also)
 
 
 def find(selector: str) -> list[Rule]:
-    """The rule with this id or name, or those with this alias: another tool's rule may be several here.
+    """The rule with this id or name, or all rules with this alias: one rule of another tool may match several.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no rule matches.
     """
     found = [rule for rule in catalogue().values() if specificity(selector, rule) == 3]
     if found:

@@ -1,4 +1,4 @@
-"""Settings, in three stages: what the command line says, what `[tool.ta]` says, and what holds for one folder."""
+"""Settings in three stages: from the command line, from `[tool.ta]`, and as they apply to one folder."""
 
 import os
 import re
@@ -48,7 +48,7 @@ NEARLY_FILES = ("ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml", ".ta
 
 
 class Options(NamedTuple):
-    """What the command line says about settings; None and empty mean that it is silent."""
+    """Settings from the command line; None and empty mean not given."""
 
     select: Sequence[str] | None = None
     extend_select: Sequence[str] = ()
@@ -64,7 +64,7 @@ class Options(NamedTuple):
 
 
 class RawConfig(NamedTuple):
-    """The table `[tool.ta]` of a `pyproject.toml`, as written; its keys have hyphens there."""
+    """The table `[tool.ta]` of a `pyproject.toml`, as written; the keys in the file have hyphens."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
@@ -86,31 +86,31 @@ class RawConfig(NamedTuple):
 
 
 class Config(NamedTuple):
-    """What holds for the files of one folder. `target_torch` None means the newest release."""
+    """The settings for the files of one folder. A `target_torch` of None means the newest release."""
 
     directory: str
     selected: frozenset[str] | None
-    """The enabled rules, None for the default ones: `rules`, which reads the catalogue, says which those are."""
+    """The enabled rules, None for the default ones; `rules` looks those up in the catalogue."""
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...]
     exclude: tuple[str, ...]
     respect_gitignore: bool
     force_exclude: bool
     target_torch: tuple[int, int] | None
     target_named: bool
-    """Whether somebody named the target; otherwise it is from the dependencies, and a nearer project's hold."""
+    """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
     fail_level: Severity
     baseline: "Path | None"
     chosen_fixable: frozenset[str] | None
-    """The rules whose fixes are made, None for all: see `fixable`."""
+    """The rules whose fixes are applied, None for all; see `fixable`."""
     unsafe_fixes: bool
-    """Whether unsafe fixes are made as well."""
+    """Whether unsafe fixes are applied as well."""
     declared_safe: frozenset[str]
-    """The rules whose fixes are safe here, whatever their pages say."""
+    """The rules whose fixes count as safe here, regardless of their pages."""
     declared_unsafe: frozenset[str]
     cache_dir: "Path | None"
-    """Where the cache is to be; None for its usual place."""
+    """The cache folder; None for the usual one."""
     source: str
-    """Where it was read, for `--show-settings`."""
+    """Where the settings come from, for `--show-settings`."""
 
     @property
     def rules(self) -> frozenset[str]:
@@ -123,7 +123,7 @@ class Config(NamedTuple):
 
     @property
     def fixable(self) -> frozenset[str]:
-        """The ids of the rules whose fixes may be made."""
+        """The ids of the rules whose fixes may be applied."""
         if self.chosen_fixable is not None:
             return self.chosen_fixable
         from ta_lint.core.catalogue import catalogue
@@ -135,9 +135,9 @@ class Config(NamedTuple):
         return patterns(self.exclude)
 
     def applicability(self, rule: str, unsafe: bool) -> Applicability | None:
-        """What a fix of a rule is here, by its page and these settings; None where it is not to be made.
+        """The applicability of a rule's fix, from its page and these settings; None if it must not be applied.
 
-        `unsafe` marks a fix that is less safe than its page says.
+        `unsafe` marks a fix that is less safe than the rule's page says.
         """
         from ta_lint.core.catalogue import rule_of
 
@@ -150,11 +150,11 @@ class Config(NamedTuple):
         return Applicability.UNSAFE if unsafe else Applicability.SAFE
 
     def makes(self, fix: "Fix") -> bool:
-        """Whether `--fix` makes a fix here."""
+        """Whether `--fix` applies a fix here."""
         return self.unsafe_fixes or fix.applicability is Applicability.SAFE
 
     def ignored_rules(self, path: "Path") -> dict[str, str]:
-        """The rules that `per-file-ignores` turns off for a file, each with the pattern that did."""
+        """The rules that `per-file-ignores` turns off for a file, each with the pattern that matched."""
         found: dict[str, str] = {}
         if self.per_file_ignores and path.is_relative_to(self.directory):
             name = path.relative_to(self.directory).as_posix()
@@ -168,7 +168,7 @@ class Config(NamedTuple):
 def _ignores(
     per_file: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> list[tuple[str, Patterns, list[str]]]:
-    """Each pattern of `per-file-ignores`, and the ids of the rules it turns off."""
+    """Each pattern of `per-file-ignores` with the ids of the rules it turns off."""
     from ta_lint.core.catalogue import catalogue, specificity
 
     rules = catalogue().values()
@@ -183,10 +183,10 @@ def _ignores(
 
 
 class Configs:
-    """The config of each folder: the nearest `pyproject.toml` with a `[tool.ta]` table, under the command line.
+    """The config of each folder: the nearest `pyproject.toml` with a `[tool.ta]` table; the command line overrides it.
 
-    Raises UsageError, from the constructor for the command line and the working folder, later for a folder's own
-    file.
+    Raises UsageError: from the constructor for the command line and the working folder, later for the file of another
+    folder.
     """
 
     def __init__(self, options: Options, cwd: "str | Path") -> None:
@@ -195,7 +195,7 @@ class Configs:
         self._of_directory: dict[str, Config] = {}
         self._parsed: dict[str, Mapping[str, Any]] = {}
         self.overlooked: list[str] = []
-        """What looks like settings of ours and is not read, each with the place where it would be."""
+        """What looks like ta-lint settings but is not read, each with where it should be."""
         if options.config is not None and not options.config.is_file():
             raise UsageError(f"--config: {options.config} is not a file")
         self.root_config = self.of_directory(cwd)
@@ -251,7 +251,7 @@ class Configs:
 
 
 def _overlooked(directory: str, path: str, tables: Mapping[str, Any], here: bool) -> list[str]:
-    """What a newcomer takes for the place of our settings: tables, and files at the top of a project or `here`."""
+    """Places where a newcomer might put settings: other tables, and files at the top of a project or `here`."""
     tool = _table(tables, "tool")
     top = here or bool(tables) or os.path.exists(os.path.join(directory, ".git"))
     names = [name for name in NEARLY_FILES if top and os.path.isfile(os.path.join(directory, name))]
@@ -302,7 +302,7 @@ def _resolve(
         where = "--target-torch" if options.target_torch else f"{source}: [tool.ta] target-torch"
         try:
             target = Version(named)
-        except ValueError as error:  # also a number of more digits than Python reads
+        except ValueError as error:  # also for an integer with more digits than Python reads
             raise UsageError(f"{where}: {named[:40]!r} is not a version such as 2.6") from error
     exclude = raw.exclude if raw.exclude is not None else DEFAULT_EXCLUDE
     for pattern in (*(raw.exclude or ()), *raw.extend_exclude, *raw.per_file_ignores):
@@ -336,10 +336,10 @@ def _resolve(
 
 
 def _own_place(key: str, named: str, directory: str, source: str) -> "Path":
-    """Where settings have something written: in their own project, as they may be a stranger's.
+    """The path of something to write. It must lie in the project of the settings, as a stranger may have written them.
 
     Raises:
-        UsageError: it is elsewhere, by itself or by a link.
+        UsageError: the path lies elsewhere, directly or through a link.
     """
     from pathlib import Path
 
@@ -354,7 +354,7 @@ def _own_place(key: str, named: str, directory: str, source: str) -> "Path":
 
 
 def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[str] | None:
-    """The enabled rules; None where nobody names any, so that the default ones hold, and no catalogue is read."""
+    """The enabled rules; None if no setting names any: then the default ones apply without reading the catalogue."""
     adjustments = (raw.extend_select, raw.ignore, raw.per_file_ignores, options.extend_select, options.ignore)
     if options.select is None and raw.select is None and not any(adjustments):
         return None
@@ -374,18 +374,18 @@ def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[st
 def _chosen_fixes(
     raw: RawConfig, source: str
 ) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
-    """The rules whose fixes may be made, None for all, and those whose fixes are declared safe and unsafe."""
-    said = {
+    """The rules whose fixes may be applied (None for all), and those whose fixes are declared safe and unsafe."""
+    selections = {
         "fixable": raw.fixable,
         "unfixable": raw.unfixable,
         "extend-safe-fixes": raw.extend_safe_fixes,
         "extend-unsafe-fixes": raw.extend_unsafe_fixes,
     }
-    if raw.fixable is None and not any(said.values()):
+    if raw.fixable is None and not any(selections.values()):
         return None, frozenset(), frozenset()
     from ta_lint.core.catalogue import check_selector, chosen
 
-    for key, selectors in said.items():
+    for key, selectors in selections.items():
         for selector in selectors or ():
             check_selector(selector, f"{source}: [tool.ta] {key}")
     return (
@@ -396,9 +396,9 @@ def _chosen_fixes(
 
 
 def _dependency_target(tables: Mapping[str, Any]) -> "Version | None":
-    """The lowest torch that a project's own dependencies admit; None if they do not say.
+    """The lowest torch version that a project's own dependencies allow; None if they do not say.
 
-    Main dependencies count before extras and groups.
+    The main dependencies take precedence over extras and groups.
     """
     project = _table(tables, "project")
     extras = _table(project, "optional-dependencies").values()
@@ -418,7 +418,7 @@ def _dependency_target(tables: Mapping[str, Any]) -> "Version | None":
 
 
 def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """A table within tables; empty where there is none, or another tool's file holds something else there."""
+    """A nested table; empty if there is none, or if another tool keeps something else under that key."""
     for key in keys:
         tables = tables.get(key, {})
         if not isinstance(tables, dict):
@@ -427,7 +427,7 @@ def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _lower_bound(text: str) -> "Version | None":
-    if not text.startswith("torch"):  # most do not: spare them the parser, and its import
+    if not text.startswith("torch"):  # most are about others: skip the parser and its import
         return None
     from packaging.requirements import Requirement
     from packaging.version import Version
@@ -439,13 +439,13 @@ def _lower_bound(text: str) -> "Version | None":
             for specifier in requirement.specifier
             if specifier.operator in (">=", "==", "~=", ">")
         ]
-    except (ValueError, RecursionError):  # not a requirement, and not our setting
+    except (ValueError, RecursionError):  # not a valid requirement, but that is not for us to report
         return None
     return max(versions, default=None) if requirement.name == "torch" else None
 
 
 def cache_variable() -> "Path | None":
-    """The folder that TA_CACHE_DIR names; None where it is not set, or empty."""
+    """The folder in TA_CACHE_DIR; None if the variable is unset or empty."""
     from pathlib import Path
 
     named = os.environ.get("TA_CACHE_DIR")
@@ -453,9 +453,9 @@ def cache_variable() -> "Path | None":
 
 
 def project_root(start: "Path") -> "Path":
-    """The folder that finding paths are relative to: the repository's, so that uploads and baselines agree.
+    """The folder that paths in findings are relative to: the repository root, so that uploads and baselines agree.
 
-    Without a repository, the folder of the nearest `pyproject.toml`, else `start`.
+    Without a repository it is the folder of the nearest `pyproject.toml`, otherwise `start`.
     """
     for marker in (".git", SETTINGS):
         for directory in (start, *start.parents):

@@ -1,8 +1,8 @@
-"""What the linter knows of torch and its libraries, as `ta_lint/data/*.toml` lists it, read strictly.
+"""Strict loader for what the linter knows about torch and its libraries: the tables in `ta_lint/data/*.toml`.
 
-What a file holds is said by a type: `dict[str, Symbol]` is a table for each symbol, with the fields of the NamedTuple `Symbol`
-as keys; a field `name` is the name of the table. A type that has `of` is written as text, which `of` reads; a NamedTuple as a
-table or as such text.
+A type describes the content of a file: `dict[str, Symbol]` is one table per symbol, with the fields of the NamedTuple
+`Symbol` as keys; a field `name` holds the name of the table. A type with a method `of` is written as text that `of`
+parses; a NamedTuple is a table or such text.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,15 +21,15 @@ _PLAIN = {str: "text", bool: "true or false", int: "a whole number"}
 
 
 class DataError(ValueError):
-    """A data file that is wrong: which file, which table and key, and what is the matter."""
+    """A data file is wrong: the message names the file, the table, the key and the problem."""
 
 
 @cache
 def tables(name: str) -> dict[str, Any]:
-    """What a file holds, unchecked.
+    """The content of a file, unchecked.
 
     Raises:
-        DataError: the file is no TOML, or has a table or a key twice.
+        DataError: the file is not valid TOML, or has a table or key twice.
     """
     with open(f"{FOLDER}/{name}", encoding="utf-8") as stream:  # noqa: PTH123 - in every run: a `Path` costs more than a table
         text = stream.read()
@@ -40,10 +40,10 @@ def tables(name: str) -> dict[str, Any]:
 
 
 def read(name: str, shape: type[T]) -> T:
-    """What a file holds, as a type.
+    """The content of a file as a value of type `shape`.
 
     Raises:
-        DataError: it holds something else, an unknown key for one.
+        DataError: the content does not match the type, for example because of an unknown key.
     """
     fields = tables(name)
     try:
@@ -55,9 +55,9 @@ def read(name: str, shape: type[T]) -> T:
 
 @cache
 def _reader(shape: Any) -> _Reader:
-    """What makes a value of a type of what TOML has for it, and raises ValueError where it is something else."""
+    """A function that turns a TOML value into a value of a type, and raises ValueError if it does not match."""
     origin, inner = get_origin(shape), get_args(shape)
-    if origin is UnionType:  # of a type and None, which a file says by leaving the key out
+    if origin is UnionType:  # `T | None`: a file leaves the key out for None
         (shape,) = (one for one in inner if one is not NoneType)
         return _reader(shape)
     if origin is Literal:
@@ -112,7 +112,7 @@ def _by_name(item: _Reader) -> _Reader:
 
 
 def _record(shape: Any) -> _Reader:
-    """Of a NamedTuple: a table with its fields as keys, or the text that its `of` reads."""
+    """The reader of a NamedTuple: a table with its fields as keys, or the text that its `of` parses."""
     fields = {name: _reader(kind) for name, kind in shape.__annotations__.items() if name != "name"}
     needed = [name for name in fields if name not in shape._field_defaults]
     of = getattr(shape, "of", None)

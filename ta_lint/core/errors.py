@@ -1,14 +1,14 @@
-"""What went wrong, said so that the user can mend it, or report it."""
+"""Errors with messages that let the user fix the cause, or report a bug."""
 
 from collections.abc import Iterable
 
 
 class UsageError(Exception):
-    """A mistake in what the user gave: the message names the file or key and the remedy. Exit status 2."""
+    """A mistake in the user's input; the message names the file or key and the remedy. Exit status 2."""
 
 
 class Unreadable(Exception):
-    """A file that cannot be decoded or parsed: where (from 1) and why."""
+    """A file cannot be decoded or parsed; holds the position, from 1, and the reason."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
         super().__init__(reason, line, column)
@@ -18,7 +18,7 @@ class Unreadable(Exception):
 
 
 def refused(error: SyntaxError, above: int = 0) -> Unreadable:
-    """What Python refuses, in a part of a file that this many lines stand above."""
+    """A syntax error as `Unreadable`; `above` is the number of lines above the text that was parsed."""
     reason = error.msg.splitlines()[0]
     return Unreadable(
         f"Python cannot parse this: {reason}", (error.lineno or 1) + above, max(error.offset or 1, 1)
@@ -26,13 +26,13 @@ def refused(error: SyntaxError, above: int = 0) -> Unreadable:
 
 
 PASSING = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What is nobody's defect: who catches everything else lets these pass."""
+"""Exceptions that are no bug: code that catches everything else lets these pass."""
 
 
 def crash(doing: str, error: BaseException) -> str:
-    """What a defect of ours did, in a line: what was being done, what was raised, and the last line of ours before that.
+    """One line about a bug in ta-lint: what it was doing, the exception, and the last line of our code in the traceback.
 
-    Of a recursion that is the line of ten thousand frames; a page of them says no more.
+    After a recursion error, thousands of frames are at that one line, so a full traceback would say no more.
     """
     from pathlib import Path
 
@@ -48,16 +48,16 @@ def crash(doing: str, error: BaseException) -> str:
 
 
 def oneline(error: BaseException) -> str:
-    """The first line of an exception's text, or its class name: never a page of it."""
+    """The first line of an exception's text, or its class name; at most 200 characters."""
     try:
         text = str(error).strip()
-    except Exception:  # noqa: BLE001 - of an error that cannot say what it is, as libcst has had
+    except Exception:  # noqa: BLE001 - `str` itself may fail, as it did for an error of libcst
         text = ""
     return (text or type(error).__name__).splitlines()[0][:200]
 
 
 def hint(word: str, known: Iterable[str], most: int = 1) -> str:
-    """A question whether one of the nearest words is meant; empty if none is near."""
+    """`; did you mean ...?` with the closest known words; empty if none is close."""
     import difflib
 
     near = difflib.get_close_matches(word, sorted(known), n=most)

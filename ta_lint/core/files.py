@@ -1,4 +1,4 @@
-"""Files as users meet them: written so that a reader never sees half of one, nor bytes that are no text; and named."""
+"""Writes files atomically and as valid text, and shows their paths the way users type them."""
 
 import os
 from pathlib import Path
@@ -8,19 +8,19 @@ from ta_lint.core.errors import UsageError, oneline
 Stamp = tuple[int, ...] | None
 
 STDIN = Path("-")
-"""What `-` means on a command line. It is this object: `./-` is a file of that name, and equal to it."""
+"""`-` on a command line. Compare with `is`: `./-` is a file of that name, and equal to it."""
 
 
 def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write bytes, or text as UTF-8, beside `path` and move them there.
+    """Write bytes, or text as UTF-8, to a temporary file beside `path` and move it there.
 
-    A full disk or Ctrl-C leaves the old file as it was.
+    A full disk or Ctrl-C leaves the old file unchanged.
 
-    A file that was there keeps its mode; a new one can be read by its owner alone if it is `private`, else as the umask says.
-    A link keeps pointing where it does. A device or a pipe cannot be replaced, so it is written to as it is.
+    An existing file keeps its mode; a new one gets the umask's, or if `private` only its owner can read it.
+    A link keeps its target. A device or a pipe cannot be replaced, so it is written directly.
 
     Raises:
-        UsageError: the folder is missing or cannot be written.
+        UsageError: the folder is missing or not writable.
     """
     import tempfile
 
@@ -38,7 +38,7 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
             os.fsync(stream.fileno())
         if target.exists():
             Path(temporary).chmod(target.stat().st_mode & 0o777)
-        elif not private:  # as `mkstemp` makes it
+        elif not private:  # `mkstemp` makes it private
             Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except OSError as error:
@@ -49,7 +49,7 @@ def write_atomically(path: Path, content: str | bytes, *, private: bool = False)
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates, from undecodable file names, spelled out: JSON readers reject them."""
+    """The text with lone surrogates, which come from undecodable file names, escaped: JSON readers reject them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -62,13 +62,13 @@ def display(path: Path) -> str:
 
 
 def is_within(path: Path, *folders: Path) -> bool:
-    """Whether a path lies in one of the folders, wherever links lead."""
+    """Whether a path lies in one of the folders once links are resolved."""
     target = Path(os.path.realpath(path))
     return any(target.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def stamp(path: Path) -> Stamp:
-    """What differs once a file was written, replaced or made readable; None where there is none."""
+    """Changes whenever a file is written, replaced or made readable; None if there is no file."""
     try:
         status = path.stat()
     except OSError:

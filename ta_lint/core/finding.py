@@ -1,4 +1,4 @@
-"""A finding: one pitfall at one place, whoever saw it."""
+"""A finding: one pitfall at one place, from the linter or a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The cell of a notebook that a place is in: its number among all cells, from 1.
+    """The notebook cell of a place, numbered from 1 among all cells.
 
-    `file_line` is the line of the notebook's own file, as a code host counts, that holds the line of the place.
+    `file_line` is the line in the notebook's JSON file, as a code host counts it.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a source file, or in a cell of a notebook, whose lines then count from 1.
+    """A place in a source file, or in a cell of a notebook; lines then count from 1 within the cell.
 
     `path` is relative to the project root, with forward slashes; lines and columns count from 1 in Unicode
     code points, and `end_column` is exclusive. `name` is the enclosing qualified name (`Net.forward`), empty at
@@ -49,14 +49,14 @@ class Site:
 
     @property
     def position(self) -> str:
-        """What follows the path of a place: `4:5`, and in a notebook `cell 2:4:5`."""
+        """The text after the path: `4:5`, or `cell 2:4:5` in a notebook."""
         cell = f"cell {self.cell.number}:" if self.cell is not None else ""
         return f"{cell}{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """Why a finding does not count: `in_source` for a comment, otherwise a setting outside the file."""
+    """Why a finding does not count: a comment if `in_source`, otherwise a setting outside the file."""
 
     in_source: bool
     justification: str
@@ -66,8 +66,8 @@ class Suppression:
 class Related:
     """Another place that explains a finding.
 
-    `fingerprint` is what the finding's would begin with if it stood there: by it what two observers say of one pitfall at
-    different places of it is brought together.
+    `fingerprint` is how the finding's own would begin at this place. It matches reports of the linter and of a run that
+    put one pitfall at different places.
     """
 
     site: Site
@@ -77,10 +77,9 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """`text` in the place of what stands between two positions, as a `Site` counts them; where they are equal it is
-    inserted.
+    """Replaces what stands between two positions, counted as in a `Site`, with `text`; equal positions insert it.
 
-    `shared` marks an import: fixes that bring the same one add it once. `cell` is the number of the cell, in a notebook.
+    `shared` marks an import: fixes that need the same one add it once. `cell` is the number of the cell in a notebook.
     """
 
     line: int
@@ -94,7 +93,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """How a finding can be put right: edits in order of place, which do not overlap and make sense only together."""
+    """The fix of a finding: edits in order of place that do not overlap and must be applied together."""
 
     title: str
     edits: tuple[TextEdit, ...]
@@ -105,9 +104,9 @@ class Fix:
 class Finding:
     """One pitfall at one place.
 
-    `observer` is `static`, `runtime`, or, of a suspicion that a run confirms or refutes, `both`.
+    `observer` is `static`, `runtime`, or `both` for a suspicion that a run confirms or refutes.
     `message` is lower case, present tense, without a full stop. `evidence` holds numbers with their units, as the
-    run measured them. `fingerprint` names the finding across edits (see `core.fingerprint`); suppression and
+    run measured them. `fingerprint` identifies the finding across edits (see `core.fingerprint`). Suppression and
     baseline mark a finding and never drop it.
     """
 
@@ -123,9 +122,9 @@ class Finding:
     suppression: Suppression | None = None
     baselined: bool = False
     verdict: Verdict | None = None
-    """None until a run was asked."""
+    """None as long as no run has looked."""
 
     @property
     def counts(self) -> bool:
-        """Whether it is shown and can fail a run."""
+        """Whether the finding is shown and can fail a run."""
         return self.suppression is None and not self.baselined

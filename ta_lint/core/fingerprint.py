@@ -1,4 +1,4 @@
-"""The name of a finding across edits: equal for both observers, unmoved by lines above it."""
+"""Identifies a finding across edits: the same for linter and run, and independent of line numbers."""
 
 import hashlib
 from collections import Counter
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
-    """The findings of one file in order of place, each with its enclosing name and its fingerprint.
+    """The findings of one file in order of place, with enclosing names and fingerprints filled in.
 
     A fingerprint is 16 hexadecimal digits of a hash over rule, path, normalised statement and enclosing
-    qualified name, then `:n` for the n-th finding with the same hash in the file. It holds no line number, so an
-    edit elsewhere in the file, or a formatter, leaves it alone.
+    qualified name, then `:n` for the n-th finding with the same hash in the file. It contains no line number, so
+    neither an edit elsewhere in the file nor a formatter changes it.
     """
     ordered = sorted(findings, key=lambda finding: (finding.site.line, finding.site.column, finding.rule))
     seen: Counter[str] = Counter()
@@ -34,7 +34,7 @@ def named(findings: Iterable[Finding], source: Source) -> list[Finding]:
 
 
 def _related(other: Related, finding: Finding, source: Source) -> Related:
-    """With its fingerprint, if it is in the same file."""
+    """The related place with its fingerprint, if it is in the same file."""
     if other.site.path != finding.site.path:
         return other
     statement = source.statement_at(other.site.line)

@@ -1,6 +1,6 @@
-"""What IPython makes of a cell of a notebook: the Python in it, line for line, and where it is none.
+"""Turns notebook cells with IPython syntax into Python, line for line, and recognises cells in other languages.
 
-IPython's own transformer is heavy and does not keep lines; tests compare with it.
+IPython's own transformer is heavy and does not keep lines; the tests compare with it.
 """
 
 import ast
@@ -11,42 +11,42 @@ import warnings
 
 from ta_lint.core.lines import LINE_END
 
-# Magics that run the rest of their cell as Python, here and now; after others it is another language, or another process.
+# Magics that run the rest of their cell as Python in this process; others run another language or another process.
 _PYTHON_MAGICS = re.compile(r"%%(?:capture|prun|time|timeit|wandb)\b")
 
-# Magics after which no cell can leave a name behind that a later one knows.
+# Magics whose cells cannot define names for later cells.
 _NAMELESS_MAGICS = re.compile(
     r"%%(?:bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|shell|svg|writefile)\b"
     r"(?!.*--(?:out|err|proc)\b)",
     re.IGNORECASE,
 )
 
-# On Databricks, one percent sign makes the whole cell another language.
+# On Databricks, a magic with one percent sign switches the language of the whole cell.
 _DATABRICKS = re.compile(r"%(?:fs|md|md-sandbox|r|scala|sh|sql)\b(?P<more>.*)")
 
-# What IPython takes for a magic without its percent sign, in a cell of one line.
+# Magics that IPython accepts without the percent sign, in a cell of one line.
 _AUTOMAGIC = re.compile(
     r"(?:cat|cd|conda|cp|env|less|ll|load|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|reload_ext|rm|rmdir|run"
     r"|time|timeit|uv|who|whos)[ \t].*"
 )
 
-# `%matplotlib`, `!pip`, `?help`, `help?`, and the marks of automatic calls; `files = !ls`.
+# `%matplotlib`, `!pip`, `?help`, `help?`, the prefixes of automatic calls, and `files = !ls`.
 _MAGIC = re.compile(r"(?P<indent>\s*)(?:[%!?/,;].*|%{0,2}[^\W\d][\w.*\[\]'\"]*\?{1,2}\s*)")
 _ASSIGNED_MAGIC = re.compile(r"(?P<indent>\s*)(?P<target>[^\W\d][\w., \[\]'\"]*?)\s*=\s*[%!].*")
 
-_PROMPT = re.compile(r">>> |In \[\d+\]: ")  # of a session that was pasted
+_PROMPT = re.compile(r">>> |In \[\d+\]: ")  # prompts of a pasted session
 _CLOSING = re.compile(r"[\"')\]}]")
 
 
 def as_python(source: str, mark: str) -> str | None:
-    """A cell in Python, line for line; None where a magic makes it something else.
+    """The cell as Python, line for line; None if it is in another language or runs elsewhere.
 
-    `mark` is what stands, in a comment, before a line that IPython alone understands.
+    `mark` begins the comment that holds a line only IPython understands.
     """
     lines, ends = LINE_END.split(source), [*LINE_END.findall(source), ""]
     filled = [line for line in lines if line.strip()]
     code = [line for line in filled if not line.lstrip().startswith("#")]  # Colab: a title above the magic
-    if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # which IPython takes off
+    if filled[0][0].isspace() or _PROMPT.match(filled[0]):  # IPython removes these
         return None
     body_is_python = code and _PYTHON_MAGICS.match(code[0]) and not (code[1:] and code[1][0].isspace())
     if code and code[0].startswith("%%") and not body_is_python:
@@ -59,9 +59,9 @@ def as_python(source: str, mark: str) -> str | None:
     if not any(map(_magic, lines)) or refusal(source) is None:
         return source
     done = []
-    begin = seen = 0  # lines done: before the statement that is being read, and when it was last looked at
+    begin = seen = 0  # number of lines done before the current statement, and at its last bracket check
     is_open = False
-    indent: str | None = None  # of a magic that goes on in the next line
+    indent: str | None = None  # of a magic that continues on the next line
     for line in lines:
         magic = _magic(line) if indent is None and not "".join(done[-1:]).endswith("\\") else None
         if magic is not None:
@@ -83,7 +83,7 @@ def as_python(source: str, mark: str) -> str | None:
 
 
 def leaves_no_names(source: str) -> bool:
-    """Whether a cell that is not read surely defines nothing for the others."""
+    """Whether a cell that is not Python certainly defines no names for other cells."""
     return _NAMELESS_MAGICS.match(source.lstrip()) is not None
 
 
@@ -92,7 +92,7 @@ def _magic(line: str) -> re.Match[str] | None:
 
 
 def _is_of_databricks(code: list[str]) -> bool:
-    """Whether the magic above the lines of a cell makes them another language."""
+    """Whether a Databricks magic at the top of a cell switches its language."""
     found = _DATABRICKS.fullmatch(code[0].rstrip())
     if found is None or not code[1:]:
         return False
@@ -100,13 +100,13 @@ def _is_of_databricks(code: list[str]) -> bool:
 
 
 def refusal(text: str) -> SyntaxError | None:
-    """Why Python cannot parse a text; None also where it is too much for the parser, which the engine says."""
+    """Why Python cannot parse a text; also None if it is too large for the parser, which the engine reports."""
     tree = parsed(text)
     return tree if isinstance(tree, SyntaxError) else None
 
 
 def parsed(text: str) -> ast.Module | SyntaxError | None:
-    """What Python makes of a text, or why it cannot parse it; None where it is too much for the parser."""
+    """The tree of a text, or the error if Python cannot parse it; None if it is too large for the parser."""
     try:
         with warnings.catch_warnings(action="ignore"):
             return ast.parse(text)
@@ -117,8 +117,8 @@ def parsed(text: str) -> ast.Module | SyntaxError | None:
 
 
 def _is_open(lines: list[str]) -> bool:
-    """Whether a bracket or a string goes on after these lines."""
-    text = "\n".join(map(str.lstrip, lines))  # indentation opens nothing, and may fit nothing
+    """Whether a bracket or a string is still open after these lines."""
+    text = "\n".join(map(str.lstrip, lines))  # indentation opens no bracket, and may be inconsistent
     try:
         for _ in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
             pass

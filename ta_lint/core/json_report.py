@@ -27,13 +27,13 @@ class Mark(msgspec.Struct, frozen=True):
     """Why a finding does not count, in JSON."""
 
     in_source: bool
-    """Whether a comment in the file says so, rather than a setting."""
+    """Whether a comment in the file suppresses it, rather than a setting."""
     justification: str
     """The comment, or the setting."""
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """`text` in the place of what stands between two positions, in JSON; where they are equal it is inserted."""
+    """Replaces what stands between two positions with `text`, in JSON; equal positions insert it."""
 
     cell: int | None
     line: int
@@ -48,9 +48,9 @@ class Remedy(msgspec.Struct, frozen=True):
 
     title: str
     applicability: str
-    """safe, or unsafe where the program may compute something else."""
+    """safe, or unsafe if the program may then compute something else."""
     edits: list[Edit]
-    """In order of place, without overlaps; they make sense only together."""
+    """In order of place, without overlaps; they must be applied together."""
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class Item(msgspec.Struct, frozen=True):
     path: str
     """Relative to the project root, with forward slashes; absolute for a file outside it."""
     cell: int | None
-    """In a notebook, the number of the cell among all of its cells, from 1; lines then count within the cell."""
+    """In a notebook, the number of the cell among all cells, from 1; lines then count within the cell."""
     line: int
     """Lines and columns count from 1, columns in Unicode code points; the end column is exclusive."""
     column: int
@@ -73,20 +73,20 @@ class Item(msgspec.Struct, frozen=True):
     scope: str
     """The enclosing qualified name, empty at module level."""
     observer: str
-    """static, runtime, or both where a run confirms or refutes what the source suggests."""
+    """static, runtime, or both if a run confirms or refutes what the source suggests."""
     verdict: str | None
-    """What runs say of it: confirmed, refuted or unobserved; null where none was asked."""
+    """The verdict of runs: confirmed, refuted or unobserved; null if no run has looked."""
     evidence: dict[str, float | int | str]
-    """What was measured; a number that is not finite is the string nan, inf or -inf."""
+    """What a run measured; non-finite numbers are the strings nan, inf and -inf."""
     related: list[RelatedPlace]
     fix: Remedy | None
     fingerprint: str
-    """Names the finding across edits and runs."""
+    """Identifies the finding across edits and runs."""
     suppression: Mark | None
     baselined: bool
-    """Whether it was accepted in the baseline; such a finding, or a suppressed one, does not fail the run."""
+    """Whether the baseline accepts it; baselined and suppressed findings do not fail the run."""
     url: str
-    """The page of the rule."""
+    """The address of the rule's page."""
 
 
 class RuleCount(msgspec.Struct, frozen=True):
@@ -97,11 +97,11 @@ class RuleCount(msgspec.Struct, frozen=True):
     severity: str
     count: int
     fixable: int
-    """How many of them `--fix` fixes, with the settings of the run."""
+    """How many of them `--fix` would fix under the settings of the run."""
 
 
 def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
-    """A list of all findings, each with the fields of `Item`; ASCII, so that no terminal can spoil it."""
+    """All findings as a JSON list of `Item`, in ASCII so that no terminal can garble it."""
     items = [_item(finding, rules[finding.rule]) for finding in findings]
     return json.dumps(msgspec.to_builtins(items), indent=2) + "\n"
 
@@ -109,7 +109,7 @@ def as_json(findings: Iterable[Finding], rules: Mapping[str, Rule]) -> str:
 def statistics_as_json(
     findings: Iterable[Finding], rules: Mapping[str, Rule], fixes: Callable[[Finding], bool]
 ) -> str:
-    """A list of `RuleCount`, most frequent first."""
+    """A JSON list of `RuleCount`, most frequent first."""
     tallies = [
         RuleCount(rule_id, rules[rule_id].name, rules[rule_id].severity.value, count, fixable)
         for rule_id, count, fixable in counts(findings, fixes)

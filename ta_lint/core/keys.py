@@ -1,4 +1,4 @@
-"""Keys that only this user has: what is signed with one, nobody else has made."""
+"""Keys that only this user has: whatever is signed with one was made by this user."""
 
 import errno
 import os
@@ -9,11 +9,10 @@ _BYTES = 32
 
 
 def user_key(name: str) -> bytes:
-    """A random key, made when it is first asked for, in a file that its owner alone may read.
+    """A random key, created on first use in a file that only its owner may read.
 
-    The file lies with the user's state, in no folder of a project, and not with the caches, which a CI may hand to
-    others. One that somebody else could have read or written is not believed, and replaced. Of two processes that make
-    one at the same time, the later wins.
+    The file lies in the user's state folder: not in a project, and not with the caches, which a CI may share. A key that
+    somebody else could have read or written is replaced. If two processes create one at the same time, the later wins.
 
     Raises:
         OSError: there is no place to keep it.
@@ -37,16 +36,16 @@ def user_key(name: str) -> bytes:
 
 
 def _state() -> Path:
-    """Where programs keep what is neither a setting nor a cache; a folder that is not absolute names a project's."""
+    """The user's state folder; a relative one is not used, as it may lie in a project."""
     named = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME", "")
-    place = Path(named if Path(named).is_absolute() else os.path.expanduser("~/.local/state"))  # noqa: PTH111 - it raises nothing
+    place = Path(named if Path(named).is_absolute() else os.path.expanduser("~/.local/state"))  # noqa: PTH111 - never raises
     if not place.is_absolute():
         raise FileNotFoundError(errno.ENOENT, "nobody knows the home folder", str(place))
     return place
 
 
 def _private(path: Path) -> bytes | None:
-    """What a file holds, if it is a key that its owner, who is this user, has to themselves."""
+    """The key in a file; None if the file is missing, holds no key, or is accessible to other users."""
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):

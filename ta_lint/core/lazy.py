@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled when first used: there are hundreds, and what one file needs are few."""
+"""Regular expressions that are compiled on first use: of the hundreds there are, one file needs few."""
 
 import re
 from typing import Any, cast
 
 
 class _Expression:
-    """Stands for a compiled expression: the first use of any attribute compiles it, and takes over its methods."""
+    """Stands in for a compiled pattern: the first access to an attribute compiles it and copies its methods."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._arguments = pattern, flags
@@ -18,5 +18,5 @@ class _Expression:
 
 
 def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """What `re.compile` returns, compiled when it is first used; so that is when a mistake in it raises `re.error`."""
+    """Like `re.compile`, but compiled on first use, which is also when a mistake raises `re.error`."""
     return cast("re.Pattern[str]", _Expression(pattern, flags))

@@ -1,18 +1,18 @@
-"""The bytes in which a file can be searched: names in the letters that Python reads them in, and line feeds for line ends.
+"""Normalises a file for byte searches: names in the letters that Python reads, and line feeds as line ends.
 
-Python takes a `torch` in full-width or mathematical letters for the plain one (PEP 3131), and a carriage return alone for
-the end of a line. An expression over bytes knows neither, and of an encoding such as UTF-7 not even the letters.
+Python reads `torch` in full-width or mathematical letters as plain `torch` (PEP 3131), and a single carriage return as the
+end of a line. A search over bytes knows neither, and in an encoding such as UTF-7 it does not even find the letters.
 """
 
 import re
 import unicodedata
 
-# The first two lines may declare an encoding (PEP 263); most that do declare UTF-8.
+# An encoding other than UTF-8, declared in the first two lines (PEP 263).
 _DECLARED = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=](?![ \t]*(?i:utf[-_]?8)\b)"
 )
 
-# A comment, a string or a name: what stands in the first two is none.
+# A comment, a string or a name; text inside the first two is no name.
 _TOKEN = re.compile(
     r"#[^\r\n]*+"
     r"|'''(?:[^'\\]|\\.|'(?!''))*+'''|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*+\"\"\""
@@ -23,9 +23,9 @@ _TOKEN = re.compile(
 
 
 def searchable(data: bytes) -> bytes:
-    """The bytes of a file, as those of nearly all are; otherwise, in UTF-8, the text that Python reads in them.
+    """The bytes of a file, unchanged if they are plain ASCII; otherwise the text that Python reads, as UTF-8.
 
-    What cannot be decoded is left as it is.
+    Bytes that cannot be decoded stay as they are.
     """
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -39,13 +39,13 @@ def searchable(data: bytes) -> bytes:
     except Unreadable:
         return data
     for letter, plain in _disguises(text).items():
-        if any(map(str.isascii, plain)):  # expressions look for nothing else
+        if any(map(str.isascii, plain)):  # searches look for ASCII only
             text = text.replace(letter, plain)
     return text.encode("utf-8", "surrogatepass")
 
 
 def disguised_names(text: str) -> dict[str, str]:
-    """The names of a text that Python reads in other letters, and in which; those in strings do not count."""
+    """The names in a text that Python reads in other letters, mapped to those; names in strings do not count."""
     if text.isascii() or not _disguises(text):
         return {}
     names = {found["name"] for found in _TOKEN.finditer(text) if found["name"] is not None}
@@ -53,16 +53,16 @@ def disguised_names(text: str) -> dict[str, str]:
 
 
 def undisguised(text: str) -> str:
-    """A text with its names as Python reads them, and every character in its place.
+    """The text with its names as Python reads them; no other character moves.
 
-    A name that is read in more letters than it is written in, as one with a ligature is, has no room for them and stays.
+    A name that Python reads as more characters than it is written with, such as one with a ligature, stays.
     """
     plain = {name: read for name, read in disguised_names(text).items() if len(name) == len(read)}
     return _TOKEN.sub(lambda found: plain.get(found[0], found[0]), text) if plain else text
 
 
 def _disguises(text: str) -> dict[str, str]:
-    """The characters of a text that Python reads as others in a name, and as which."""
+    """The characters in a text that Python reads as others in a name, mapped to those."""
     return {
         letter: plain
         for letter in set(text)

@@ -1,7 +1,7 @@
-"""The libraries that make a file ours: torch, and what is built on it. `ta_lint/data/libraries.toml` lists them.
+"""The libraries that make a file relevant: torch and what is built on it, as listed in `ta_lint/data/libraries.toml`.
 
-The first question of all, of every file there is: so imports are looked for in its bytes, and the two expressions begin with
-letters, for which Python searches fastest.
+This check runs first on every file, so it searches bytes for imports, and both patterns begin with literal letters,
+for which `re` searches fastest.
 """
 
 import re
@@ -24,16 +24,16 @@ def is_ours(data: bytes) -> bool:
 
 
 def may_be_ours(data: bytes) -> bool:
-    """The same of a file with code in it, such as a notebook: where one statement ends and another begins is not looked at."""
+    """As `is_ours`, for a file that contains code, such as a notebook: an import counts anywhere in a line."""
     return _mentions(data) or next(_imports(data), None) is not None
 
 
 @cache
 def libraries() -> dict[str, Enough]:
-    """The libraries, each with what of it makes a file ours.
+    """The libraries, each with whether a mention is enough or it must be imported.
 
     Raises:
-        DataError: the table has a value with no meaning.
+        DataError: the table has an unknown value.
     """
     return read("libraries.toml", dict[str, Enough])
 
@@ -51,7 +51,7 @@ def _names(enough: Enough) -> frozenset[bytes]:
 
 
 def _imports(data: bytes) -> Iterator[int]:
-    """Where a file may import one of them, prose and strings included."""
+    """Where a file may import one of the libraries, including matches in prose and strings."""
     names = _names("imported")
     for match in _FROM.finditer(data):
         if match[1] in names:
@@ -62,7 +62,7 @@ def _imports(data: bytes) -> Iterator[int]:
 
 
 def _first_word(item: bytes) -> bytes:
-    """Of `transformers.utils as utils` the library."""
+    """`transformers` for `transformers.utils as utils`."""
     return item.split(b" as ")[0].partition(b".")[0].strip()
 
 

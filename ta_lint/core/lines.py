@@ -1,6 +1,6 @@
-"""What ends a line."""
+"""The line ends of Python."""
 
 import re
 
 LINE_END = re.compile(r"\r\n|\r|\n")
-"""To Python, in a file and in a cell of a notebook."""
+"""A line end in a Python file, and in a cell of a notebook."""

@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Log:
-    """What one log holds.
+    """The content of one log.
 
     `findings` are its results in order, `refuted` the places where a run looked and found nothing, `notes` the
-    sentences on what could not be looked at. `compared` says that its findings were compared with a baseline.
+    sentences on what could not be checked. `compared` means that its findings were compared with a baseline.
     """
 
     path: Path
@@ -44,21 +44,21 @@ class Log:
 
     @property
     def suspected(self) -> list[Finding]:
-        """What a reader of the source found, with the verdicts that it has by now."""
+        """The linter's findings, with their verdicts so far."""
         return [finding for finding in self.findings if finding.observer != "runtime"]
 
     @property
     def measured(self) -> list[Finding]:
-        """What a run found that no reader suspected."""
+        """What only a run found."""
         return [finding for finding in self.findings if finding.observer == "runtime"]
 
 
 def read_log(path: Path) -> Log:
-    """The log in a file.
+    """Read a log.
 
     Raises:
-        UsageError: the file cannot be read, is no SARIF 2.1.0 of ours, or names a rule that is not known here; the text
-            says which key is wrong.
+        UsageError: the file cannot be read, is not SARIF 2.1.0 of ours, or names an unknown rule; the message names
+            the key.
     """
     name = display(path)
     try:
@@ -80,16 +80,16 @@ def read_log(path: Path) -> Log:
     for run in runs:
         found += [_finding(result) for result in run.entries("results")]
     properties = [run.entry("properties") for run in runs if "properties" in run]
-    refuted = [_refuted(said) for bag in properties for said in bag.entries(REFUTED, ())]
+    refuted = [_refuted(entry) for bag in properties for entry in bag.entries(REFUTED, ())]
     invocations = [invocation for run in runs for invocation in run.entries("invocations", ())]
-    told = [note for one in invocations for note in one.entries("toolExecutionNotifications", ())]
-    notes = [note.entry("message").text("text") for note in told]
+    notifications = [note for one in invocations for note in one.entries("toolExecutionNotifications", ())]
+    notes = [note.entry("message").text("text") for note in notifications]
     compared = any("baselineState" in result for run in runs for result in run.entries("results"))
     return Log(path, found, refuted, notes, compared)
 
 
 class _LogEntry:
-    """An object of the log, and `where` it is: the file, and the path of its keys, by which what is wrong in it is told."""
+    """An object of the log; `where` is the file and the path of keys, for error messages."""
 
     def __init__(self, value: object, where: tuple[str, str]) -> None:
         self._where = where
@@ -173,17 +173,17 @@ def _finding(result: _LogEntry) -> Finding:
     )
 
 
-def _refuted(said: _LogEntry) -> Finding:
-    rule = _rule(said)
+def _refuted(entry: _LogEntry) -> Finding:
+    rule = _rule(entry)
     return Finding(
         rule=rule,
         message="",
         severity=catalogue()[rule].severity,
-        site=_site(said.first("locations")),
+        site=_site(entry.first("locations")),
         observer="runtime",
-        related=_related(said),
-        evidence=_evidence(said),
-        fingerprint=said.text("fingerprint"),
+        related=_related(entry),
+        evidence=_evidence(entry),
+        fingerprint=entry.text("fingerprint"),
         verdict=Verdict.REFUTED,
     )
 
@@ -196,7 +196,7 @@ def _rule(entry: _LogEntry) -> str:
 
 
 def _message(entry: _LogEntry, key: str = "message") -> str:
-    """As findings have it: without what the log did to make a sentence of it."""
+    """The message as findings have it: without the capital, full stop and escapes that the log added."""
     text = entry.entry(key).text("text").removesuffix(".")
     text = re.sub(r"\\\[([^\[\]]*)\\\]\(", r"[\1](", text)
     return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text

@@ -1,8 +1,8 @@
-"""Jupyter notebooks: their code cells as one Python source, and that source, fixed, as a notebook again.
+"""Jupyter notebooks: joins their code cells into one Python source, and writes a fixed source back.
 
-The cells are joined, so that a name of one is known in the next. What only IPython understands is replaced, line by
-line, by Python that does nothing and says in a comment what stood there. On the way back only the lines that changed are
-written; every other byte of the file stays.
+The cells are joined so that names from one are known in the next. Lines that only IPython understands become Python that
+does nothing, with the original in a comment. Writing back changes only the lines that differ; every other byte of the
+file stays.
 """
 
 import ast
@@ -21,9 +21,9 @@ from ta_lint.core.ipython import as_python, leaves_no_names, parsed, refusal
 from ta_lint.core.lines import LINE_END
 
 _BOM = "\ufeff"
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a notebook that lists lines ends them here alone
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # lists of lines in notebooks end them with line feeds only
 
-# The kernels whose name is all that some notebooks say.
+# Kernels of other languages, for notebooks that name only their kernel.
 _OTHER_KERNELS = re.compile(r"(ir|julia|scala|spylon)\b", re.IGNORECASE)
 _PYTHON = ("python", "ipython", "python3", "pyspark")
 
@@ -35,7 +35,7 @@ _Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class _CodeCell:
-    """A code cell: its place among all cells, from 1, its source, and the line where it starts in the joined source."""
+    """A code cell: its number among all cells, from 1, its source, and its first line in the joined source."""
 
     number: int
     text: str
@@ -51,22 +51,22 @@ class Notebook:
     text: str
     separator: str
     mark: str
-    """Precedes, in a comment, the line that IPython alone understands."""
+    """Begins the comment that holds a line only IPython understands."""
     has_unread: bool = False
-    """Whether a cell was passed over that may define names for the others."""
+    """Whether a skipped cell may define names for the others."""
     refusals: tuple[Unreadable, ...] = ()
-    """Where in the joined source cells stand that are no Python, and why; there they are comments."""
+    """The cells that Python cannot parse: their lines in the joined source, where they are comments, and the reasons."""
 
     def lines_of(self, number: int) -> list[str]:
-        """The lines of a cell, as they are in the notebook."""
+        """The lines of a cell as the notebook has them."""
         return next((LINE_END.split(cell.text) for cell in self.cells if cell.number == number), [])
 
     def is_refused(self, line: int) -> bool:
-        """Whether a line of the joined source is of a cell that Python cannot parse."""
+        """Whether a line of the joined source belongs to a cell that Python cannot parse."""
         return any(self._cell_at(refusal.line) is self._cell_at(line) for refusal in self.refusals)
 
     def located(self, finding: Finding) -> Finding:
-        """A finding in the joined source as one in a cell."""
+        """Convert a finding from the joined source to its cell."""
         fix = finding.fix
         if fix is not None:
             fix = replace(fix, edits=tuple(map(self._edit_in_cell, fix.edits)))
@@ -99,7 +99,7 @@ class Notebook:
         )
 
     def _column(self, line: int, column: int) -> int:
-        """A column of the joined source as one of the cell: before what only IPython understands stands our comment."""
+        """Convert a column from the joined source to the cell, where lines for IPython do not begin with our comment."""
         text = self._lines[line - 1] if line <= len(self._lines) else ""
         before, mark, _ = text.partition(self.mark)
         return max(1, column - len(before) - len(mark)) if mark else column
@@ -109,11 +109,11 @@ class Notebook:
         return LINE_END.split(self.text)
 
     def _cell_at(self, line: int) -> _CodeCell:
-        """The cell that a line of the joined source is in; between two, where an edit appends, the former."""
+        """The cell of a line in the joined source; for the line between two cells, where an edit appends, the first."""
         return next((cell for cell in reversed(self.cells) if cell.line <= line), self.cells[0])
 
     def _file_line(self, cell: _CodeCell, line: int) -> int:
-        """The line of the notebook's own file that holds a line of a cell."""
+        """The line in the notebook's JSON file that holds a line of a cell."""
         pieces = self._pieces.get(cell.number, [])
         done = 0
         for (start, end), text in pieces:
@@ -124,7 +124,7 @@ class Notebook:
 
     @cached_property
     def _file_lines(self) -> dict[int, int]:
-        """The line of the file on which each of `_pieces` stands, by its start."""
+        """The line in the file of each of `_pieces`, by its start."""
         found: dict[int, int] = {}
         line, done = 1, 0
         for start in sorted(start for pieces in self._pieces.values() for (start, _), _ in pieces):
@@ -135,9 +135,9 @@ class Notebook:
 
     @cached_property
     def _pieces(self) -> dict[int, list[tuple[_Span, str]]]:
-        """Of each code cell, by its number, the strings that its source is kept in: where they stand, and their text.
+        """For each code cell, by number: the spans and texts of the JSON strings that hold its source.
 
-        A source that is one string is cut into its lines.
+        A source in a single string is split into its lines.
         """
         found: dict[int, list[tuple[_Span, str]]] = {}
         for number, (start, end), listed in _source_strings(self.file_text):
@@ -150,10 +150,10 @@ class Notebook:
         return found
 
     def rewritten(self, text: str) -> str:
-        """The notebook's file with this joined source in it.
+        """The notebook's JSON file with a new joined source.
 
         Raises:
-            ValueError: the source does not have the cells of the notebook any more, or the file repeats a key.
+            ValueError: the cells of the source do not match the notebook any more, or the file repeats a key.
         """
         texts = text.split(self.separator) if self.cells else []
         if len(texts) != len(self.cells) or not all(part.endswith("\n") for part in texts):
@@ -173,11 +173,11 @@ class Notebook:
         return "".join([*parts, self.file_text[done:]])
 
     def _restored(self, text: str) -> str:
-        """A cell with what only IPython understands back in its place."""
+        """A cell with the lines for IPython restored."""
         return re.sub(rf"[^\r\n]*{re.escape(self.mark)}", "", text)
 
     def _changes(self, pieces: list[tuple[_Span, str]], text: str) -> Iterator[tuple[_Span, str]]:
-        """What to write where, so that the strings of a cell's source hold another text."""
+        """The changes to the JSON strings of a cell that give it the new text."""
         spans = [span for span, _ in pieces]
         before, after = [line for _, line in pieces], _LINE.findall(text)
         listed = self.file_text[spans[0][0]] == '"'
@@ -208,14 +208,14 @@ class Notebook:
 
 
 def read_notebook(data: bytes) -> Notebook:
-    """The notebook that these bytes are; without code if its cells are not Python.
+    """Parse a notebook; one whose cells are not Python has no code.
 
     Raises:
-        Unreadable: it is not a notebook.
+        Unreadable: the bytes are not a notebook.
     """
     try:
         file_text = data.decode("utf-8")
-        # of no number is the size of interest, and Python reads no integer of 5,000 digits
+        # the values of numbers do not matter, and `int` refuses 5,000 digits
         content = json.loads(file_text.removeprefix(_BOM), parse_int=float)
     except UnicodeDecodeError as error:
         raise Unreadable("the notebook is not UTF-8", data.count(b"\n", 0, error.start) + 1) from error
@@ -249,7 +249,7 @@ def read_notebook(data: bytes) -> Notebook:
 
 
 def _joins(tree: ast.Module, cells: list[_CodeCell]) -> bool:
-    """Whether a statement begins in one cell and ends in another, as brackets do that only the next one closes."""
+    """Whether a statement spans two cells, such as a bracket that only the next cell closes."""
     starts = iter([cell.line for cell in cells[1:]])
     start = next(starts, None)
     for statement in tree.body:
@@ -262,7 +262,7 @@ def _joins(tree: ast.Module, cells: list[_CodeCell]) -> bool:
 
 
 def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
-    """The notebook with comments in the place of cells that Python refuses, so that the others can be read."""
+    """The notebook with cells that Python cannot parse turned into comments, so that the others can be linted."""
     kept: list[str] = []
     refusals: list[Unreadable] = []
     for cell, text in zip(notebook.cells, texts, strict=True):
@@ -282,18 +282,18 @@ def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
 
 
 def write_notebook(text: str, like: bytes) -> bytes:
-    """The notebook that these bytes are, with another joined source in its cells.
+    """The notebook in `like` with `text` as the joined source of its cells.
 
     Raises:
-        ValueError: the source does not have the notebook's cells any more.
+        ValueError: the cells of the source do not match the notebook any more.
     """
     return read_notebook(like).rewritten(text).encode("utf-8")
 
 
 def _code(content: dict[str, Any]) -> Iterator[tuple[int, str, bool]]:
-    """The number and the source of each code cell, and whether it is in Python as far as the notebook says.
+    """The number and the source of each code cell, and whether the notebook declares it as Python.
 
-    Before version 4 of the format they lie in a worksheet.
+    Before version 4 of the format, cells are in worksheets.
     """
     sheet = content if "cells" in content else next(iter(content["worksheets"]), None)
     cells = sheet.get("cells") if isinstance(sheet, dict) else None
@@ -303,17 +303,17 @@ def _code(content: dict[str, Any]) -> Iterator[tuple[int, str, bool]]:
         source = cell.get("source", cell.get("input", ""))
         source = "".join(map(str, source)) if isinstance(source, list) else str(source)
         if source.strip():
-            language = _text(cell, "metadata", "vscode", "languageId")  # VS Code lets each cell have its own
+            language = _text(cell, "metadata", "vscode", "languageId")  # VS Code: cells may have their own
             yield number, source, language is None or language in _PYTHON
 
 
 def _language(content: dict[str, Any]) -> str:
-    said = (
+    declared = (
         _text(content, "metadata", "language_info", "name"),
         _text(content, "metadata", "kernelspec", "language"),
         _text(content, "metadata", "application/vnd.databricks.v1+notebook", "language"),
     )
-    language = next((name for name in said if name is not None), None)
+    language = next((name for name in declared if name is not None), None)
     if language is None:
         other = _OTHER_KERNELS.match(_text(content, "metadata", "kernelspec", "name") or "")
         language = other[0] if other is not None else "python"
@@ -321,29 +321,29 @@ def _language(content: dict[str, Any]) -> str:
 
 
 def _is_of_newer_python(content: dict[str, Any]) -> bool:
-    """Whether a notebook was run by a Python that may know more syntax than this one."""
-    said = _text(content, "metadata", "language_info", "version") or ""
-    version = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", said)
+    """Whether the notebook was run by a newer Python, which may know more syntax than this one."""
+    declared = _text(content, "metadata", "language_info", "version") or ""
+    version = re.match(r"([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", declared)
     return version is not None and (int(version[1]), int(version[2])) > sys.version_info[:2]
 
 
 def _text(table: Any, *keys: str) -> str | None:
-    """What stands in nested tables under these keys, if it is text."""
+    """The text under these keys in nested tables; None if it is something else."""
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, str) else None
 
 
 def _unused(word: str, text: str) -> str:
-    """A word that a text does not hold."""
+    """A variant of `word` that does not occur in the text."""
     while word in text:
         word += "_"
     return word
 
 
 def _source_strings(text: str) -> Iterator[tuple[int, _Span, bool]]:
-    """The JSON strings that hold the source of cells: the number of the cell, the span, and whether it is in a list."""
-    path: list[str | int] = []  # the index or key that is being read, of each open list and object
+    """The JSON strings that hold the source of cells: cell number, span, and whether it is in a list."""
+    path: list[str | int] = []  # the current index or key of each open list and object
     expects_key = False
     for match in _JSON_TOKEN.finditer(text):
         token = match[0]

@@ -1,9 +1,9 @@
-"""Patterns of paths, as the lines of a `.gitignore`.
+"""Path patterns as in the lines of a `.gitignore`.
 
-Most lines are names, which are looked up. The others become expressions of `re` that take time in proportion to the
-length of a path, whatever the line: somebody else's repository chooses it. A `*` is a lazy match in an atomic group, as in
-`fnmatch` of Python: where what follows it is found first, the most is left for the rest, so no other place need ever be
-tried. The same holds of `**` and the folders that follow it.
+Most lines are names, which are looked up in a set. The others become regular expressions that run in time linear in the
+length of a path, whatever the line: an untrusted repository may have written it. As in Python's `fnmatch`, a `*` becomes a
+lazy match in an atomic group: the first match of what follows leaves the most for the rest, so backtracking can never
+help. The same holds for `**` and the folders that follow it.
 """
 
 import re
@@ -35,16 +35,16 @@ _CLASSES = {
     "upper": "AZ",
     "xdigit": "09AFaf",
 }
-"""The characters of a class such as `[:alnum:]`, as first and last ones in turn."""
+"""The character ranges of a class such as `[:alnum:]`, as pairs of first and last."""
 
-_STAR = ""  # in a segment, a `*`; anything else is an expression of one character
+_STAR = ""  # stands for a `*` in a segment; other items are expressions of one character
 
 
 class Patterns:
-    """What some lines exclude, of which the last that matches counts.
+    """A list of pattern lines; the last one that matches decides.
 
     Raises:
-        ValueError: a line is no pattern: git, too, matches it with nothing.
+        ValueError: a line is not a valid pattern; git also ignores it.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -55,9 +55,9 @@ class Patterns:
         self._latest_first = runs[::-1]
 
     def verdict(self, path: str) -> bool | None:
-        """Whether a path is excluded, whatever becomes of the folders above it; None where no line matches it.
+        """Whether the path itself is excluded, regardless of the folders above it; None if no line matches.
 
-        The path is relative to where the patterns stand, with forward slashes; that of a folder ends in one.
+        The path is relative to the folder of the patterns, with forward slashes; the path of a folder ends in one.
         """
         for excludes, run in self._latest_first:
             if run.matches(path):
@@ -65,7 +65,7 @@ class Patterns:
         return None
 
     def exclude(self, path: str) -> bool:
-        """Whether a path is excluded, by itself or with a folder above it, out of which no line brings it back."""
+        """Whether a path is excluded, itself or with a folder above it; no line can re-include from an excluded folder."""
         end = path.find("/")
         while -1 < end < len(path) - 1:
             if self.verdict(path[: end + 1]):
@@ -75,9 +75,9 @@ class Patterns:
 
 
 class _Run:
-    """Lines of which it does not matter which one matches.
+    """Consecutive lines of one kind, whose order does not matter.
 
-    Names match at any depth; a line with a slash before its end is a path from where the patterns stand.
+    Names match at any depth; a line with a slash before its end is a path from the folder of the patterns.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -124,12 +124,12 @@ class _Run:
 
 @cache
 def patterns(lines: tuple[str, ...]) -> Patterns:
-    """The patterns of these lines, made once."""
+    """The patterns of these lines, cached."""
     return Patterns(lines)
 
 
 def is_pattern(line: str) -> bool:
-    """Whether it is a line that `.gitignore` may hold."""
+    """Whether a line is valid in a `.gitignore`."""
     try:
         Patterns([line])
     except ValueError:
@@ -138,7 +138,7 @@ def is_pattern(line: str) -> bool:
 
 
 def _meant(line: str) -> str:
-    """A line without the spaces at its end, less one after a backslash; empty for a comment."""
+    """The line without trailing spaces, keeping one after a backslash; empty for a comment."""
     if line.startswith("#"):
         return ""
     bare = line.rstrip(" ")
@@ -149,10 +149,10 @@ def _meant(line: str) -> str:
 
 
 def _expression(path: str) -> str:
-    """The expression of a path with wildcards, each run of folders between two `**` by itself.
+    """The regular expression of a path with wildcards; each run of folders between two `**` is a group of its own.
 
     Raises:
-        ValueError: it has a bracket that is not closed, a class that is none or a folder without a name, or ends in a
+        ValueError: the path has an unclosed bracket, an unknown class or an empty folder name, or ends in a
             backslash.
     """
     runs: list[list[str]] = [[]]
@@ -177,7 +177,7 @@ def _expression(path: str) -> str:
 
 
 def _segments(path: str) -> Iterator[list[str] | None]:
-    """What stands between the slashes of a path, as expressions of single characters and stars; None for `**`."""
+    """The segments of a path, each a list of single-character expressions and stars; None for `**`."""
     segment: list[str] = []
     stars = ""
     for token in _TOKEN.finditer(path):
@@ -200,7 +200,7 @@ def _segments(path: str) -> Iterator[list[str] | None]:
 
 
 def _of_segment(segment: list[str]) -> str:
-    """The expression of what stands between two slashes; no part of it matches one."""
+    """The regular expression of a segment; no part of it matches a slash."""
     if segment == [_STAR]:
         return "[^/]+"
     pieces = ["".join(piece) for star, piece in groupby(segment, lambda char: char == _STAR) if not star]
@@ -212,16 +212,16 @@ def _of_segment(segment: list[str]) -> str:
 
 
 def _of_bracket(bracket: str) -> str:
-    """The expression of a bracket such as `[!a-c[:digit:]]`, which never matches a slash.
+    """The regular expression of a bracket such as `[!a-c[:digit:]]`; it never matches a slash.
 
     Raises:
-        ValueError: a class in it is none.
+        ValueError: it contains an unknown class.
     """
     inner = bracket[1:-1]
     negated = inner.startswith(("!", "^"))
     members = list(_MEMBER.finditer(inner, int(negated)))
     ranges: list[tuple[str, str]] = []
-    start = ""  # of a range, if a `-` follows
+    start = ""  # of a range if a `-` follows
     position = 0
     while position < len(members):
         member = members[position]

@@ -1,6 +1,6 @@
-"""Dataclasses, read back from the plain values that JSON has, of whatever a stranger may have written.
+"""Builds dataclasses from plain JSON values and validates them, as a stranger may have written the JSON.
 
-msgspec does the same, and takes longer to load than a run over files that have not changed takes to look at them.
+msgspec does the same, but importing it takes longer than a whole run over unchanged files.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -15,7 +15,7 @@ Read = Callable[[Any], Any]
 
 @cache
 def reader(kind: Hashable) -> Read:
-    """What makes a value of a declared type of a plain one; it raises a ValueError where that is of another shape."""
+    """A function that turns a plain value into a value of a declared type, and raises ValueError if it does not match."""
     if is_dataclass(kind):
         return _dataclass(kind)
     if isinstance(kind, UnionType):
@@ -56,6 +56,6 @@ def _any_of(options: list[Read]) -> Read:
 
 
 def _exactly(value: Any, *kinds: type) -> Any:
-    if type(value) not in kinds:  # `True` is an `int` to `isinstance`
+    if type(value) not in kinds:  # `isinstance` takes `True` for an `int`
         raise ValueError
     return value

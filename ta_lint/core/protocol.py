@@ -1,7 +1,7 @@
 """What a training loop does, in names that the linter, a run and a recorded trace share.
 
-The linter reads these actions in the source, a run sees them happen, and `ta_runtime.trace.event` says as which kind of event
-a trace records them.
+The linter finds these actions in the source, a run observes them, and `ta_runtime.trace.event` maps them to the events
+of a trace.
 """
 
 from enum import StrEnum
@@ -17,19 +17,19 @@ class Action(StrEnum):
     FORWARD = "forward"
     """A module is called."""
     BACKWARD = "backward"
-    """Gradients are computed and added to those that are there."""
+    """Gradients are computed and accumulated."""
     SCALE = "scale"
     """A gradient scaler multiplies the loss by its factor."""
     UNSCALE = "unscale"
     """A gradient scaler divides the gradients of an optimizer by its factor."""
     CLIP = "clip"
-    """Gradients are bounded, by norm or by value."""
+    """Gradients are clipped, by norm or by value."""
     STEP = "step"
-    """An optimizer updates its parameters, by itself or through a gradient scaler."""
+    """An optimizer updates its parameters, directly or through a gradient scaler."""
     SKIP = "skip"
-    """A gradient scaler finds an overflow and leaves out the step."""
+    """A gradient scaler finds an overflow and skips the step."""
     UPDATE = "update"
-    """A gradient scaler chooses its factor for the next step."""
+    """A gradient scaler sets its factor for the next step."""
     CLEAR = "clear"
     """Gradients are set to zero or to `None`."""
     SCHEDULE = "schedule"
@@ -39,7 +39,7 @@ class Action(StrEnum):
     EVAL = "eval"
     """A module is put into evaluation mode."""
     MODE = "mode"
-    """A module is put into one of the two modes, and only the run knows which."""
+    """A module is put into one of the two modes; only the run knows which."""
     SAVE = "save"
     """State is collected by `state_dict`, or written to a file."""
     LOAD = "load"
@@ -47,4 +47,4 @@ class Action(StrEnum):
     COLLECTIVE = "collective"
     """Ranks exchange data through `torch.distributed`."""
     UNKNOWN = "unknown"
-    """A call that is given the optimizer and whose code the linter does not see: it may do any of these."""
+    """A call that receives the optimizer and whose code the linter does not see: it may do any of these."""

@@ -1,7 +1,7 @@
 """Findings as text for people, editors and GitHub.
 
-Every function returns what to print, with a line end after each line. Suppressed and baselined findings appear
-in JSON only (`core.json_report`). What comes from a checked file or its name is made harmless, so that it cannot drive the terminal.
+Every function returns the text to print, with a line end after each line. Suppressed and baselined findings appear
+in JSON only (`core.json_report`). Text from a checked file or its name is made harmless: it cannot control the terminal.
 """
 
 import math
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
-LINES = 3  # of findings that are alike, in a row of a table
-_LISTED = 10  # lines of findings that are like one that is shown
-ANNOTATIONS = 10  # that GitHub keeps of each kind in one step
+LINES = 3  # line numbers of similar findings, in one row of a table
+_LISTED = 10  # line numbers of findings similar to the one shown
+ANNOTATIONS = 10  # GitHub keeps so many of each kind per step
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
 _FRAME = "bold blue"
@@ -54,13 +54,12 @@ def text(
     color: bool,
     fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
-    """Each finding with its source line, and an empty line after it; `summary` goes well below.
+    """Each finding with its source line, followed by an empty line; `summary` fits below.
 
-    Of notes that say the same of one file the first is shown, and where the others are.
+    Of several notes with the same message in one file, the first is shown with the lines of the others.
 
-    `read_lines` gives the lines of a finding's path, or of a cell of it by number, none if the file is gone; `display`
-    the path to show for it.
-    What `--fix` fixes, says `fixes`, is marked `[*]`.
+    `read_lines` returns the lines of a path, or of its cell with this number, and none if the file is gone; `display`
+    returns the path to show. `fixes` says which findings `--fix` would fix; these are marked `[*]`.
     """
     paint = _painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
@@ -74,7 +73,7 @@ def text(
 
 
 def _alike(findings: "Iterable[Finding]") -> "Iterable[list[Finding]]":
-    """Findings in order, those together that need not be read one by one: notes on one file with the same words."""
+    """Findings in order; notes on one file with the same message form one group, as nobody need read each."""
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         repeats = finding.severity is Severity.NOTE and finding.verdict is None and not finding.evidence
@@ -134,7 +133,7 @@ def diff(before: bytes, after: bytes, name: str) -> bytes:
     """What changes in a file, as a unified diff that `patch -p0` applies."""
     from difflib import diff_bytes, unified_diff
 
-    name += "\t" if " " in name else ""  # where `patch` reads the end of the name
+    name += "\t" if " " in name else ""  # the tab tells `patch` where the name ends
     label = os.fsencode(name)
     lines = diff_bytes(unified_diff, _lines(before), _lines(after), label, label)
     return b"".join(
@@ -143,7 +142,7 @@ def diff(before: bytes, after: bytes, name: str) -> bytes:
 
 
 def readable(changes: bytes, *, color: bool) -> str:
-    """A diff for a terminal, which `diff` leaves as it is in the files."""
+    """A diff from `diff` for a terminal: control characters made harmless, and coloured if `color`."""
     paint = _painter(color)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     lines = (
@@ -153,14 +152,14 @@ def readable(changes: bytes, *, color: bool) -> str:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """With their line feeds: to `patch` nothing else ends a line."""
+    """The lines with their line feeds; to `patch` nothing else ends a line."""
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
 def github(findings: "Iterable[Finding]", rules: "Mapping[str, Rule]") -> str:
-    """Workflow commands that annotate a pull request, the worst findings first, as GitHub keeps only ten of a kind.
+    """Workflow commands that annotate a pull request, the worst findings first, as GitHub keeps only ten of each kind.
 
-    Paths stay relative to the project root, as GitHub wants them.
+    Paths stay relative to the project root, as GitHub expects.
     """
     shown = sorted(
         (finding for finding in findings if finding.counts), key=lambda finding: -finding.severity.rank
@@ -180,7 +179,7 @@ def statistics(
 ) -> str:
     """A table of count, rule id, severity and name, most frequent first.
 
-    Where `--fix` fixes all findings of a rule it is marked `[*]`, where it fixes some `[-]`.
+    A rule is marked `[*]` if `--fix` fixes all of its findings, and `[-]` if it fixes some.
     """
     paint = _painter(color)
     rows = list(counts(findings, fixes))
@@ -198,7 +197,7 @@ def statistics(
 def counts(
     findings: "Iterable[Finding]", fixes: "Callable[[Finding], bool]"
 ) -> Iterator[tuple[str, int, int]]:
-    """Each rule with how many findings it has and how many of them `--fix` fixes, most frequent first."""
+    """Each rule with the number of its findings and how many of them `--fix` fixes, most frequent first."""
     shown = [finding for finding in findings if finding.counts]
     fixable = Counter(finding.rule for finding in shown if fixes(finding))
     counts = Counter(finding.rule for finding in shown)
@@ -207,7 +206,7 @@ def counts(
 
 
 def finite_evidence(finding: "Finding") -> dict[str, float | int | str]:
-    """The evidence with NaN and infinities, which a broken run measures and JSON has no word for, as strings."""
+    """The evidence with NaN and infinities as strings: a broken run measures them, and JSON cannot represent them."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in finding.evidence.items()
@@ -217,7 +216,7 @@ def finite_evidence(finding: "Finding") -> dict[str, float | int | str]:
 def _painter(color: bool) -> _Paint:
     if not color:
         return lambda text, style: text
-    from rich.style import Style  # a terminal that shows no colour need not load it
+    from rich.style import Style  # not needed without colour
 
     return lambda text, style: Style.parse(style).render(text)
 
@@ -253,7 +252,7 @@ def _block(
     inside = f" in {harmless(site.name)}" if site.name else ""
     yield _headline(finding, paint, fixable)
     yield f"{margin}{paint('-->', _FRAME)} {_place(site, display)}{inside}"
-    # reports are kept and passed on: it must not stand in one more place
+    # reports are stored and shared: do not copy the secret into them
     secret = _SECRET in rule_of(finding.rule).cwe
     if site.line <= len(lines) and not secret:
         shown, before, carets = _excerpt(lines[site.line - 1], site)
@@ -281,9 +280,9 @@ def _block(
 
 
 def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], width: int, color: bool) -> str:
-    """A table of what a run says of each suspicion: rule, line, verdict, evidence; the worst first.
+    """A table with the verdict of a run on each suspicion: rule, line, verdict, evidence; the worst first.
 
-    Findings that the file or a setting suppresses are left out, refuted ones stay. `width` is that of the page, in
+    Findings suppressed by the file or a setting are left out, refuted ones stay. `width` is that of the page, in
     terminal cells.
     """
     shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
@@ -321,7 +320,7 @@ def verdicts(findings: "Iterable[Finding]", *, display: Callable[[str], str], wi
 
 
 def grouped(findings: "Iterable[Finding]") -> "list[list[Finding]]":
-    """Findings that are alike but for their lines and numbers, such as one for each layer of a class; in order."""
+    """Groups of findings that differ only in lines and numbers, such as one for each layer of a class; in order."""
     found: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         key = (one.rule, one.severity, one.verdict, one.observer, one.message, one.site.path, one.counts)
@@ -330,7 +329,7 @@ def grouped(findings: "Iterable[Finding]") -> "list[list[Finding]]":
 
 
 def places(alike: "list[Finding]", display: Callable[[str], str]) -> str:
-    """Where findings of one file are: the first lines, and how many findings there are if they are more."""
+    """The path and first lines of findings in one file, with their number if there are more of them."""
     found = list(dict.fromkeys(_place(one.site, display).rpartition(":")[0] for one in alike))
     first, *others = found
     shown = ", ".join([first, *(place.rpartition(":")[2] for place in others[: LINES - 1])])
@@ -338,7 +337,7 @@ def places(alike: "list[Finding]", display: Callable[[str], str]) -> str:
 
 
 def refutation(evidence: Mapping[str, float | int | str]) -> str:
-    """What a run says where it looked and found nothing, with what it measured there last."""
+    """The sentence for a place where a run looked and found nothing, with the last measurement there."""
     times = evidence.get("times")
     often = {None: "", 1: " once"}.get(times, f" {times} times")  # type: ignore[arg-type]
     numbers = {name: value for name, value in evidence.items() if name not in ("step", "times")}
@@ -347,27 +346,27 @@ def refutation(evidence: Mapping[str, float | int | str]) -> str:
 
 
 def _verdict(finding: "Finding") -> str:
-    """A finding of the run alone is no suspicion of the source that was confirmed."""
+    """The word for a finding's verdict; a finding of the run alone did not confirm a suspicion."""
     if finding.observer == "runtime":
         return "found by the run alone"
     return finding.verdict or "source only"
 
 
 def judgement(findings: "Iterable[Finding]") -> str:
-    """One line: how many suspicions of the source were confirmed, refuted and unobserved, and what only a run found."""
+    """One line: how many suspicions of the source were confirmed, refuted and unobserved, and how many only a run found."""
     shown = [finding for finding in findings if finding.counts or finding.verdict is Verdict.REFUTED]
     suspected = Counter(finding.verdict for finding in shown if finding.observer != "runtime")
     alone = sum(finding.observer == "runtime" for finding in shown)
     parts = [f"{suspected[verdict]} {verdict}" for verdict in Verdict if suspected[verdict]]
     if suspected[None]:
         parts.append(f"{suspected[None]} that only the source shows")
-    told = (
+    subject = (
         f"{_number(sum(suspected.values()), 'suspicion')} of the source"
         if suspected
         else "No suspicions of the source"
     )
     tail = f"; {_number(alone, 'finding')} of the run alone" if alone else ""
-    return f"{told}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"
+    return f"{subject}{': ' if parts else ''}{', '.join(parts)}{tail}.\n"
 
 
 def _measured(evidence: Mapping[str, float | int | str]) -> str:
@@ -376,15 +375,15 @@ def _measured(evidence: Mapping[str, float | int | str]) -> str:
 
 
 def _excerpt(line: str, site: "Site") -> tuple[str, int, int]:
-    """The part of a line to show, how many cells stand before the span in it, and how many the span takes.
+    """The part of a line to show, and how many terminal cells stand before the span and in it.
 
-    At least one caret, even for an empty span or one past the end of the line; a span of several lines is shown to
-    the end of its first.
+    The span takes at least one cell, even if it is empty or past the end of the line; of a span of several lines only
+    the first is shown.
     """
     line = line.rstrip()
     start = min(site.column - 1, len(line))
     end = min(site.end_column - 1, len(line)) if site.end_line == site.line else len(line)
-    offset = max(0, start - WIDTH)  # a line may be megabytes long: look only at what can be shown
+    offset = max(0, start - WIDTH)  # a line may be megabytes long: look only at what fits
     cells = list(_cells(line[offset : start + WIDTH]))
     first, last = _window([width for _, width in cells], start - offset)
     shown = "".join(text for text, _ in cells[first:last])
@@ -398,7 +397,7 @@ def _excerpt(line: str, site: "Site") -> tuple[str, int, int]:
 
 
 def _window(widths: list[int], start: int) -> tuple[int, int]:
-    """The first and past-the-last index of what fits into WIDTH, with some of what precedes `start`."""
+    """The first and past-the-last index of what fits into WIDTH, including some text before `start`."""
     first, last, used = start, start, 0
     while first > 0 and used + widths[first - 1] <= WIDTH // 3:
         first -= 1
@@ -413,7 +412,7 @@ def _window(widths: list[int], start: int) -> tuple[int, int]:
 
 
 def _cells(line: str) -> Iterator[tuple[str, int]]:
-    """What to print for each character, and how many terminal cells it takes."""
+    """The text to print for each character, and its width in terminal cells."""
     column = 0
     for character in line:
         if character == "\t":
@@ -444,7 +443,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def _command(finding: "Finding", rule: "Rule") -> str:
-    """One line, as in SARIF: GitHub shows an annotation below the last line of its region."""
+    """A workflow command for one line, as in SARIF: GitHub shows an annotation below the last line of its region."""
     site = finding.site
     properties: dict[str, str | int] = {"file": site.path}
     message = finding.message
@@ -461,7 +460,7 @@ def _command(finding: "Finding", rule: "Rule") -> str:
 
 
 def in_cell(message: str, site: "Site") -> str:
-    """A message that says where in a notebook it applies, for those who are shown the lines of its file."""
+    """The message with its cell and line in a notebook, for readers who see the lines of the JSON file."""
     return f"{message} (cell {site.cell.number}, line {site.line})" if site.cell is not None else message
 
 

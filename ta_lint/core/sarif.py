@@ -1,6 +1,6 @@
-"""Findings as a SARIF 2.1.0 log, as GitHub code scanning and the SARIF viewers read it.
+"""Findings as a SARIF 2.1.0 log for GitHub code scanning and SARIF viewers.
 
-Import this module only when SARIF is asked for: the object model behind it takes a while to load.
+Import this module only to write SARIF: its object model is slow to load.
 """
 
 import json
@@ -23,7 +23,7 @@ from ta_lint.core.report import finite_evidence, in_cell
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 PROJECT_URL = "https://github.com/ta-lint/ta-lint"
 
-# What code scanning accepts; it rejects an upload that holds more.
+# Limits of code scanning, which rejects larger uploads.
 MAX_RESULTS = 25_000
 MAX_TAGS = 20
 MAX_DESCRIPTION = 1024
@@ -49,19 +49,18 @@ def sarif_log(
 ) -> str:
     """The findings as the JSON text of a log with one run; the same input gives the same bytes.
 
-    `rules` are those that the tool knows, by id, and must hold the rule of every finding; the log describes those that
-    have one, as a page of each would be most of it. `root` is the folder that
-    relative paths start from; without it the log names no place on this machine. `category` keeps uploads of one
-    commit apart and ends in `/`. `baseline` says that findings were compared with one, so that each result
-    is marked new or unchanged. `notes` are sentences on what could not be looked at, and `refuted` the places where a run
-    looked and found nothing, for `ta-lint merge`: they stand in the run's properties, as code scanning might take results
-    of the kind `pass` for alerts. Of more than 25,000 findings the
-    worst stay, and a notification says how many went.
+    `rules` are the rules that the tool knows, by id, including those of all findings; the log describes only rules with
+    findings, as the pages of all would be most of it. `root` is the folder that relative paths start from; without it the
+    log names no path of this machine. `category` separates the uploads of one commit and ends in `/`. `baseline` means
+    that findings were compared with one, so that each result is marked new or unchanged. `notes` are sentences on what
+    could not be checked. `refuted` are the places where a run looked and found nothing, for `ta-lint merge`; they go into
+    the run's properties, as code scanning might take results of the kind `pass` for alerts. Of more than 25,000 findings
+    the worst stay, and a notification says how many were dropped.
     """
     assert category.endswith("/"), category  # code scanning ignores a category without it
     kept, dropped = _worst(list(findings))
-    told = {finding.rule for finding in kept}
-    described = [rule for rule_id, rule in rules.items() if rule_id in told]
+    reported = {finding.rule for finding in kept}
+    described = [rule for rule_id, rule in rules.items() if rule_id in reported]
     index = {rule.id: position for position, rule in enumerate(described)}
     run = om.Run(
         tool=om.Tool(driver=_driver(described, version)),
@@ -72,7 +71,7 @@ def sarif_log(
         results=[_result(finding, index[finding.rule], baseline) for finding in kept],
         properties=_run_properties(list(refuted)),
     )
-    # readers sniff at the start of a file for what it is
+    # readers detect the format at the start of the file
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_plain(run)]}
     return msgspec.json.format(json.dumps(log), indent=2) + "\n"
 
@@ -85,7 +84,7 @@ def _worst(findings: list[Finding]) -> tuple[list[Finding], int]:
 
 
 def _invocations(dropped: int, notes: Sequence[str]) -> list[Any] | None:
-    """What the reader should know of how the findings came about; None if nothing."""
+    """Notifications on what is missing from the findings; None if there are none."""
     notifications = [_notification("not-seen", "note", note) for note in notes]
     if dropped:
         text = (
@@ -132,12 +131,12 @@ def _clipped(text: str) -> str:
 
 
 def _help(rule: Rule) -> str:
-    """The page, its links to other pages made absolute, as it is shown far from them."""
+    """The page with its links to other pages made absolute, as viewers show it elsewhere."""
     return re.sub(r"\]\((?=TA\d{3}-)", f"]({PAGES_URL}/", rule.page)
 
 
 def _rule_properties(rule: Rule) -> dict[str, Any]:
-    """What code scanning reads; a `security-severity` makes a security alert of every result."""
+    """The properties that code scanning reads; a `security-severity` turns every result into a security alert."""
     security = rule.security_severity is not None
     weaknesses = [f"external/cwe/{number.lower()}" for number in rule.cwe]
     tags = dict.fromkeys([*["security"] * security, *weaknesses, *rule.tags])
@@ -155,7 +154,7 @@ def _rule_properties(rule: Rule) -> dict[str, Any]:
 def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
     site, fix = finding.site, finding.fix
     if site.cell is not None:
-        fix = None  # its edits are of a cell; those of the file would have to speak JSON
+        fix = None  # its edits apply to the cell, not to the JSON of the file
     related = [
         _location(other.site, _sentence(other.message), other.fingerprint) for other in finding.related
     ]
@@ -175,7 +174,7 @@ def _result(finding: Finding, rule_index: int, baseline: bool) -> Any:
 
 
 def _fix(fix: Fix, path: str) -> Any:
-    """The edits of a fix; a region that ends where it starts is a place to insert at."""
+    """The edits of a fix; an empty region inserts."""
     replacements = [
         om.Replacement(
             deleted_region=om.Region(
@@ -197,7 +196,7 @@ def _fix(fix: Fix, path: str) -> Any:
 
 
 def _sentence(message: str) -> str:
-    """With a capital, unless the first word is code, and a full stop; brackets that would make a link are escaped."""
+    """The message with a full stop, a capital unless it begins with code, and escaped brackets where they would make a link."""
     if re.match(r"[a-z][a-z'-]*(?=[\s,;:]|$)", message):
         message = message[0].upper() + message[1:]
     message = re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", message)
@@ -205,7 +204,7 @@ def _sentence(message: str) -> str:
 
 
 def _run_properties(refuted: list[Finding]) -> dict[str, Any] | None:
-    """Where a run looked and found nothing: of each the rule, the place and what was measured."""
+    """The places where a run looked and found nothing, each with its rule and evidence; None if there are none."""
     if not refuted:
         return None
     return {
@@ -246,9 +245,9 @@ def _artifact(path: str) -> Any:
 
 
 def _region(site: Site) -> Any:
-    """One line: a pull request shows an alert only if all its lines are in the diff.
+    """A region of one line, as a pull request shows an alert only if all its lines are in the diff.
 
-    Without an end column, a region ends with its line. Of a notebook it is the line of its file, which is JSON.
+    Without an end column, a region ends with its line. For a notebook it is the line of the JSON file.
     """
     if site.cell is not None:
         return om.Region(start_line=site.cell.file_line, end_line=site.cell.file_line)
@@ -280,9 +279,9 @@ def _root_location(root: Path | None) -> Any:
 
 
 def _plain(node: Any) -> Any:
-    """The object model as dicts and lists; what is None or the schema's own default is left out.
+    """The object model as dicts and lists, without None and the schema's defaults.
 
-    `level` always stays: where a result has none, a viewer takes the rule's and not the schema's.
+    `level` always stays: if a result has none, viewers use the rule's and not the schema's.
     """
     if isinstance(node, str):
         return encodable(node)
@@ -302,7 +301,7 @@ def _plain(node: Any) -> Any:
 
 @cache
 def _schema(model: type[Any]) -> Sequence[tuple[str, str, Any]]:
-    """Of each field of a class of the model: its Python name, its SARIF name and its default."""
+    """The Python name, SARIF name and default of each field of a class of the model."""
     blank = model(**{field.name: None for field in attrs.fields(model) if field.default is attrs.NOTHING})
     return [
         (field.name, field.metadata["schema_property_name"], getattr(blank, field.name))

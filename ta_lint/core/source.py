@@ -1,7 +1,6 @@
-"""The text of one Python file, and what is read off it: lines, statements, comments, and Python's own tree and symbols.
+"""The text of one Python file, with its lines, statements, comments, and Python's own tree and symbols.
 
-Works on text alone, so that a run, which has only a file and a line number, names a statement exactly as the
-linter does.
+It needs only the text, so that a run, which has a file and a line number, names a statement exactly as the linter does.
 """
 
 import ast
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_OF_HOST_NAMES = ("idna", "punycode")  # which take minutes for a file, or cannot write what they have read
+_OF_HOST_NAMES = ("idna", "punycode")  # they take minutes for a file, or cannot encode what they decoded
 _UTF_16_OR_32 = (b"\xff\xfe", b"\xfe\xff")
 
 NOTEBOOK = ".ipynb"
@@ -36,9 +35,9 @@ NOTEBOOK = ".ipynb"
 
 @dataclass(frozen=True)
 class Source:
-    """One file: `path` as a finding names it, and its text with the line ends it has on disk.
+    """One file: its `path` as findings name it, and its text with the line ends it has on disk.
 
-    Of a `notebook` the text is that of its cells, joined.
+    For a `notebook`, the text is that of its joined cells.
     """
 
     path: str
@@ -47,7 +46,7 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Without line ends. Unlike `str.splitlines`, a form feed is not a line end, as for Python."""
+        """The lines without line ends. Unlike in `str.splitlines`, a form feed does not end a line, as in Python."""
         if "\r" not in self.text:
             return self.text.split("\n")  # ten times as fast
         return LINE_END.split(self.text)
@@ -61,23 +60,23 @@ class Source:
 
     @cached_property
     def newline(self) -> str:
-        """The line end that the file begins with; a line feed where it has none."""
+        """The first line end of the file; a line feed if it has none."""
         return self.line_ends[0] or "\n"
 
     @cached_property
     def syntax(self) -> ast.Module | SyntaxError:
-        """What Python's own parser makes of the file: its tree, or why it refuses.
+        """Python's tree of the file, or the error if Python cannot parse it.
 
         Raises:
-            Unreadable: it is too deep or too large for the parser.
+            Unreadable: the file is too deep or too large for the parser.
         """
         return _compiled(lambda: ast.parse(self.text))
 
     @cached_property
     def symbols(self) -> symtable.SymbolTable | SyntaxError:
-        """The names of every scope as Python's own compiler sees them, or why it refuses the file.
+        """The names in every scope as Python's compiler sees them, or the error if it refuses the file.
 
-        Costs half as much as `syntax`: no tree is handed over.
+        Costs half as much as `syntax`, as Python builds no tree objects.
 
         Raises:
             Unreadable: as for `syntax`.
@@ -86,7 +85,7 @@ class Source:
 
     @cached_property
     def is_compilable(self) -> bool:
-        """Whether Python compiles it, which refuses more than the two above: a `break` outside a loop.
+        """Whether Python compiles the file. It refuses more than the two above, such as a `break` outside a loop.
 
         Raises:
             Unreadable: as for `syntax`.
@@ -111,7 +110,7 @@ class Source:
         return found
 
     def statement_at(self, line: int) -> "Statement":
-        """The statement that covers a line; for a line without one, its own text."""
+        """The statement that covers a line; for a line without one, the text of the line."""
         found = self._statement_of_line.get(line)
         if found is None:
             from ta_lint.core.statements import Statement, normalised
@@ -129,7 +128,7 @@ class Source:
 
 def _compiled(compiler: Callable[[], T]) -> T | SyntaxError:
     try:
-        with warnings.catch_warnings(action="ignore"):  # of the linted code, such as an invalid escape
+        with warnings.catch_warnings(action="ignore"):  # about the linted code, such as invalid escapes
             return compiler()
     except SyntaxError as error:
         return error
@@ -143,8 +142,8 @@ def read(path: str | Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        Unreadable: it cannot be opened, with the operating system's own reason, or is no file (reading a pipe
-            would wait for ever).
+        Unreadable: it cannot be opened, with the operating system's reason, or is not a regular file (reading a pipe
+            could block forever).
     """
     try:
         mode = os.stat(path).st_mode
@@ -159,10 +158,10 @@ def read(path: str | Path) -> bytes:
 
 
 def source_of(name: str, data: bytes) -> Source:
-    """The source of a file of this name that holds these bytes.
+    """The source of a file with this name and content.
 
     Raises:
-        Unreadable: it is not text, or not a notebook.
+        Unreadable: the bytes are not text, or not a notebook.
     """
     if name.endswith(NOTEBOOK):
         from ta_lint.core.notebook import read_notebook
@@ -173,10 +172,10 @@ def source_of(name: str, data: bytes) -> Source:
 
 
 def bytes_of(source: Source, like: bytes) -> bytes:
-    """The bytes of a file that held `like` and holds this source now; what is not source stays as it is there.
+    """The bytes of a file whose content was `like` and is now this source; what is not source stays as in `like`.
 
     Raises:
-        ValueError: its encoding lacks a character, or its cells are not those of the notebook any more.
+        ValueError: the encoding lacks a character, or the cells do not match the notebook any more.
     """
     if source.path.endswith(NOTEBOOK):
         from ta_lint.core.notebook import write_notebook
@@ -186,10 +185,10 @@ def bytes_of(source: Source, like: bytes) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """The text of a Python file, by its byte-order mark or its declaration (PEP 263), UTF-8 otherwise.
+    """Decode a Python file by its byte-order mark or its declaration (PEP 263), otherwise as UTF-8.
 
     Raises:
-        Unreadable: it is not text in that encoding, or holds a NUL byte, which Python refuses.
+        Unreadable: the bytes are not text in that encoding, or contain a NUL byte, which Python refuses.
     """
     if data.startswith(_UTF_16_OR_32):
         raise Unreadable("the file is UTF-16 or UTF-32; Python reads UTF-8 unless declared otherwise")
@@ -202,9 +201,9 @@ def decode(data: bytes) -> str:
         byte = data[error.start]
         reason = f"byte 0x{byte:02x} is not {error.encoding}; save the file as UTF-8 or declare its encoding"
         raise Unreadable(reason, *_position(data, error.start)) from error
-    except (LookupError, UnicodeError) as error:  # a codec that is not for text, or refuses in its own way
+    except (LookupError, UnicodeError) as error:  # also from codecs that are not for text
         raise Unreadable(f"the declared encoding does not read it: {oneline(error)}") from error
-    except SyntaxError as error:  # detect_encoding: an unknown declaration, or a first line that is not UTF-8
+    except SyntaxError as error:  # an unknown encoding, or a first line that is not UTF-8
         try:
             data.decode("utf-8")
         except UnicodeDecodeError as undecodable:
@@ -215,20 +214,20 @@ def decode(data: bytes) -> str:
 
 
 def encode(text: str, like: bytes) -> bytes:
-    """The text in the encoding of bytes that `decode` has read, with their byte-order mark.
+    """Encode the text as in `like`, which `decode` has read, with the same byte-order mark.
 
     Raises:
-        UnicodeError: it holds a character that the encoding lacks, or the encoding cannot be written at all.
+        UnicodeError: the encoding lacks a character, or cannot encode at all.
     """
     return text.encode(_encoding(like))
 
 
 def _encoding(data: bytes) -> str:
-    """The encoding that a file declares in its first two lines, or UTF-8.
+    """The encoding that a file declares in its first two lines, otherwise UTF-8.
 
     Raises:
-        SyntaxError: there is none of that name, or these lines are not UTF-8 and declare none.
-        LookupError: it is not for text.
+        SyntaxError: the encoding is unknown, or the lines declare none and are not UTF-8.
+        LookupError: the encoding is not for text.
     """
     head = b"\n".join(re.split(rb"\r\n|\r|\n", data, maxsplit=2)[:2])
     encoding, _ = tokenize.detect_encoding(io.BytesIO(head).readline)

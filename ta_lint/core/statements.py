@@ -1,7 +1,7 @@
 """The statements and comments of a text, as Python's tokenizer sees them.
 
-The tokenizer is written in Python and costs more than the parser. What it would say can be read off strings, comments,
-brackets and line ends; where one of these is unusual, it is asked itself.
+The tokenizer is written in Python and slower than the parser. A faster scan of strings, comments, brackets and line ends
+gives the same result; only where one of these is unusual does the tokenizer run.
 """
 
 import io
@@ -26,13 +26,13 @@ class Comment(NamedTuple):
     column: int
     text: str
     alone: bool
-    """Nothing else stands on its line."""
+    """Whether nothing else stands on its line."""
 
 
 Found = tuple[list[Statement], list[Comment]]
 
-# What may decide where a statement ends, and what stands before it. Brackets with nothing of the kind in them are passed
-# over at once.
+# Anything that may decide where a statement ends, with the text before it. Brackets without any such thing inside are
+# skipped in one step.
 _MARK = re.compile(
     r"""
     [^\n()\[\]{}'"\#\\$?!]*+ (?:
@@ -57,19 +57,19 @@ _DEFINITION = re.compile(r"(?:async(?:[ \t\f]|\\\n)++)?(?:def|class)(?:[ \t\f]|\
 
 
 def statements_and_comments(lines: list[str]) -> Found:
-    """Those of a text, given as its lines without their ends; as far as they can be told."""
+    """The statements and comments of a text, given as lines without line ends; of broken code, those before the error."""
     text = "\n".join(lines)
     return _scanned(f"{text}\n") or _tokenized(text, lines)
 
 
 def normalised(text: str) -> str:
-    """The same for every layout a formatter may choose: blanks, quotes and magic trailing commas removed."""
+    """The text without blanks, quote styles and magic trailing commas, so that no formatter changes it."""
     text = "".join(text.split()).replace("'", '"')
     return re.sub(r",(?=[)\]}])", "", text)
 
 
 def _scanned(text: str) -> Found | None:
-    """Of a text that ends with a line; None where anything in it is unusual."""
+    """The statements and comments of a text that ends with a line end; None if anything in it is unusual."""
     statements: list[Statement] = []
     comments: list[Comment] = []
     scopes: list[tuple[int, str]] = []  # indentation and name of each enclosing class and function
@@ -106,7 +106,7 @@ def _scanned(text: str) -> Found | None:
 
 
 def _end(text: str, begin: int) -> tuple[int, list[tuple[int, int]]]:
-    """Where the line of a statement ends, 0 where that is not sure; and where the comments in it stand."""
+    """The end of a statement's last line, 0 if uncertain, and the spans of the comments in it."""
     comments: list[tuple[int, int]] = []
     depth = 0
     for mark in _MARK.finditer(text, begin):
@@ -128,13 +128,13 @@ def _end(text: str, begin: int) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether a string ends where it seems to: since Python 3.12 an f-string may hold its own quotes, in braces."""
+    """Whether a string ends where it seems to: since Python 3.12 an f-string may contain its own quotes in braces."""
     prefix = text[max(start - 2, 0) : start].lower()
     return "f" not in prefix or text.count("{", start, end) == text.count("}", start, end)
 
 
 def _fits(indentation: str, indents: list[int]) -> bool:
-    """Whether an indentation is deeper than all those open, which it joins, or one of them, which it closes up to."""
+    """Whether an indentation opens a block or returns to an open one; updates the stack of open indentations."""
     width = 0
     for blank in indentation:
         width = 0 if blank == "\f" else width + 1 if blank == " " else (width // 8 + 1) * 8
@@ -146,7 +146,7 @@ def _fits(indentation: str, indents: list[int]) -> bool:
 
 
 def _comments(text: str, spans: list[tuple[int, int]], start: int, line: int) -> list[Comment]:
-    """The comments at these places, where `start` is on this line."""
+    """The comments at these offsets; the offset `start` is on line `line`."""
     comments = []
     for first, last in spans:
         line += text.count("\n", start, first)
@@ -195,12 +195,12 @@ def _tokenized(text: str, lines: list[str]) -> Found:
             elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
                 logical.append(token)
     except (tokenize.TokenError, IndentationError, SyntaxError):
-        pass  # newer syntax than this Python's tokenizer knows: what it read so far still holds
+        pass  # newer syntax than this Python's tokenizer knows: keep what it has read so far
     return statements, comments
 
 
 def _between(first: tuple[int, int], last: tuple[int, int], lines: list[str], comments: list[Comment]) -> str:
-    """The text between two positions; cut from the lines, as tokens differ between Python versions."""
+    """The text between two positions, cut from the lines, as tokens differ between Python versions."""
     cut = {comment.line: comment.column - 1 for comment in comments[-(last[0] - first[0] + 1) :]}
     parts = []
     for number in range(first[0], last[0] + 1):

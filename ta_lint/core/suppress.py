@@ -1,4 +1,4 @@
-"""Comments and settings that take a finding out of the count, and the comments that no longer do."""
+"""Comments and settings that suppress findings, and comments that no longer suppress anything."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,9 @@ from ta_lint.core.source import Source
 if TYPE_CHECKING:
     from ta_lint.core.statements import Comment
 
-# The form of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
-# Rule names stand among the codes; after the first, a name has a hyphen and follows a comma, unlike a reason. Without
-# the colon, `noqa TA401` would silence every rule: it is taken for what it says.
+# The syntax of flake8 and ruff: a bare noqa, or one with codes after a colon; it may follow other text in a comment.
+# Rule names may stand among the codes; after the first code a name needs a hyphen and a comma before it, unlike a reason.
+# `noqa TA401` without the colon would suppress every rule, so it is read as if it had the colon.
 _NOQA = re.compile(
     r"""\#\s* (?P<ours>ta:\s*)? noqa\b (?: (?:\s*:\s* | \s+(?=TA\d))
         (?P<codes> [a-z][a-z0-9-]* (?: [,\s]+[a-z]+[0-9]+\b(?!-) | \s*,\s*[a-z0-9]+(?:-[a-z0-9]+)+ )* ) )?""",
@@ -27,12 +27,12 @@ _NEVER_SILENCED = (
     "TA000",
     "TA001",
     "TA002",
-)  # they are about the check, the file and the comments themselves
+)  # about the check, the file and the comments themselves
 
 
 @dataclass
 class _Directive:
-    """One suppression comment; `used` collects the codes that suppressed something."""
+    """One suppression comment; `used` collects the codes that have suppressed something."""
 
     comment: "Comment"
     match: re.Match[str]
@@ -52,10 +52,10 @@ class _Directive:
 def suppressed(
     findings: Iterable[Finding], source: Source, per_file: dict[str, str], enabled: frozenset[str]
 ) -> list[Finding]:
-    """The findings of one file, marked; unused suppressions join them as TA002.
+    """The findings of one file with suppressed ones marked, plus a TA002 for each unused suppression.
 
-    A comment counts on the first or last line of the statement, and on the line of the finding itself.
-    `per_file` maps rule ids to the `per-file-ignores` pattern that turns them off here.
+    A comment applies on the first or last line of the statement, and on the line of the finding itself.
+    `per_file` maps rule ids to the `per-file-ignores` pattern that turns them off for this file.
     """
     directives = list(_directives(source))
     by_line = {directive.comment.line: directive for directive in directives if not directive.whole_file}
@@ -85,9 +85,9 @@ def suppressed(
 
 
 def silencing(finding: Finding, source: Source) -> TextEdit | None:
-    """The edit that writes a comment against a finding on its line, or where else in its statement one can stand.
+    """The edit that adds a suppression comment to the finding's line, or to another line of its statement.
 
-    None where no comment helps.
+    None if no comment helps.
     """
     if finding.rule in _NEVER_SILENCED:
         return None
@@ -106,7 +106,7 @@ def silencing(finding: Finding, source: Source) -> TextEdit | None:
 
 
 def _with_code(rule: str, line: int, source: Source) -> TextEdit:
-    """Writes a rule among the codes of the comment that ends a line, or a comment with it behind everything."""
+    """The edit that adds a rule to the suppression comment of a line, or a new comment at its end."""
     comment = next((comment for comment in source.comments if comment.line == line), None)
     found = _NOQA.search(comment.text) if comment is not None else None
     if comment is not None and found is not None and found["codes"]:
@@ -117,7 +117,7 @@ def _with_code(rule: str, line: int, source: Source) -> TextEdit:
 
 
 def rules_named(line: str) -> Iterator[tuple[int, int, list[Rule]]]:
-    """Where a suppression comment on a line names rules, as offsets into it, and which."""
+    """The rules that a suppression comment on a line names, each with its start and end offset in the line."""
     found = _NOQA.search(line)
     if found is None or not found["codes"]:
         return
@@ -133,7 +133,7 @@ def _directives(source: Source) -> Iterable[_Directive]:
     for comment in source.comments:
         found = _NOQA.search(comment.text)
         if found is None or (source.notebook is not None and source.notebook.is_refused(comment.line)):
-            continue  # what it suppresses in a cell that is no Python, nobody knows
+            continue  # in a cell that is not Python, it may suppress what we cannot see
         whole_file = found["ours"] is not None
         if whole_file and not comment.alone:
             continue
@@ -158,9 +158,9 @@ def _unused(directives: list[_Directive], source: Source, enabled: frozenset[str
 
 
 def _named(code: str, directive: _Directive, enabled: frozenset[str]) -> list[Rule] | None:
-    """The rules that an unused code names, none for a wrong one; None for a code that may be of use.
+    """The rules that an unused code names, empty for an unknown code; None for a code that may be needed.
 
-    Only codes of rules that the linter sees are judged: others may serve the run, or other tools.
+    Only codes of rules that the linter checks are judged: the run or another tool may need the others.
     """
     named = [rule for rule in catalogue().values() if specificity(code, rule) >= 2]
     ours = _OURS.match(code) is not None or any(code.lower() == rule.name for rule in named)
@@ -170,7 +170,7 @@ def _named(code: str, directive: _Directive, enabled: frozenset[str]) -> list[Ru
 
 
 def _without(directive: _Directive, unused: set[str], source: Source) -> Fix:
-    """Removes the codes; with the last of them the `noqa`, and a comment, or a line, of which nothing else is left."""
+    """The fix that removes unused codes; without any code left also the `noqa`, and the comment or line if then empty."""
     line, column, text, alone = directive.comment
     found = directive.match
     codes = [code for code in directive.codes if code not in unused]

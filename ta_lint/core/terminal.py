@@ -1,9 +1,9 @@
-"""What a terminal, or whoever stands in for one, is to be shown."""
+"""Colour and safe text for terminals."""
 
 import os
 import unicodedata
 
-TYPE_CHECKING = False  # `typing` is not needed for more
+TYPE_CHECKING = False  # `typing` is needed for nothing else
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -11,9 +11,9 @@ JOINERS = "\u200c\u200d"
 
 
 def wants_color(stream: "TextIO") -> bool:
-    """Whether colours are to be written: what NO_COLOR says, then FORCE_COLOR, else to a terminal that has any.
+    """Whether to write colours: as NO_COLOR or else FORCE_COLOR says, otherwise if the stream is a terminal with colours.
 
-    Empty variables say nothing: https://no-color.org, https://force-color.org.
+    Empty variables do not count: https://no-color.org, https://force-color.org.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -21,7 +21,7 @@ def wants_color(stream: "TextIO") -> bool:
 
 
 def harmless(text: str) -> str:
-    """The text with a visible stand-in for each character that moves the cursor, ends the line or reorders what is read."""
+    """The text with a visible stand-in for each character that moves the cursor, ends the line or reorders text."""
     return text if text.isprintable() else "".join(map(_visible, text))
 
 

@@ -1,10 +1,10 @@
-"""The words of a finding, as SARIF and the rule pages have them: how bad it is, what a run says of it, how safe its fix."""
+"""The enums of a finding, in the words of SARIF and the rule pages: severity, verdict of a run, safety of a fix."""
 
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is, in SARIF's words; `rank` orders them, the worst highest."""
+    """The severity, in SARIF's words; `rank` orders them, the worst highest."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -16,7 +16,7 @@ class Severity(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a run says of a suspicion: it measured the pitfall there, measured that it is not there, or saw nothing."""
+    """The verdict of a run on a suspicion: it measured the pitfall, measured its absence, or did not observe the place."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Applicability(StrEnum):
-    """Whether what the program computes stays the same under a fix."""
+    """Whether a fix preserves what the program computes."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"

@@ -1,8 +1,8 @@
-"""The verdict of runs on what the source suspects: confirmed, refuted, or unobserved.
+"""The verdicts of runs on the linter's suspicions: confirmed, refuted, or unobserved.
 
-A suspicion and what a run says meet where they are of one rule and one statement, by fingerprint and never by line, so
-the file may have been edited in between. Each may also name related places: a loss that is cut off the graph is suspected
-where `.item()` stands and measured where `backward()` runs.
+A suspicion matches a report of a run if both are of one rule and one statement, by fingerprint and never by line, so
+the file may be edited in between. Related places match as well: a loss detached from the graph is suspected at `.item()`
+and measured at `backward()`.
 """
 
 from collections import defaultdict
@@ -15,8 +15,8 @@ from ta_lint.core.finding import Finding, Related, Suppression, Verdict
 from ta_lint.core.report import refutation
 
 BOTH = "both"
-_SEEN = "the run measures it here"
-_BY_A_RUN = "refuted by a run"
+_MEASURED_HERE = "the run measures it here"
+_REFUTED_BY_A_RUN = "refuted by a run"
 
 
 def joined(
@@ -24,9 +24,9 @@ def joined(
 ) -> list[Finding]:
     """One list of findings: each suspicion of the source with its verdict, then what only a run has found.
 
-    `measured` are the findings of one or more runs, `refuted` the places where a run looked and found nothing, as
-    findings too. One run that confirms outweighs all that refute, and a verdict from before stays where these say nothing.
-    A refuted finding is suppressed, with the numbers as justification; one of a rule that no run sees has no verdict. The
+    `measured` are the findings of one or more runs; `refuted` are the places where a run looked and found nothing, also as
+    findings. One run that confirms outweighs all that refute, and an earlier verdict stays if these runs say nothing.
+    A refuted finding is suppressed, with the numbers as justification; a rule that no run checks gets no verdict. The
     order is that of `suspected`, then of `measured`.
     """
     suspicions = list(suspected)
@@ -40,7 +40,7 @@ def joined(
     for index, suspicion in enumerate(suspicions):
         if "runtime" not in rules[suspicion.rule].observers:
             result.append(suspicion)
-        elif suspicion.verdict is Verdict.CONFIRMED:  # by a run that was merged before
+        elif suspicion.verdict is Verdict.CONFIRMED:  # in an earlier merge
             used.update(id(finding) for finding in confirming.get(index, ()))
             result.append(suspicion)
         elif index in confirming:
@@ -55,38 +55,38 @@ def joined(
     return result + [replace(finding, verdict=Verdict.CONFIRMED) for finding in _one_per_fingerprint(alone)]
 
 
-def _pairs(suspicions: Sequence[Finding], said: Sequence[Finding]) -> dict[int, list[Finding]]:
-    """For each suspicion, by its index, what was said of it, the nearest first."""
+def _pairs(suspicions: Sequence[Finding], reports: Sequence[Finding]) -> dict[int, list[Finding]]:
+    """For each suspicion, by index, the reports on it, the nearest first."""
     by_rule: dict[str, list[int]] = defaultdict(list)
     for index, suspicion in enumerate(suspicions):
         by_rule[suspicion.rule].append(index)
     found: dict[int, list[Finding]] = defaultdict(list)
-    for saying in said:
-        meeting = [index for index in by_rule[saying.rule] if _meet(suspicions[index], saying)]
-        nearest = min((_distance(suspicions[index], saying) for index in meeting), default=None)
-        for index in meeting:
-            if _distance(suspicions[index], saying) == nearest:
-                found[index].append(saying)
-    for index, sayings in found.items():
-        sayings.sort(key=partial(_distance, suspicions[index]))
+    for report in reports:
+        matching = [index for index in by_rule[report.rule] if _match(suspicions[index], report)]
+        nearest = min((_distance(suspicions[index], report) for index in matching), default=None)
+        for index in matching:
+            if _distance(suspicions[index], report) == nearest:
+                found[index].append(report)
+    for index, listed in found.items():
+        listed.sort(key=partial(_distance, suspicions[index]))
     return found
 
 
-def _distance(suspicion: Finding, saying: Finding) -> tuple[bool, bool, int]:
-    """By it equal statements of one function, which have one fingerprint but for its number, are told apart.
+def _distance(suspicion: Finding, report: Finding) -> tuple[bool, bool, int]:
+    """Sort key that tells equal statements of one function apart; their fingerprints differ only in the number.
 
-    Lines count from the statement of the one to that of the other which they meet by: several sums may keep one loss.
+    The distance in lines is between the statements that match: several sums may keep one loss.
     """
     lines = min(
         (
             abs(one - other)
             for first, one in _lines(suspicion)
-            for second, other in _lines(saying)
+            for second, other in _lines(report)
             if first == second
         ),
-        default=abs(suspicion.site.line - saying.site.line),
+        default=abs(suspicion.site.line - report.site.line),
     )
-    return lines > 0, suspicion.fingerprint != saying.fingerprint, lines
+    return lines > 0, suspicion.fingerprint != report.fingerprint, lines
 
 
 def _lines(finding: Finding) -> list[tuple[str, int]]:
@@ -98,9 +98,9 @@ def _lines(finding: Finding) -> list[tuple[str, int]]:
 def _alone_in_scope(
     suspicions: Sequence[Finding], found: Sequence[Finding], paired: Mapping[int, list[Finding]]
 ) -> dict[int, list[Finding]]:
-    """What a run found in a function, and the one suspicion of its rule there, are one pitfall.
+    """Pairs a run's only finding of a rule in a function with the only suspicion of that rule there.
 
-    Only of what confirms: that the run looked elsewhere in the function and found nothing does not refute.
+    This only confirms: a run that looked elsewhere in the function and found nothing does not refute.
     """
     taken = {id(finding) for findings in paired.values() for finding in findings}
     left: dict[tuple[str, str, str], list[int]] = defaultdict(list)
@@ -122,10 +122,10 @@ def _scope(finding: Finding) -> tuple[str, str, str]:
     return finding.rule, finding.site.path, finding.site.name
 
 
-def _meet(suspicion: Finding, saying: Finding) -> bool:
-    """Whether one of them stands on a statement that the other is about."""
-    first, second = _statement(suspicion), _statement(saying)
-    return bool(first and (first == second or first in _related(saying))) or second in _related(suspicion)
+def _match(suspicion: Finding, report: Finding) -> bool:
+    """Whether the statement of one is the statement or a related place of the other."""
+    first, second = _statement(suspicion), _statement(report)
+    return bool(first and (first == second or first in _related(report))) or second in _related(suspicion)
 
 
 def _statement(finding: Finding) -> str:
@@ -139,12 +139,12 @@ def _related(finding: Finding) -> set[str]:
 def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     first = evidence[0]
     places = [
-        Related(other.site, f"{_SEEN}: {other.message}", _statement(other))
+        Related(other.site, f"{_MEASURED_HERE}: {other.message}", _statement(other))
         for other in evidence
         if _statement(other) != _statement(suspicion)
     ]
     mark = suspicion.suppression
-    refuted_before = mark is not None and mark.justification.startswith(_BY_A_RUN)
+    refuted_before = mark is not None and mark.justification.startswith(_REFUTED_BY_A_RUN)
     return replace(
         suspicion,
         observer=BOTH,
@@ -155,19 +155,19 @@ def _confirmed(suspicion: Finding, evidence: Sequence[Finding]) -> Finding:
     )
 
 
-def _refuted(suspicion: Finding, saying: Finding) -> Finding:
-    why = Suppression(in_source=False, justification=f"{_BY_A_RUN}: {refutation(saying.evidence)}")
+def _refuted(suspicion: Finding, report: Finding) -> Finding:
+    why = Suppression(in_source=False, justification=f"{_REFUTED_BY_A_RUN}: {refutation(report.evidence)}")
     return replace(
         suspicion,
         observer=BOTH,
         verdict=Verdict.REFUTED,
-        evidence=saying.evidence,
+        evidence=report.evidence,
         suppression=suspicion.suppression or why,
     )
 
 
 def _one_per_fingerprint(findings: Iterable[Finding]) -> list[Finding]:
-    """What several runs or ranks found is one finding, with the evidence of the first."""
+    """One finding for what several runs or ranks report, with the evidence of the first."""
     found: dict[tuple[str, str, str], Finding] = {}
     for finding in findings:
         key = (finding.rule, finding.site.path, finding.fingerprint or str(finding.site))

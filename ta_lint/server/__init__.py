@@ -1,5 +1,5 @@
-"""The language server: what the linter finds, in the editor, while its file is being written.
+"""The language server, which shows findings in the editor while the user types.
 
-`documents` is what the client holds, `linting` what is found in it, and `diagnostics`, `actions` and `hover` say that in
-the terms of the protocol, with `positions` counted as the `client` counts. `app` takes the messages.
+`documents` holds the open texts and `linting` their findings; `diagnostics`, `actions` and `hover` turn those into objects
+of the protocol, with `positions` in the units of the `client`. `app` handles the messages.
 """

@@ -1,4 +1,4 @@
-"""What the editor offers to do about findings: the fix of one, the comment against it, the fixes of the whole file."""
+"""Code actions for findings: the fix of one, a comment that suppresses it, and all fixes of the file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,37 +24,37 @@ _Edits = list[tuple[TextPart, types.TextEdit]]
 
 
 def actions(linted: Linted, params: types.CodeActionParams, client: Client) -> list[types.CodeAction]:
-    """The actions for a range of a part, of the kinds that are asked for."""
+    """The actions of the requested kinds for a range of a part."""
     uri, only = params.text_document.uri, params.context.only
     result: list[types.CodeAction] = []
-    if _is_asked(types.CodeActionKind.QuickFix.value, only):
+    if _is_requested(types.CodeActionKind.QuickFix.value, only):
         for finding, there in zip(linted.findings, linted.located, strict=True):
             part, where = place(linted.document, there.site, client.codec)
             if part.uri == uri and overlap(where, params.range) and not _is_json(linted):
                 result += _of_finding(finding, there, linted, client)
-    if _is_asked(FIX_ALL, only) and any(_is_made(finding, linted) for finding in linted.findings):
+    if _is_requested(FIX_ALL, only) and any(_is_applied(finding, linted) for finding in linted.findings):
         result.append(_fix_all(linted, client))
     return result
 
 
 def resolved(action: types.CodeAction, linted: Linted, client: Client) -> types.CodeAction:
-    """An action on the whole file with its edit, which takes several lints to make."""
+    """The action on the whole file with its edit, which takes several lints to compute."""
     action.edit = _workspace_edit(_all_edits(linted, client), client)
     return action
 
 
-def _is_asked(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
-    """Whether a kind, or one that it belongs to, is among those that are asked for; None are all."""
+def _is_requested(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    """Whether a kind, or a kind above it, is requested; None requests all."""
     asked = [str(getattr(one, "value", one)) for one in only or [""]]
     return any(one in ("", kind) or kind.startswith(f"{one}.") for one in asked)
 
 
 def _is_json(linted: Linted) -> bool:
-    """Whether a notebook is open as the text that its file is: its lines are not those of the findings."""
+    """Whether a notebook is open as JSON text, so that its lines are not those of the findings."""
     return linted.source.notebook is not None and not linted.document.has_cells
 
 
-def _is_made(finding: Finding, linted: Linted) -> bool:
+def _is_applied(finding: Finding, linted: Linted) -> bool:
     file = linted.settings.file
     return file is not None and finding.fix is not None and file.config.makes(finding.fix)
 
@@ -95,7 +95,7 @@ def _fix_all(linted: Linted, client: Client) -> types.CodeAction:
 
 
 def _all_edits(linted: Linted, client: Client) -> _Edits:
-    """What `ta-lint check --fix` changes."""
+    """The edits that `ta-lint check --fix` would make."""
     file, document = linted.settings.file, linted.document
     if file is None:
         return []
@@ -112,7 +112,7 @@ def _all_edits(linted: Linted, client: Client) -> _Edits:
 
 
 def _difference(part: TextPart, text: str, client: Client) -> Iterator[types.TextEdit]:
-    """The lines that differ, each run of them as one edit: the others keep their folds and marks."""
+    """One edit per run of changed lines, so that all other lines keep their folds and marks."""
     before, after = lines_with_ends(part.text), lines_with_ends(text)
     for what, start, end, new_start, new_end in SequenceMatcher(None, before, after, False).get_opcodes():
         if what != "equal":
@@ -121,7 +121,7 @@ def _difference(part: TextPart, text: str, client: Client) -> Iterator[types.Tex
 
 
 def _line_start(part: TextPart, number: int, client: Client) -> types.Position:
-    """Where a line starts, of those from 0; for the one after the last, the end of the text."""
+    """The start of a line, counted from 0; for the line after the last, the end of the text."""
     if number < len(part.lines):
         return types.Position(number, 0)
     return position(part, len(part.lines), len(part.lines[-1]) + 1, client.codec)
@@ -138,7 +138,7 @@ def _edits(edits: Iterable[TextEdit], linted: Linted, client: Client) -> _Edits:
 
 
 def _workspace_edit(edits: _Edits, client: Client) -> types.WorkspaceEdit:
-    """Edits of the texts as they were linted: a client that has changed one since refuses them, if it can."""
+    """Edits for the linted versions of the texts; a client that supports versions refuses them for a changed text."""
     parts = {part.uri: part for part, _ in edits}
     of_part = {uri: [edit for part, edit in edits if part.uri == uri] for uri in parts}
     if not client.versions:

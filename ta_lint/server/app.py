@@ -1,4 +1,4 @@
-"""The messages of the client, and what is answered."""
+"""The server: handles the messages of the client."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from ta_lint.server.documents import Document, Documents
 from ta_lint.server.hover import hover, hover_in_comment
 from ta_lint.server.linting import Linted, Linter, Worker, root_of
 
-PAUSE = 0.2  # seconds without a change before what is written is linted; pylsp waits 0.5, ruff not at all
+PAUSE = 0.2  # seconds without a change before the text is linted; pylsp waits 0.5, ruff not at all
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Server(LanguageServer):
-    """One client, what it has open, and what is being looked for."""
+    """One client, its open documents, and the lints in progress."""
 
     def __init__(self) -> None:
         cells = types.NotebookDocumentFilterWithCells(
@@ -54,16 +54,16 @@ class Server(LanguageServer):
         assert isinstance(documents, Documents)
         return documents
 
-    async def about(self, document: Document, tell: Callable[[Linted], T]) -> T:
-        """What can be told of a document when it is linted, which is done by the worker, as telling is."""
-        linted, told = await asyncio.wrap_future(
-            self._worker.submit(lambda: _with(self._linter.lint(document), tell))
+    async def about(self, document: Document, compute: Callable[[Linted], T]) -> T:
+        """Lint a document and compute something from the result, both in the worker thread."""
+        linted, result = await asyncio.wrap_future(
+            self._worker.submit(lambda: _computed(self._linter.lint(document), compute))
         )
         self._complain(linted)
-        return told
+        return result
 
     def publish(self, uri: str, pause: float = 0) -> None:
-        """Send the diagnostics of a document after a pause; what was to be sent before is of an older text."""
+        """Send the diagnostics of a document after a pause; cancel an earlier request, which is for an older text."""
         document = self.documents.at(uri)
         if document is None or (self.client.pulls and not document.has_cells):
             return
@@ -89,7 +89,7 @@ class Server(LanguageServer):
             self._send(part.uri, part.version, found[part.uri])
 
     def close(self, uri: str, parts: list[str]) -> None:
-        """Take back the diagnostics of a document that is open no more."""
+        """Clear the diagnostics of a closed document."""
         if (task := self._publishing.pop(uri, None)) is not None:
             task.cancel()
         self._worker.submit(partial(self._linter.forget, uri))
@@ -97,7 +97,7 @@ class Server(LanguageServer):
             self._send(part, None, [])
 
     def lint_again(self) -> None:
-        """Look at everything that is open once more."""
+        """Lint all open documents again."""
         for uri in list(self.documents.uris()):
             self.publish(uri)
         if self.client.pulls and self.client.refreshes:
@@ -108,14 +108,14 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(params)
 
     def _complain(self, linted: Linted) -> None:
-        """Show what is wrong with the settings of a project."""
+        """Show an error in the settings of a project."""
         if linted.complaint is None:
             self._complaints.pop(root_of(linted.document), None)
         else:
             self._say(linted.complaint, linted.document)
 
     def _say(self, complaint: str, document: Document) -> None:
-        """Show a complaint about a project, once until it is another one, or there is none."""
+        """Show a complaint about a project, once until it changes or is resolved."""
         root = root_of(document)
         if self._complaints.get(root) != complaint:
             self._complaints[root] = complaint
@@ -124,14 +124,14 @@ class Server(LanguageServer):
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> bool:
-    """Talk to a client until it leaves; returns whether it did so in order: not by `exit` without a shutdown before."""
+    """Serve a client until it leaves; return whether it asked for a shutdown before `exit`."""
     server = Server()
     server.start_io(stdin, stdout)
     return not server.exited_rudely
 
 
-def _with(linted: Linted, tell: Callable[[Linted], T]) -> tuple[Linted, T]:
-    return linted, tell(linted)
+def _computed(linted: Linted, compute: Callable[[Linted], T]) -> tuple[Linted, T]:
+    return linted, compute(linted)
 
 
 def _initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -203,7 +203,7 @@ async def _diagnostic(
     items: list[types.Diagnostic] = []
     if (
         document is not None and not document.has_cells
-    ):  # those of cells are sent, as not every client asks for them
+    ):  # diagnostics of cells are pushed, as not every client asks for them
         items = (await ls.about(document, partial(diagnostics, client=ls.client)))[document.uri]
     return types.RelatedFullDocumentDiagnosticReport(items)
 

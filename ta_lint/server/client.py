@@ -1,4 +1,4 @@
-"""What the client said it can do."""
+"""The capabilities of the client."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,21 +10,21 @@ from pygls.workspace import PositionCodec
 
 @dataclass(frozen=True)
 class Client:
-    """The client's abilities that matter here, and how it counts columns."""
+    """The capabilities that matter to this server, and how the client counts columns."""
 
     codec: PositionCodec
     pulls: bool
-    """It asks for diagnostics; they are not to be sent to it as well."""
+    """It asks for diagnostics, so they must not be sent as well."""
     refreshes: bool
-    """It asks again when told to."""
+    """It asks for diagnostics again when requested."""
     watches: bool
-    """It can be asked to watch files."""
+    """It can watch files for the server."""
     relates: bool
-    """It shows other places with a diagnostic."""
+    """It shows related places with a diagnostic."""
     versions: bool
-    """It refuses an edit of a text that it has changed since."""
+    """It refuses edits for an older version of a text."""
     resolves: bool
-    """It asks for the edit of an action when the user has chosen it."""
+    """It asks for the edit of an action only when the user has chosen it."""
     markdown: bool
 
 

@@ -1,4 +1,4 @@
-"""Findings as diagnostics."""
+"""Turns findings into diagnostics of the protocol."""
 
 from lsprotocol import types
 
@@ -15,7 +15,7 @@ _SEVERITY = {
     Severity.WARNING: types.DiagnosticSeverity.Warning,
     Severity.NOTE: types.DiagnosticSeverity.Information,
 }
-_OBSOLETE = ("TA900", "TA901", "TA905", "TA906", "TA907")  # what is marked is an API that torch left behind
+_OBSOLETE = ("TA900", "TA901", "TA905", "TA906", "TA907")  # about APIs that torch has deprecated or removed
 _TAGS = {rule: [types.DiagnosticTag.Deprecated] for rule in _OBSOLETE}
 _TAGS["TA002"] = [types.DiagnosticTag.Unnecessary]
 
@@ -30,7 +30,7 @@ def diagnostics(linted: Linted, client: Client) -> dict[str, list[types.Diagnost
 
 
 def diagnostic(finding: Finding, linted: Linted, client: Client) -> types.Diagnostic:
-    """One of the located findings of a document."""
+    """The diagnostic of one of the located findings of a document."""
     rule = catalogue()[finding.rule]
     _, where = place(linted.document, finding.site, client.codec)
     return types.Diagnostic(

@@ -1,4 +1,4 @@
-"""What the client holds of a file at one moment: its text, or the cells of a notebook."""
+"""The state of an open file in the client: its text, or the cells of a notebook."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 @dataclass(frozen=True)
 class TextPart:
-    """A text by itself: a file, or a cell of a notebook."""
+    """One text: a file, or a cell of a notebook."""
 
     uri: str
     version: int | None
@@ -32,7 +32,7 @@ class TextPart:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Without line ends."""
+        """The lines without line ends."""
         return LINE_END.split(self.text)
 
 
@@ -47,7 +47,7 @@ class Document:
 
     @cached_property
     def data(self) -> bytes:
-        """What the file would hold, were it saved; of a notebook, what matters to the linter."""
+        """The bytes of the file if it were saved; of a notebook only what matters to the linter."""
         if not self.has_cells:
             return bytes_of_text(self.parts[0].text)
         return json.dumps({"cells": [_cell(part) for part in self.parts], "metadata": {}}).encode()
@@ -56,7 +56,7 @@ class Document:
         """The text of each part in other `data` of the same file.
 
         Raises:
-            Unreadable: it is not text.
+            Unreadable: `data` is not text.
         """
         if self.has_cells:
             return [cell["source"] for cell in json.loads(data)["cells"]]
@@ -72,12 +72,12 @@ def _cell(part: TextPart) -> dict[str, object]:
 
 
 def lines_with_ends(text: str) -> list[str]:
-    """The lines of a text as the protocol counts them, but for an empty last one."""
+    """The lines of a text as the protocol counts them, without an empty last one."""
     return _LINE.findall(text)
 
 
 class _TextDocument(TextDocument):
-    """A text that is edited line by line as the protocol counts lines. pygls also ends them at form feeds and others."""
+    """A text document with the protocol's line ends. pygls also ends lines at form feeds and others."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class _TextDocument(TextDocument):
 
 
 class Documents(Workspace):
-    """Everything that is open."""
+    """All open documents."""
 
     def _create_text_document(
         self,
@@ -98,14 +98,14 @@ class Documents(Workspace):
         return _TextDocument(doc_uri, source, version, language_id, sync_kind=kind, position_codec=codec)
 
     def at(self, uri: str) -> Document | None:
-        """The open document with this URI, or the notebook that has the cell; None where it is not for us."""
+        """The open document with this URI, or the notebook of the cell; None if ta-lint does not lint it."""
         notebook = self.get_notebook_document(notebook_uri=uri) or self.get_notebook_document(cell_uri=uri)
         if notebook is not None:
             return self._notebook(notebook)
         return next((self._file(text) for text in self.text_documents.values() if text.uri == uri), None)
 
     def uris(self) -> Iterator[str]:
-        """Those of open files and notebooks."""
+        """The URIs of open files and notebooks."""
         for text in self.text_documents.values():
             if self.get_notebook_document(cell_uri=text.uri) is None:
                 yield text.uri
@@ -132,7 +132,7 @@ class Documents(Workspace):
         return Document(notebook.uri, path.with_suffix(NOTEBOOK), parts, has_cells=True)
 
     def _path(self, uri: str) -> Path | None:
-        """Where a document lies, or would, if it was never saved. None for what is no file, such as an old revision."""
+        """The path of a document, assumed if it was never saved; None if it is not a file, such as an old revision."""
         scheme = urlsplit(uri).scheme
         if scheme == "file":
             path = to_fs_path(uri)

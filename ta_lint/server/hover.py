@@ -1,4 +1,4 @@
-"""What a rule means, where the pointer rests on a finding, or on the rule's id in a comment."""
+"""Shows the page of a rule when the pointer rests on a finding, or on a rule's id in a comment."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _SHOWN = ("Bad", "Good")
 
 
 def hover(linted: Linted, uri: str, at: types.Position, client: Client) -> types.Hover | None:
-    """The pages of the findings at a position."""
+    """The rule pages of the findings at a position."""
     rules: dict[str, Rule] = {}
     where: types.Range | None = None
     for finding in linted.located:
@@ -51,7 +51,7 @@ def _shown(rules: Iterable[Rule], where: types.Range | None, client: Client) -> 
 
 
 def _page(rule: Rule) -> str:
-    """What a page says first: what happens and why it hurts, code that has the bug, and code that does not."""
+    """The start of a page: what happens and why it hurts, code with the bug, and code without it."""
     return f"### [{rule.id}: {rule.name}]({rule.url})\n\n" + "\n".join(_sections(rule))
 
 

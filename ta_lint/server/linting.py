@@ -1,4 +1,4 @@
-"""What is found in a document, and the thread in which it is looked for."""
+"""Lints documents, and the thread in which this happens."""
 
 import queue
 from collections.abc import Callable
@@ -24,24 +24,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Linted:
-    """A document, what holds for it, and what counts of what was found."""
+    """A document with its settings and the findings that count."""
 
     document: Document
     settings: FileSettings
     source: Source
     findings: list[Finding]
-    """Where they are in the source, which of a notebook is its cells, joined."""
+    """With positions in the source; the source of a notebook is its joined cells."""
     complaint: str | None = None
-    """What is wrong with the settings. Then nothing was looked for."""
+    """An error in the settings; the document was then not linted."""
     _sound: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def located(self) -> list[Finding]:
-        """The findings, in their order, where they are in the file or in a cell."""
+        """The findings in the same order, with positions in the file or in a cell."""
         return located(self.findings, self.source)
 
     def mends(self, finding: Finding) -> bool:
-        """Whether one of `findings` has a fix that leaves a file which can be parsed."""
+        """Whether one of `findings` has a fix after which the file can still be parsed."""
         if finding.fix is None:
             return False
         key = f"{finding.rule} {finding.fingerprint}"
@@ -51,17 +51,17 @@ class Linted:
 
 
 class Linter:
-    """Lints documents, each once in each state. It is used by one thread."""
+    """Lints each state of a document once. Only one thread uses it."""
 
     def __init__(self) -> None:
         self._settings = SettingsReader()
         self._known: dict[str, Linted] = {}
 
     def lint(self, document: Document) -> Linted:
-        """What is found in a document."""
+        """Lint a document, or return the known result if neither it nor its settings have changed."""
         known = self._known.get(document.uri)
         if known is not None and known.document == document:
-            document = known.document  # which has its data already
+            document = known.document  # its `data` is already computed
         complaint = None
         try:
             settings = self._settings.read(document.path, document.data)
@@ -78,7 +78,7 @@ class Linter:
         return linted
 
     def forget(self, uri: str) -> None:
-        """Drop what is known of a document that was closed."""
+        """Drop the result for a closed document."""
         self._known.pop(uri, None)
 
 
@@ -104,14 +104,14 @@ def root_of(document: Document) -> Path:
 
 
 class Worker:
-    """A thread that does one thing after another, away from the one that takes the client's messages."""
+    """A thread that runs one task after another, apart from the thread that handles messages."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         start_thread(self._work)
 
     def submit(self, task: Callable[[], T]) -> Future[T]:
-        """What the task will return. Cancelled before its turn, it is never done."""
+        """The future result of the task. A task cancelled before its turn never runs."""
         future: Future[T] = Future()
 
         def job() -> None:
@@ -119,7 +119,7 @@ class Worker:
                 return
             try:
                 future.set_result(task())
-            except BaseException as error:  # noqa: BLE001 - for who waits for it; the thread goes on
+            except BaseException as error:  # noqa: BLE001 - raised in whoever awaits it; the thread continues
                 future.set_exception(error)
 
         self._jobs.put(job)

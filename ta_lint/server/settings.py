@@ -1,4 +1,4 @@
-"""The settings that hold for a file, read again when a file that has a say in them has changed."""
+"""The settings of a file, read again when a file that they come from has changed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,25 +14,25 @@ _Stamps = tuple[Stamp, ...]
 
 @dataclass(frozen=True)
 class FileSettings:
-    """What holds for a file. A `file` of None is excluded."""
+    """The settings and the baseline of a file. `file` is None if it is excluded."""
 
     file: File | None
     accepted: list[baseline.Entry]
-    """What its baseline accepts."""
+    """The entries of its baseline."""
 
 
 class SettingsReader:
-    """The settings of each file, remembered as long as no `pyproject.toml` above it and no baseline changes."""
+    """The settings of each file, cached until a `pyproject.toml` above it or the baseline changes."""
 
     def __init__(self) -> None:
         self._configs: dict[Path, tuple[_Stamps, Configs]] = {}
         self._baselines: dict[Path, tuple[_Stamps, list[baseline.Entry]]] = {}
 
     def read(self, path: Path, data: bytes) -> FileSettings:
-        """The settings of the file that has, or would have, this path and holds these bytes.
+        """The settings of a file with this path and content, which need not be on disk.
 
         Raises:
-            UsageError: they are wrong.
+            UsageError: the settings are wrong.
         """
         root = project_root(path.parent)
         files = named(path, data, self._configs_at(path.parent, root), root)

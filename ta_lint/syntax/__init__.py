@@ -1,1 +1,1 @@
-"""One file as nodes of libcst: made, indexed, and edited."""
+"""The tree of one file as libcst nodes: building, indexing and editing it."""

@@ -1,7 +1,7 @@
-"""The one door to libcst's own parser: a statement with its layout, or a file that Python refuses.
+"""The only use of libcst's own parser: for the layout of a statement, and for files that Python cannot parse.
 
-Nodes made of Python's tree have no layout. Where that of a place is asked for which Python's tree does not tell, libcst parses
-the statement at the top of the file that it is in; node by node, in source order, it has what the tree has there.
+Nodes converted from Python's tree have no layout. If a node's place cannot be found from Python's tree, libcst parses the
+top-level statement around it; in source order, the result has the same nodes as the tree has there.
 """
 
 import ast
@@ -21,15 +21,15 @@ from ta_lint.core.source import Source
 from ta_lint.syntax.span import Span
 from ta_lint.syntax.tree import Node, Tree
 
-# What no newer Python reads either: nesting, for which libcst would take minutes or the whole stack, and literals.
+# Errors that newer Pythons raise as well: too deep nesting, where libcst needs minutes or overflows the stack, and literals.
 _FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
 
 
 def whole(source: Source) -> cst.Module:
-    """A file as libcst parses it. What Python refuses may be newer syntax than this Python's, which libcst knows.
+    """Parse a file with libcst, which knows newer syntax than this Python may.
 
     Raises:
-        Unreadable: neither Python nor libcst can parse it; the position and the reason are Python's.
+        Unreadable: neither Python nor libcst can parse the file; the position and the reason are Python's.
     """
     syntax = source.syntax
     if isinstance(syntax, ast.Module):
@@ -47,21 +47,21 @@ def whole(source: Source) -> cst.Module:
 
 
 class Concrete:
-    """The statements of a file as libcst parses them, each when somebody asks for its layout."""
+    """The statements of a file as libcst parses them, each on demand."""
 
     def __init__(self, source: Source, tree: Tree, made: Mapping[int, ast.AST] | None) -> None:
-        """`made` is what of Python's tree each node was made of, by its `id`; None where libcst made them all itself."""
+        """`made` maps the `id` of each node to the `ast` node that it was made from; None if libcst parsed the file."""
         self._source = source
         self._tree = tree
         self._made = made
         self._statements: dict[int, _Statement] = {}  # by the number of the first node
 
     def span(self, node: Node) -> Span:
-        """Where a node stands, its own parentheses outside."""
+        """The span of a node without its own parentheses."""
         return self._statement(node).span(self._tree.order(node))
 
     def code(self, node: Node) -> str:
-        """A node as it is written, its own parentheses included."""
+        """The source code of a node with its own parentheses."""
         return self._statement(node).code(self._tree.order(node))
 
     def _statement(self, node: Node) -> "_Statement":
@@ -72,10 +72,10 @@ class Concrete:
         return self._statements[number]
 
     def _parsed(self, top: Any) -> "_Statement":
-        """The layout of a statement at the top of the file.
+        """Parse a top-level statement with libcst.
 
         Raises:
-            Unreadable: libcst would take minutes for it.
+            Unreadable: libcst would take minutes.
         """
         if self._made is None:
             return _Statement(self._tree, 0, 0, self._source.lines)
@@ -92,12 +92,10 @@ class Concrete:
 
 
 class _Statement:
-    """What libcst made of some lines."""
+    """The lines of one top-level statement, parsed by libcst."""
 
     def __init__(self, tree: Tree, number: int, above: int, lines: list[str]) -> None:
-        """`number` is that of its first node in the tree of the file, whose `lines` these are, and `above` how many of them
-        stand above it.
-        """
+        """`number` is that of the first node in the file's tree; `lines` are the file's, and `above` is how many come before."""
         self._tree = tree
         self._lines = lines
         self._number = number
@@ -108,9 +106,9 @@ class _Statement:
         return Span(*self._position(place.start), *self._position(place.end))
 
     def _position(self, printed: CodePosition) -> tuple[int, int]:
-        """Where in the file something stands that libcst prints at a place.
+        """Convert a position in libcst's output to one in the file.
 
-        A form feed in the indentation of one line of a block it prints in all of them.
+        libcst repeats a form feed in the indentation of one line on all lines of the block.
         """
         line = self._lines[printed.line + self._above - 1]
         more = len(self._printed[printed.line - 1]) - len(line)

@@ -1,9 +1,9 @@
-"""Python's own tree as nodes of libcst.
+"""Converts Python's own tree to libcst nodes.
 
-libcst takes ten times as long as `ast` to parse a file, most of it for layout: white space, commas, parentheses and
-comments. So `ast` parses, and its nodes become libcst's, with all that `tree.children` lists and the words and numbers in
-them. Layout is not set at all: reading it raises `AttributeError`. `syntax.places` knows where a node stands and how it is
-written.
+libcst takes ten times as long as `ast` to parse a file, mostly for layout: white space, commas, parentheses and comments.
+So `ast` parses, and its nodes are converted to libcst's, with everything that `tree.children` lists and their words and
+numbers. Layout is not set at all: reading it raises `AttributeError`. `syntax.places` has the span and the source code of
+a node.
 """
 
 import ast
@@ -22,14 +22,14 @@ Make = Callable[..., Any]
 
 
 class NotConvertible(Exception):
-    """The file holds what Python's tree does not tell, or tells in another way than libcst's."""
+    """The file contains something that Python's tree lacks or represents differently from libcst's."""
 
 
 def converted(source: Source, syntax: ast.Module) -> tuple[cst.Module, dict[int, ast.AST]]:
-    """A file as libcst's nodes, and what of Python's tree each was made of, by its `id`.
+    """A file as libcst nodes, and the `ast` node that each was made from, by the `id` of the libcst node.
 
     Raises:
-        NotConvertible: only libcst itself can make the tree.
+        NotConvertible: only libcst itself can build the tree.
         Unreadable: the file is nested too deep.
     """
     if _CONTINUED.search(source.text) is not None:
@@ -41,42 +41,40 @@ def converted(source: Source, syntax: ast.Module) -> tuple[cst.Module, dict[int,
         raise too_deep() from error
 
 
-# A block or a statement that begins on the next line all the same.
+# A backslash after `:` or `;`, so that a block or a statement continues on the next line.
 _CONTINUED = re.compile(r"[:;][ \t]*\\\r?\n")
 
-# One string literal, as the tokenizer reads it; of what is nested in an f-string since Python 3.12, nothing.
+# One string literal, as the tokenizer reads it, without the nesting that f-strings allow since Python 3.12.
 _STRING = re.compile(
     r"(?i:[rbuft]{0,2})"
     r"(?:'''(?:[^'\\]|\\.|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\""
     r"|'(?!'')(?:[^'\\\n]|\\.)*'|\"(?!\"\")(?:[^\"\\\n]|\\.)*\")",
     re.DOTALL,
 )
-# One, and what may stand between it and the next.
+# One string literal with what may stand between it and the next.
 _LITERAL = re.compile(rf"({_STRING.pattern})(?:[ \t\f\r\n]|\\\r?\n|#[^\n]*)*+", re.DOTALL)
-# Of an f-string: `{x=}`, or strings side by side in it.
-_TOLD_APART = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
+# In an f-string: `{x=}`, or adjacent strings. Python's tree does not show them as they are written.
+_AMBIGUOUS = re.compile(r"=\s*[!:}]|['\"]\s*[rbufRBUF]{0,2}['\"]")
 
 
 def _maker(kind: type[cst.CSTNode], *fields: str) -> Make:
-    """What makes a node with these fields and no others, five times as fast as its own class.
+    """A function that makes a node with only these fields, five times as fast as its class.
 
-    libcst's classes are frozen, have slots, and look at what they are given.
+    libcst's classes are frozen, have slots, and validate their arguments.
     """
     setters = {f"set_{number}": getattr(kind, field).__set__ for number, field in enumerate(fields)}
-    code = _making(
-        len(fields)
-    ).replace()  # a copy: Python adapts the code of a function to the names it meets
+    code = _maker_code(len(fields)).replace()  # a copy, as Python specialises code objects at run time
     return FunctionType(code, {"new": object.__new__, "kind": kind, **setters})
 
 
 @cache
-def _making(count: int) -> CodeType:
-    """The code that makes a node with so many fields, compiled once for all types that have as many."""
+def _maker_code(count: int) -> CodeType:
+    """The code that makes a node with `count` fields, compiled once for all types with as many."""
     values = [f"value_{number}" for number in range(count)]
     lines = [f"def make({', '.join(values)}):", " node = new(kind)"]
     lines += [f" set_{number}(node, {value})" for number, value in enumerate(values)]
     scope: dict[str, Any] = {}
-    exec("\n".join([*lines, " return node"]), scope)  # noqa: S102 - of nothing but numbers
+    exec("\n".join([*lines, " return node"]), scope)  # noqa: S102 - the code depends on a number only
     code: CodeType = scope["make"].__code__
     return code
 
@@ -112,7 +110,7 @@ _ellipsis = _maker(cst.Ellipsis)
 _string = _maker(cst.SimpleString, "value")
 _concatenated = _maker(cst.ConcatenatedString, "left", "right")
 _formatted = _maker(cst.FormattedString, "parts")
-_formatted_text = _maker(cst.FormattedStringText, "value")  # as it is read, not as it is written
+_formatted_text = _maker(cst.FormattedStringText, "value")  # the value, not the source code
 _formatted_expression = _maker(cst.FormattedStringExpression, "expression", "format_spec")
 _parameters = _maker(cst.Parameters, "params", "star_arg", "kwonly_params", "star_kwarg", "posonly_params")
 _param = _maker(cst.Param, "name", "annotation", "default", "star")
@@ -184,7 +182,7 @@ _COMPREHENSIONS = {
     ast.SetComp: _maker(cst.SetComp, "elt", "for_in"),
 }
 
-# Nobody asks where an operator stands, so that all of a kind may be one.
+# No check asks for the place of an operator, so all of one kind share a node.
 _BINARY, _AUGMENTED = (
     {
         getattr(ast, ours): getattr(cst, theirs + suffix)()
@@ -215,26 +213,26 @@ _COMPOUND = frozenset(
 
 
 class _Converter:
-    """Turns the nodes of one file, each by the method of its name."""
+    """Converts the nodes of one file, each by the method with the name of its type."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._lines = source.lines
         self.made: dict[int, ast.AST] = {}
         self._formatted = False
-        """Inside of an f-string, where Python 3.11 does not know the place of anything."""
+        """Whether we are inside an f-string, where Python 3.11 has no positions."""
 
     def __getitem__(self, node: Any) -> Any:
         method = _METHODS.get(type(node))
         if method is None:
             raise NotConvertible
         made = method(self, node)
-        if not self._formatted:  # where Python 3.11 does not know the place of anything
+        if not self._formatted:  # Python 3.11 has no positions there
             self.made[id(made)] = node
         return made
 
     def _known(self, made: Any, node: ast.AST) -> Any:
-        """A node, of which it is remembered what it was made of."""
+        """Record the `ast` node that a node was made from, and return the node."""
         if not self._formatted:
             self.made[id(made)] = node
         return made
@@ -437,7 +435,7 @@ class _Converter:
 
     def _param(self, node: ast.arg, default: Any, star: str = "") -> Any:
         annotation = _annotation(self[node.annotation]) if node.annotation is not None else None
-        return _param(_name(node.arg), annotation, default, star)  # libcst's takes in the default
+        return _param(_name(node.arg), annotation, default, star)  # libcst's node includes the default
 
     # -- patterns -----------------------------------------------------------------------------------------------
 
@@ -504,7 +502,7 @@ class _Converter:
             else self._known(_arg(self[keyword.value], None, "**"), keyword)
             for keyword in keywords
         ]
-        if values and type(values[-1]) is ast.Starred:  # which may stand after a keyword
+        if values and type(values[-1]) is ast.Starred:  # it may stand after a keyword
             given: list[ast.expr | ast.keyword] = [*values, *keywords]
             order = sorted(
                 range(len(given)), key=lambda number: (given[number].lineno, given[number].col_offset)
@@ -531,7 +529,7 @@ class _Converter:
         return _subscript_element(_index(self[node], None))
 
     def _is_in_parentheses(self, node: ast.Tuple) -> bool:
-        """Whether the tuple has them: `d[(a, b)]`, but not `d[(a), (b)]`."""
+        """Whether the tuple has parentheses of its own, as in `d[(a, b)]` but not in `d[(a), (b)]`."""
         text = self._text(node)
         if text[0] != "(" or text[-1] != ")" or any(type(item) is ast.Slice for item in node.elts):
             return False
@@ -618,7 +616,7 @@ class _Converter:
             if self._formatted:
                 return _string(repr(value))
             text = self._text(node)
-            return _string(text) if _is_one_string(text) else self._side_by_side(text)
+            return _string(text) if _is_one_string(text) else self._adjacent_literals(text)
         return _NUMBERS[type(value)](repr(value) if self._formatted else self._text(node))
 
     def JoinedStr(self, node: ast.JoinedStr) -> Any:
@@ -626,14 +624,14 @@ class _Converter:
             raise NotConvertible
         text = self._text(node)
         if not _is_one_string(text):
-            return self._side_by_side(text)
+            return self._adjacent_literals(text)
         try:
             return self._formatted_string(text, node)
         except NotConvertible:
             return self._parsed(text)
 
     def _formatted_string(self, text: str, node: ast.JoinedStr) -> Any:
-        if _TOLD_APART.search(text.lstrip("rfRF").strip("'\"")) is not None:
+        if _AMBIGUOUS.search(text.lstrip("rfRF").strip("'\"")) is not None:
             raise NotConvertible
         self._formatted = True
         try:
@@ -641,8 +639,8 @@ class _Converter:
         finally:
             self._formatted = False
 
-    def _side_by_side(self, text: str) -> Any:
-        """Literals of which Python makes one: each by itself, where they are easily told apart."""
+    def _adjacent_literals(self, text: str) -> Any:
+        """Adjacent literals, which Python joins, as separate nodes; libcst parses them if they are hard to separate."""
         try:
             made = [self._literal(literal) for literal in _literals(text)]
         except NotConvertible:
@@ -673,11 +671,11 @@ class _Converter:
         return parts
 
     def _parsed(self, text: str) -> Any:
-        """What libcst makes of an expression: of strings that stand side by side, and the like."""
+        """An expression as libcst parses it, such as adjacent strings."""
         return cst.parse_expression(text if "\n" not in text and "\r" not in text else f"({text})")
 
     def _text(self, node: ast.expr | ast.pattern) -> str:
-        """How an expression or a pattern is written."""
+        """The source code of an expression or a pattern."""
         first, last = node.lineno, node.end_lineno or node.lineno
         start, end = node.col_offset, node.end_col_offset or 0
         line = self._lines[first - 1]
@@ -699,17 +697,17 @@ _METHODS: dict[type[ast.AST], Callable[[_Converter, Any], Any]] = {
 def _is_one_string(text: str) -> bool:
     mark = text[-1]
     quote = mark * 3 if text.startswith(mark * 3) and text[-4:-3] != mark else mark
-    if text.startswith(quote) and text.endswith(quote) and text.count(quote) == 2:  # as most are
+    if text.startswith(quote) and text.endswith(quote) and text.count(quote) == 2:  # the usual case
         return True
     found = _STRING.match(text)
     return found is not None and found.end() == len(text)
 
 
 def _literals(text: str) -> Iterator[str]:
-    """The string literals that a text consists of.
+    """The adjacent string literals in a text.
 
     Raises:
-        NotConvertible: there is something else.
+        NotConvertible: the text contains something else.
     """
     position = 0
     while position < len(text):

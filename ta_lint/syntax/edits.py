@@ -1,7 +1,7 @@
-"""Fixes as edits of nodes: what a check proposes; `facts.placing` turns them into edits of text.
+"""Fixes that checks propose, as edits of nodes; `syntax.placing` turns them into text edits.
 
-What no edit names stays as it is, to the byte: an edit puts code in the place of a node, beside it, or on lines of its
-own before or after a statement.
+Everything outside the edits stays, to the byte: an edit replaces a node, inserts beside it, or adds lines before or after
+a statement.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Anchor:
-    """A place in the text: where a node starts or ends, its own parentheses outside."""
+    """The start or end of a node, without its own parentheses."""
 
     node: Node
     side: Side
@@ -28,9 +28,9 @@ class Anchor:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """`code` in the place of what stands from `start` to `end`; between two equal places it is inserted.
+    """Replaces what stands from `start` to `end` with `code`; equal anchors insert it.
 
-    With `parentheses`, those of a node of its own go with it where they are on its line.
+    With `parentheses`, the node's own parentheses are replaced too if they are on the same line.
     """
 
     start: Anchor
@@ -41,9 +41,9 @@ class Replacement:
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """`code`, unindented, on lines of its own before or after a statement, indented as the statement is.
+    """Inserts lines before or after a statement; the unindented `code` gets the indentation of the statement.
 
-    After a compound statement is after its whole body; before a statement is before the comments directly above it.
+    After a compound statement means after its whole body; before a statement, before the comments directly above it.
     """
 
     statement: Node
@@ -53,14 +53,14 @@ class Insertion:
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """The lines of a statement are dropped, its own trailing comment included; what stands around it stays."""
+    """Removes the lines of a statement with its trailing comment."""
 
     statement: Node
 
 
 @dataclass(frozen=True, eq=False)
 class Unwrapping:
-    """`inner` in the place of `outer`, which is around it; in parentheses where it could fall apart there."""
+    """Replaces `outer` with `inner`, a node inside it; adds parentheses if precedence may require them."""
 
     outer: Node
     inner: Node
@@ -68,7 +68,7 @@ class Unwrapping:
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """An argument after the last one of a call, on a line of its own where that one has its own."""
+    """Adds an argument after the last one of a call, on its own line if the last one has its own."""
 
     last: cst.Arg
     code: str
@@ -76,7 +76,7 @@ class Addition:
 
 Edit = Replacement | Insertion | Removal | Unwrapping | Addition
 
-# What a method call or an attribute can follow without parentheses.
+# Expressions that need no parentheses before a method call or an attribute.
 _ATOMS = (
     cst.Attribute,
     cst.Call,
@@ -92,11 +92,10 @@ _ATOMS = (
 
 @dataclass(frozen=True, eq=False)
 class ProposedFix:
-    """How a suspicion can be put right.
+    """The fix of a suspicion.
 
-    `title` says it in the imperative: "call it". `imports` are the import statements that the new code needs, added
-    once where the file lacks them. Whether a fix is safe stands on the page of its rule; `unsafe` marks one that is less
-    so than the page says.
+    `title` is an imperative: "call it". `imports` are the import statements that the new code needs, added once if the
+    file lacks them. The page of the rule says whether its fix is safe; `unsafe` marks a fix that is less safe than that.
     """
 
     title: str
@@ -106,43 +105,43 @@ class ProposedFix:
 
 
 def replace(node: Node, code: str) -> Replacement:
-    """`code` instead of a node, in the parentheses that the node may have; what stands around must admit it."""
+    """Replace a node with `code`, keeping the node's own parentheses; `code` must be valid in that context."""
     return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code)
 
 
 def replace_with_atom(node: cst.BaseExpression, code: str) -> Replacement:
-    """`code` that holds together anywhere, such as a call, instead of a node and the parentheses it may have."""
+    """Replace a node and its own parentheses with `code` that never needs parentheses, such as a call."""
     return Replacement(Anchor(node, Side.START), Anchor(node, Side.END), code, parentheses=True)
 
 
 def insert_after(node: Node, code: str) -> Replacement:
-    """`code` directly after a node, on its line: `()` after `optimizer.step`."""
+    """Insert `code` directly after a node: `()` after `optimizer.step`."""
     return Replacement(Anchor(node, Side.END), Anchor(node, Side.END), code)
 
 
 def wrap(node: Node, before: str, after: str) -> tuple[Replacement, Replacement]:
-    """`before` and `after` around a node, which keeps its own text: `copy.deepcopy(` and `)`."""
+    """Insert `before` and `after` around a node, which stays: `copy.deepcopy(` and `)`."""
     start, end = Anchor(node, Side.START), Anchor(node, Side.END)
     return Replacement(start, start, before), Replacement(end, end, after)
 
 
 def unwrap(outer: Node, inner: Node) -> tuple[Edit, ...]:
-    """A node instead of one that is around it, whose other parts go: `x` instead of `F.softmax(x, dim=1)`."""
+    """Replace a node with one inside it: `F.softmax(x, dim=1)` with `x`."""
     return (Unwrapping(outer, inner),)
 
 
 def call_method(node: Node, code: str) -> tuple[Edit, ...]:
-    """A method call on an expression, in parentheses if need be: `.detach()` makes `(a + b).detach()` of `a + b`."""
+    """Call a method on an expression, in parentheses if needed: `.detach()` turns `a + b` into `(a + b).detach()`."""
     return (insert_after(node, code),) if is_atom(node) else wrap(node, "(", f"){code}")
 
 
 def is_atom(node: Node) -> bool:
-    """Whether an expression holds together wherever it is put."""
+    """Whether an expression never needs parentheses."""
     return isinstance(node, _ATOMS)
 
 
 def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
-    """An argument after the last one of a call; None where `**` leaves no room."""
+    """Add an argument after the last one of a call; None if that one is `**kwargs`."""
     if not call.args:
         return Replacement(Anchor(call.func, Side.END), Anchor(call, Side.END), f"({code})")
     last = call.args[-1]
@@ -150,12 +149,12 @@ def add_argument(call: cst.Call, code: str) -> Replacement | Addition | None:
 
 
 def set_argument(call: cst.Call, keyword: str, code: str, given: Node | None) -> Edit | None:
-    """`keyword=code` in a call, in the place of what is `given` there already; None as for `add_argument`."""
+    """Set `keyword=code` in a call, replacing the value `given` if there is one; None as for `add_argument`."""
     return replace(given, code) if given is not None else add_argument(call, f"{keyword}={code}")
 
 
 def remove_argument(call: cst.Call, arg: cst.Arg) -> Replacement:
-    """A call without one of its arguments."""
+    """Remove an argument from a call."""
     index = call.args.index(arg)
     if index + 1 < len(call.args):
         return Replacement(Anchor(arg, Side.START), Anchor(call.args[index + 1], Side.START), "")
@@ -165,29 +164,29 @@ def remove_argument(call: cst.Call, arg: cst.Arg) -> Replacement:
 
 
 def insert_line_before(tree: Tree, node: Node, code: str) -> Insertion:
-    """Lines before the statement of a node."""
+    """Insert lines before the statement of a node."""
     return Insertion(_statement(tree, node), Side.START, code)
 
 
 def insert_line_after(tree: Tree, node: Node, code: str) -> Insertion:
-    """Lines after the statement of a node."""
+    """Insert lines after the statement of a node."""
     return Insertion(_statement(tree, node), Side.END, code)
 
 
 def remove_statement(tree: Tree, node: Node) -> Removal:
-    """The statement of a node goes; where its block would be empty the fix is dropped."""
+    """Remove the statement of a node; if that empties its block, the fix is dropped."""
     return Removal(_statement(tree, node))
 
 
 def _statement(tree: Tree, node: Node) -> Node:
-    """The statement of a node; an entry of a block may be a line, which holds statements."""
+    """The statement of a node; for a line, its first statement."""
     return tree.statement(node.body[0] if isinstance(node, cst.SimpleStatementLine) else node)
 
 
 def move(tree: Tree, places: Places, node: Node, beside: Node, side: Side) -> tuple[Edit, ...]:
-    """The statement of a node goes to before or after that of another one; empty if that may change more than order.
+    """Move the statement of a node before or after another node's; empty if that may change more than the order.
 
-    Both stand on lines of their own in one block, and what moves is one line, with its comment.
+    Both must stand on their own lines in one block, and the moved statement must be one line, which keeps its comment.
     """
     line, other = tree.parent[tree.statement(node)], tree.parent[tree.statement(beside)]
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(other, cst.SimpleStatementLine):

@@ -1,15 +1,15 @@
-"""Import statements: which packages they load, and where a file loads one first."""
+"""Import statements: which packages they load, and where a file first loads one."""
 
 import libcst as cst
 
 from ta_lint.syntax.tree import Node, Tree, dotted
 
-# Packages that import torch before anything else of theirs: an import of it above them loads nothing earlier.
+# Packages that import torch first of all, so that an `import torch` above them changes no order.
 _ON_TORCH = frozenset({"functorch", "torchaudio", "torchtext", "torchvision"})
 
 
 def imported_before(package: str, at: Node, tree: Tree) -> Node | None:
-    """The first statement of the file's own body that loads a package; None if it is not before a node."""
+    """The first top-level statement that loads a package; None if there is none before the node `at`."""
     loading = {package, *(_ON_TORCH if package == "torch" else ())}
     for statement in tree.root.body:
         if tree.contains(statement, at):
@@ -21,7 +21,7 @@ def imported_before(package: str, at: Node, tree: Tree) -> Node | None:
 
 
 def packages(statement: Node) -> set[str]:
-    """The packages at the top of what a statement imports."""
+    """The top-level packages that a statement imports."""
     if isinstance(statement, cst.Import):
         return {(dotted(alias.name) or "").partition(".")[0] for alias in statement.names}
     if isinstance(statement, cst.ImportFrom) and statement.module is not None and not statement.relative:

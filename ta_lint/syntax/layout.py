@@ -1,6 +1,6 @@
-"""Code in one layout, whatever it has in the file: to compare, and to look for words in.
+"""Code in one default layout, to compare it and to search it for words.
 
-A skeleton has no layout, so that this is also how its code is read.
+Converted nodes have no layout, so this is also how to get their code.
 """
 
 from dataclasses import fields
@@ -11,30 +11,28 @@ import libcst as cst
 
 from ta_lint.syntax.tree import Node, child_fields
 
-_WORDS = frozenset({"asynchronous", "operator", "star", "value"})  # what says something and is no child
+_VALUE_FIELDS = frozenset({"asynchronous", "operator", "star", "value"})  # not nodes, but meaningful
 
 
 def plain(node: Node) -> str:
-    """The code of a node without comments, on as few lines as can be, and with no parentheses but those of calls,
-    tuples and the like.
-    """
-    return cst.Module(()).code_for_node(_laid_out(node))
+    """The code of a node without comments, on as few lines as possible, and with parentheses only for calls and tuples."""
+    return cst.Module(()).code_for_node(_in_default_layout(node))
 
 
-def _laid_out(node: Node) -> Node:
-    """The same in libcst's own layout."""
+def _in_default_layout(node: Node) -> Node:
+    """A copy of the node in libcst's default layout."""
     given: dict[str, Any] = {}
-    for name in _said(type(node)):
+    for name in _meaningful_fields(type(node)):
         value = getattr(node, name)
         if isinstance(value, (list, tuple)):
-            value = [_laid_out(item) for item in value]
+            value = [_in_default_layout(item) for item in value]
         elif isinstance(value, cst.CSTNode):
-            value = _laid_out(value)
+            value = _in_default_layout(value)
         given[name] = value
     return type(node)(**given)
 
 
 @cache
-def _said(kind: type[Node]) -> tuple[str, ...]:
-    words = (field.name for field in fields(kind) if field.name in _WORDS)
+def _meaningful_fields(kind: type[Node]) -> tuple[str, ...]:
+    words = (field.name for field in fields(kind) if field.name in _VALUE_FIELDS)
     return tuple(dict.fromkeys((*child_fields(kind), *words)))

@@ -1,4 +1,4 @@
-"""A file as one tree."""
+"""Parses a file into one tree."""
 
 import ast
 
@@ -10,10 +10,10 @@ from ta_lint.syntax.tree import Tree
 
 
 def parse(source: Source) -> tuple[Tree, Places]:
-    """The tree of a file, and where its nodes stand.
+    """The tree of a file, and the places of its nodes.
 
     Raises:
-        Unreadable: neither Python nor libcst can parse it, or it is nested too deep.
+        Unreadable: neither Python nor libcst can parse the file, or it is nested too deep.
     """
     syntax = source.syntax
     if isinstance(syntax, ast.Module):

@@ -1,4 +1,4 @@
-"""Where nodes stand in the file, and how they are written there."""
+"""The spans and the source code of nodes."""
 
 import ast
 import re
@@ -16,38 +16,38 @@ from ta_lint.syntax.span import Span
 from ta_lint.syntax.tree import Node, Tree
 
 _Range = tuple[int, int]
-"""From which to before which character of the text."""
+"""Start and exclusive end in the text, in characters."""
 
 _ENDS_IN_A_NAME = re.compile(r"\w+\Z")
 
-# What a group in parentheses may follow; after another name, and after a bracket or a string, they are those of a call.
+# Keywords that may precede a parenthesised expression; after another name, a bracket or a string, parentheses are a call's.
 _BEFORE_A_GROUP = frozenset(
     "and as assert await del elif else except for from if in is lambda not or raise return while with yield".split()
 )
-_SOFT = frozenset({"case", "match"})  # which may be names as well
+_SOFT_KEYWORDS = frozenset({"case", "match"})  # these may also be names
 
-_IN_BRACKETS = (cst.Tuple, cst.GeneratorExp)  # whose place in Python's tree takes in their parentheses
+_IN_BRACKETS = (cst.Tuple, cst.GeneratorExp)  # their spans in Python's tree include the parentheses
 
 
 class Places:
-    """The places of the nodes of one file: those that Python's parser knows, and libcst's own of all others."""
+    """The places of the nodes of one file: from Python's parser if it knows them, otherwise from libcst."""
 
     def __init__(self, source: Source, tree: Tree, made: Mapping[int, ast.AST] | None) -> None:
-        """`made` is what of Python's tree each node was made of, by its `id`; None where libcst made them all itself."""
+        """`made` maps the `id` of each node to the `ast` node that it was made from; None if libcst parsed the file."""
         self._source = source
         self._tree = tree
         self._made = made or {}
         self._concrete = Concrete(source, tree, made)
 
     def span(self, node: Node) -> Span:
-        """Where a node stands, its own parentheses outside; a decorated function or class from its `def` or `class` on."""
+        """The span of a node without its own parentheses; of a decorated function or class, from `def` or `class` on."""
         found = self._range(node)
         if found is None:
             return self._concrete.span(node)
         return Span(*self._position(found[0]), *self._position(found[1]))
 
     def code(self, node: Node) -> str:
-        """A node as it is written, its own parentheses included; over several lines, without the indentation of its block."""
+        """The source code of a node with its own parentheses; over several lines, without the indentation of its block."""
         found = self._whole(node)
         code = self._source.text[slice(*found)] if found is not None else None
         return (
@@ -55,22 +55,22 @@ class Places:
         )
 
     def line(self, node: Node) -> str:
-        """The same on one line."""
+        """The source code of a node on one line."""
         found = self._whole(node)
         code = self._source.text[slice(*found)] if found is not None else self._concrete.code(node)
         return " ".join(code.split())
 
     def parentheses(self, node: cst.BaseExpression) -> list[Span]:
-        """Where an expression stands with each pair of its own parentheses, the innermost first."""
+        """The span of an expression with each pair of its own parentheses, the innermost first."""
         return [Span(*self._position(start), *self._position(end)) for start, end in self._pairs(node)]
 
     def behind(self, node: Node) -> str:
-        """What stands behind a node on its last line."""
+        """The text after a node on its last line."""
         span = self.span(node)
         return self._source.lines[span.end_line - 1][span.end_column - 1 :]
 
     def comments(self, statement: Node) -> list[str]:
-        """The comments of a statement: on the lines above it that hold nothing else, and behind it."""
+        """The comments of a statement: on comment lines directly above it, and after it on its last line."""
         decorators = getattr(statement, "decorators", ())
         span = self.span(statement)
         by_line = {comment.line: comment for comment in self._source.comments}
@@ -88,7 +88,7 @@ class Places:
     # -- in the text ----------------------------------------------------------------------------------------------
 
     def _range(self, node: Node) -> _Range | None:
-        """Where a node stands in the text; None where only libcst tells."""
+        """The range of a node in the text; None if only libcst knows it."""
         made = self._made.get(id(node))
         if made is not None:
             found = self._of_python(made)
@@ -100,7 +100,7 @@ class Places:
         return self._offset(made.lineno, made.col_offset), self._offset(made.end_lineno, made.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        """The character at a column that counts bytes, as Python's trees do."""
+        """The offset in characters of a line and a column in bytes, as Python's tree counts."""
         text = self._source.lines[line - 1]
         if not text.isascii():
             column = len(text.encode()[:column].decode())
@@ -112,12 +112,12 @@ class Places:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each line begins in the text."""
+        """The offset of each line."""
         lines = zip(self._source.lines, self._source.line_ends, strict=True)
         return [0, *accumulate(len(line) + len(end) for line, end in lines)][:-1]
 
     def _whole(self, node: Node) -> _Range | None:
-        """Where a node stands with its own parentheses."""
+        """The range of a node with its own parentheses."""
         found = self._range(node)
         if found is None or not isinstance(node, cst.BaseExpression):
             return found
@@ -125,7 +125,7 @@ class Places:
         return pairs[-1] if pairs else found
 
     def _pairs(self, node: Node) -> list[_Range]:
-        """An expression with each pair of its own parentheses, the innermost first."""
+        """The range of an expression with each pair of its own parentheses, the innermost first."""
         found = self._range(node)
         if found is None:
             span = self._concrete.span(node)
@@ -145,20 +145,20 @@ class Places:
             yield start, end
 
     def _groups(self, node: Node, opening: int) -> bool:
-        """Whether a parenthesis groups, and is not that of a call, a `def` or the like."""
+        """Whether a parenthesis groups an expression, rather than belonging to a call, a `def` or the like."""
         made: Any = self._made.get(id(self._tree.statement(node)))
         if made is not None and self._of_python(made)[0] == opening:
-            return True  # on the line above may stand anything
+            return True  # it begins the statement, so what is before it does not matter
         before = self._before(opening)
         name = _ENDS_IN_A_NAME.search(self._source.text, max(0, before - 100), before)
         if name is None:
             return self._source.text[before - 1 : before] not in tuple(")]}\"'.")
-        if name[0] in _SOFT:
+        if name[0] in _SOFT_KEYWORDS:
             return not isinstance(self._tree.parent[node], (cst.Arg, cst.Call))
         return name[0] in _BEFORE_A_GROUP
 
     def _before(self, offset: int) -> int:
-        """Where what stands before a place ends: blanks, line ends and comments are passed over."""
+        """Skip blanks, line ends and comments backwards; return the end of what stands before."""
         text = self._source.text
         while offset and text[offset - 1] in " \t\f\r\n\\":
             offset -= 1
@@ -167,7 +167,7 @@ class Places:
         return offset
 
     def _after(self, offset: int) -> int:
-        """Where what stands after a place begins."""
+        """Skip blanks, line ends and comments forwards; return the start of what follows."""
         text = self._source.text
         while text[offset : offset + 1] in tuple(" \t\f\r\n\\#"):
             line = bisect_right(self._starts, offset)
@@ -179,16 +179,16 @@ class Places:
 
     @cached_property
     def _comments(self) -> dict[int, int]:
-        """Where the comment of each line begins in the text."""
+        """The offset of the comment on each line."""
         return {
             comment.line: self._starts[comment.line - 1] + comment.column - 1
             for comment in self._source.comments
         }
 
-    # -- what Python's tree does not tell -------------------------------------------------------------------------
+    # -- what Python's tree does not contain ----------------------------------------------------------------------
 
     def _without_brackets(self, node: Any, found: _Range) -> _Range | None:
-        """A tuple or a generator expression without the parentheses that it may have."""
+        """The range of a tuple or a generator expression without its parentheses, if it has any."""
         start, end = found
         if self._source.text[start] != "(":
             return found
@@ -200,7 +200,7 @@ class Places:
 
 
 def _of_part(name: str) -> Any:
-    """The place of a node is that of one of its parts, in its parentheses."""
+    """A function that gives a node the range of one of its fields, with parentheses."""
 
     def derive(places: Places, node: Any) -> _Range | None:
         return places._whole(getattr(node, name))
@@ -224,7 +224,7 @@ def _of_index(places: Places, node: Any) -> _Range | None:
 
 
 def _of_name(places: Places, node: Any) -> _Range | None:
-    """A name that is no expression: what an attribute ends with, and what an argument begins with."""
+    """The range of a name that is no expression: at the end of an attribute, or the keyword of an argument."""
     parent: Any = places._tree.parent[node]
     ends = isinstance(parent, cst.Attribute) and parent.attr is node
     if not ends and not (isinstance(parent, cst.Arg) and parent.keyword is node):

@@ -1,6 +1,6 @@
-"""From edits of nodes to edits of text: where the nodes of a fix stand, and what the lines there look like.
+"""Turns edits of nodes into edits of text, from the places of the nodes and the layout of their lines.
 
-A fix that cannot be made without touching what it does not name is none: None stands for it.
+A fix that would have to change anything else is dropped: the result is None.
 """
 
 import re
@@ -30,12 +30,12 @@ from ta_lint.syntax.tree import Node, Tree
 
 
 def text_edits(fix: ProposedFix, tree: Tree, source: Source, places: Places) -> tuple[TextEdit, ...] | None:
-    """The edits of a fix in order of place."""
+    """The text edits of a fix in order of place; None if it cannot be made."""
     return _Placing(fix, tree, source, places).edits()
 
 
 class _Placing:
-    """One fix on its way to text."""
+    """Converts one fix."""
 
     def __init__(self, fix: ProposedFix, tree: Tree, source: Source, places: Places) -> None:
         self._fix = fix
@@ -63,7 +63,7 @@ class _Placing:
         return tuple(placed) if placed and not overlapping else None
 
     def _placed(self, edit: Edit) -> list[TextEdit]:
-        """The edits of text that an edit is; none where it cannot be made."""
+        """The text edits of an edit; empty if it cannot be made."""
         if isinstance(edit, Replacement):
             start, end = self._around(edit)
             code = re.sub(r"(?<!\r)\n", self._source.newline, edit.code)
@@ -77,7 +77,7 @@ class _Placing:
         return self._inserted(edit) if isinstance(edit, Insertion) else [self._removed(edit)]
 
     def _around(self, edit: Replacement) -> tuple[tuple[int, int], tuple[int, int]]:
-        """From where to where a replacement reaches, with the parentheses that go."""
+        """The start and end of a replacement, including the parentheses to replace."""
         start, end = self._position(edit.start), self._position(edit.end)
         if not edit.parentheses:
             return start, end
@@ -103,7 +103,7 @@ class _Placing:
     def _added(self, addition: Addition) -> list[TextEdit]:
         value = addition.last.value
         if isinstance(value, cst.GeneratorExp) and not self._places.parentheses(value):
-            return []  # beside another argument it would need them
+            return []  # with another argument it would need parentheses
         line, column = self._position(Anchor(addition.last, Side.START))
         indent = self._source.lines[line - 1][: column - 1]
         separator = (
@@ -134,7 +134,7 @@ class _Placing:
         return [TextEdit(last, column, last, column, "".join(self._source.newline + line for line in code))]
 
     def _with_comments(self, line: int, indent: str) -> int:
-        """The first line of what belongs to a statement: the comments directly above it, as far in as it is."""
+        """The first line of a statement including the comments directly above it with the same indentation."""
         alone = {(comment.line, comment.column) for comment in self._source.comments if comment.alone}
         while (line - 1, len(indent) + 1) in alone:
             line -= 1
@@ -151,7 +151,7 @@ class _Placing:
             return TextEdit(1, 1, last, end, "")
         return TextEdit(
             first - 1, len(lines[first - 2]) + 1, last, end, ""
-        )  # the line end before it goes instead
+        )  # removes the line end before it instead
 
     def _holds_comment(self, edit: TextEdit) -> bool:
         return any(
@@ -174,7 +174,7 @@ def _end(edit: TextEdit) -> tuple[int, int]:
 
 
 def _first(statement: Node) -> Node:
-    """What stands on a statement's first line: to libcst a decorated class begins at its `class`."""
+    """The node on a statement's first line: to libcst, a decorated class begins at `class`."""
     decorators = getattr(statement, "decorators", ())
     return decorators[0] if decorators else statement
 
@@ -190,7 +190,7 @@ def _has_lines_of_its_own(statement: Node, tree: Tree) -> bool:
 
 
 def _empties_a_block(edits: tuple[Edit, ...], tree: Tree) -> bool:
-    """Whether nothing is left of a block, and nothing new stands in it."""
+    """Whether the edits remove everything in a block and insert nothing."""
     removed = {edit.statement for edit in edits if isinstance(edit, Removal)}
     filled = {tree.block(edit.statement) for edit in edits if isinstance(edit, Insertion)}
     blocks = {tree.block(statement) for statement in removed} - filled
@@ -207,10 +207,10 @@ def _is_removed(statement: Node, removed: set[Node]) -> bool:
 
 
 def _place_of_import(code: str, fix: ProposedFix, tree: Tree, places: Places) -> Node | None:
-    """The statement that a new import comes before: the first that imports from the same package, which so is loaded no
-    earlier than it was; else among the first imports of the file one of its kind, or the first.
+    """The statement before which to insert a new import: the first that imports the same package, so that it is loaded no
+    earlier than now; otherwise, in the first block of imports, the first of the same kind, or the first of all.
 
-    Where the fix comes earlier, or nothing is imported, the first after the docstring and `from __future__`.
+    If the fix stands above these, or nothing is imported, the first after the docstring and `from __future__`.
     """
     first_edit = min((_node(edit) for edit in fix.edits), key=tree.order)
     beside = imported_before(_package(code), first_edit, tree)
@@ -226,22 +226,22 @@ def _place_of_import(code: str, fix: ProposedFix, tree: Tree, places: Places) ->
 
 
 def _imports(statement: Node, tree: Tree) -> bool:
-    """Whether a statement imports when the file is loaded."""
+    """Whether a statement imports something when the file is loaded."""
     return any(tree.home(found) is tree.root for found in tree.within(statement, cst.Import, cst.ImportFrom))
 
 
 def _code(statement: Node, places: Places) -> str:
-    """How a line of small statements begins; empty for another statement."""
+    """The code of the first small statement on a line; empty for another statement."""
     return places.line(statement.body[0]) if isinstance(statement, cst.SimpleStatementLine) else ""
 
 
 def _is_standard(code: str) -> bool:
-    """Whether code imports something of the standard library."""
+    """Whether code is an import from the standard library."""
     return _package(code) in sys.stdlib_module_names
 
 
 def _package(code: str) -> str:
-    """The package that an import statement is of; empty for other code."""
+    """The package of an import statement; empty for other code."""
     found = re.match(r"(?:import|from)\s+(\w+)", code)
     return found[1] if found is not None else ""
 

@@ -1,4 +1,4 @@
-"""From where to where something stands in a file, as an editor counts: lines and columns from 1, the end exclusive."""
+"""A span in a file, as an editor counts: lines and columns from 1, the end exclusive."""
 
 from typing import NamedTuple
 

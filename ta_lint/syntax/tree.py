@@ -1,4 +1,4 @@
-"""The syntax tree of one file, walked once: parents, source order, and every node of a type."""
+"""The syntax tree of one file, indexed in one walk: parents, source order, and all nodes of a type."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -21,12 +21,12 @@ BLOCKS = (cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite)
 _WITH_BODIES = frozenset({*FUNCTIONS, cst.ClassDef})
 _STATEMENTS = frozenset(
     kind
-    for kind in vars(cst).values()  # `issubclass` of abstract classes would take 12 ms
+    for kind in vars(cst).values()  # `issubclass` with abstract classes would take 12 ms
     if isinstance(kind, type) and {cst.BaseSmallStatement, cst.BaseCompoundStatement} & {*kind.__mro__}
 )
 
-# Punctuation and layout: most of a libcst tree by count, and nothing a check could ask about. Operators are among them:
-# read `node.operator`.
+# Punctuation and layout: most nodes of a libcst tree, and of no interest to checks. This includes operators, which are
+# read as `node.operator`.
 _LAYOUT = frozenset(
     "asynchronous colon comma default_indent default_newline dot encoding end equal first_colon footer header "
     "indent lbrace lbracket leading_lines lines_after_decorators lpar operator posonly_ind rbrace rbracket "
@@ -34,7 +34,7 @@ _LAYOUT = frozenset(
 )
 
 
-# Where libcst declares the fields of a node in another order than they stand in the source.
+# The fields in source order, for types that declare them in another order.
 _SOURCE_ORDER: dict[type[Node], str] = {
     cst.Arg: "keyword value",
     cst.ClassDef: "decorators name type_parameters bases keywords body",
@@ -48,8 +48,8 @@ _SOURCE_ORDER: dict[type[Node], str] = {
     cst.TypeAlias: "name type_parameters value",
 }
 
-_NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what else a field for a node may hold
-_WORDS = (str, bool, str | None)
+_NO_NODE = frozenset({type(None), cst.MaybeSentinel})  # what a field for a node may hold instead
+_PLAIN_TYPES = (str, bool, str | None)
 
 
 def child_fields(kind: type[Node]) -> tuple[str, ...]:
@@ -59,13 +59,13 @@ def child_fields(kind: type[Node]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in fields(kind)
-        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _WORDS
+        if field.name not in _LAYOUT and "whitespace" not in field.name and field.type not in _PLAIN_TYPES
     )
 
 
-def _several(value: Any) -> Any:
-    """What a field holds that may hold one node, many or none."""
-    kind = type(value)  # asking an abstract class, as isinstance would, takes three times as long
+def _as_nodes(value: Any) -> Any:
+    """The nodes in a field that may hold one, many or none."""
+    kind = type(value)  # `isinstance` with an abstract class takes three times as long
     if kind is list or kind is tuple:
         return value
     return () if kind in _NO_NODE else (value,)
@@ -73,7 +73,7 @@ def _several(value: Any) -> Any:
 
 @cache
 def _reader(kind: type[Node]) -> _Reader | None:
-    """What lists the children of a node of this type; None if it has none."""
+    """A function that lists the children of a node of this type; None if it has none."""
     types = {field.name: field.type for field in fields(kind)}
     parts = []
     for name in child_fields(kind):
@@ -82,11 +82,11 @@ def _reader(kind: type[Node]) -> _Reader | None:
         elif get_origin(types[name]) is Sequence:
             parts.append(f"*node.{name}")
         else:
-            parts.append(f"*several(node.{name})")
+            parts.append(f"*as_nodes(node.{name})")
     if not parts:
         return None
-    # written out for each type, for this runs for every node of every file
-    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"several": _several})
+    # compiled for each type, as this runs for every node of every file
+    read: _Reader = eval(f"lambda node: [{', '.join(parts)}]", {"as_nodes": _as_nodes})
     return read
 
 
@@ -97,7 +97,7 @@ def children(node: Node) -> list[Node]:
 
 
 class Parents:
-    """The node above each of a tree, but for the root."""
+    """The parent of each node of a tree except the root."""
 
     def __init__(self, nodes: list[Node], above: list[int], number: dict[int, int]) -> None:
         self._nodes = nodes
@@ -122,8 +122,8 @@ class Parents:
 class Tree:
     """An index over a parsed file.
 
-    Nodes are numbered in source order, a parent before its children, so that a subtree is an interval and
-    `within` is two bisections.
+    Nodes are numbered in source order, a parent before its children, so that a subtree is an interval of numbers and
+    `within` takes two bisections.
 
     Raises:
         Unreadable: the file is nested deeper than checks can follow.
@@ -133,8 +133,8 @@ class Tree:
         self.root = root
         self.nodes: list[Any] = []
         self.above: list[int] = []
-        """The number of each node's parent."""
-        self._last: list[int] = []  # that of the last node below each
+        """The number of the parent of each node."""
+        self._last: list[int] = []  # the number of the last node below each
         self._of_type: dict[type[Node], list[int]] = defaultdict(list)
         try:
             self._walk()
@@ -142,7 +142,7 @@ class Tree:
             raise too_deep() from error
         self._check_depth()
         self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
-        """The number of each node by its `id`: its own hash is Python, and would take as long as the walk."""
+        """The number of each node by its `id`: hashing nodes runs Python code and would take as long as the walk."""
         self.parent = Parents(self.nodes, self.above, self.number)
 
     def _walk(self) -> None:
@@ -151,7 +151,7 @@ class Tree:
 
         def visit(
             node: Node, parent: int, visit: Any
-        ) -> None:  # given itself: to know itself would be a circle
+        ) -> None:  # passed to itself, as a closure over itself would be a reference cycle
             number = len(nodes)
             nodes.append(node)
             above.append(parent)
@@ -204,7 +204,7 @@ class Tree:
         return [self.nodes[number] for number in found]
 
     def among(self, numbers: Sequence[int], node: Node) -> list[Any]:
-        """The nodes of these numbers, which ascend, that are `node` or stand below it."""
+        """The nodes with these ascending numbers that are `node` or below it."""
         first = self.number[id(node)]
         found = numbers[bisect_left(numbers, first) : bisect_right(numbers, self._last[first])]
         return [self.nodes[number] for number in found]
@@ -214,12 +214,12 @@ class Tree:
     @overload
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def own(self, node: Node, *kinds: type[Node]) -> list[Any]:
-        """As `within`, without what stands in a function or class defined below `node`."""
+        """As `within`, without nodes inside functions or classes defined below `node`."""
         home = node if type(node) in _WITH_BODIES else self.home(node)
         return [found for found in self.within(node, *kinds) if found is node or self.home(found) is home]
 
     def home(self, node: Node) -> Node:
-        """The function, lambda, class or module whose body holds `node` (its defaults and decorators do not)."""
+        """The function, lambda, class or module whose body holds `node` (defaults and decorators are outside the body)."""
         child = node
         for above in self.ancestors(node):
             if type(above) in _WITH_BODIES and child is cast(Any, above).body:
@@ -228,7 +228,7 @@ class Tree:
         return self.root
 
     def subtree(self, node: Node) -> list[Any]:
-        """A node and all below it, in source order."""
+        """A node and all nodes below it, in source order."""
         first = self.number[id(node)]
         return self.nodes[first : self._last[first] + 1]
 
@@ -241,7 +241,7 @@ class Tree:
         return self.number[id(first)] < self.number[id(second)]
 
     def contains(self, outer: Node, inner: Node) -> bool:
-        """Whether `inner` is `outer` or stands below it."""
+        """Whether `inner` is `outer` or below it."""
         number = self.number[id(outer)]
         return number <= self.number[id(inner)] <= self._last[number]
 
@@ -254,7 +254,7 @@ class Tree:
             yield nodes[number]
 
     def top(self, node: Node) -> Any:
-        """The statement of the file itself that a node below the root stands in."""
+        """The top-level statement that contains a node below the root."""
         child = node
         for above in self.ancestors(node):
             if above is self.root:
@@ -270,7 +270,7 @@ class Tree:
         return None
 
     def statement(self, node: Node) -> Node:
-        """The statement that holds `node`: a small statement, or the compound one whose header it stands in."""
+        """The statement that contains `node`: a small statement, or the compound one with `node` in its header."""
         if type(node) in _STATEMENTS:
             return node
         for above in self.ancestors(node):
@@ -279,7 +279,7 @@ class Tree:
         return self.root
 
     def apart(self, first: Node, second: Node) -> bool:
-        """Whether two nodes stand in branches of a condition that exclude each other."""
+        """Whether two nodes are in branches of a condition that exclude each other."""
         for above in self.ancestors(second):
             if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
                 return False
@@ -292,25 +292,25 @@ class Tree:
         return False
 
     def block(self, node: Node) -> Node:
-        """The statement list that holds the statement of `node`."""
+        """The statement list that contains the statement of `node`."""
         for above in self.ancestors(self.statement(node)):
             if isinstance(above, BLOCKS):
                 return above
         return self.root
 
     def preceding(self, node: Node) -> Iterator[Node]:
-        """What runs before the statement of `node`, whenever that runs, in the same pass: the nearest first.
+        """What always runs before the statement of `node` in the same iteration or call, the nearest first.
 
-        The statements before it in its list, and in the lists around it up to a loop or function. A `with` is opened:
-        its statements are always run. Other compound statements come whole. On the way out come the conditions and
-        contexts that were passed.
+        Yields the statements before it in its block and in the blocks around it, up to a loop or function. The statements
+        of a `with` come one by one, as they always run; other compound statements come whole. Between the blocks come
+        the enclosing `if` conditions and `with` items.
         """
         child = self.statement(node)
         above = self.parent.get(child)
         while above is not None:
             if isinstance(above, (cst.SimpleStatementLine, *BLOCKS)):
                 for earlier in reversed(above.body[: above.body.index(child)]):
-                    yield from _opened(earlier)
+                    yield from _flattened(earlier)
             elif isinstance(above, cst.With):
                 yield from reversed(above.items)
             elif isinstance(above, cst.If):
@@ -324,7 +324,7 @@ class Tree:
     def loops(self, node: Node) -> list[cst.For | cst.While]:
         """The loops around `node` within its own function, the innermost first.
 
-        What stands in a loop's iterable or in its `else` runs once and is not in the loop.
+        The iterable and the `else` of a loop run once and are not in the loop.
         """
         found: list[cst.For | cst.While] = []
         child = node
@@ -338,13 +338,13 @@ class Tree:
         return found
 
 
-def _opened(statement: Node) -> Iterator[Node]:
-    """The small statements of a line and those in a `with`, the last first; another statement is itself."""
+def _flattened(statement: Node) -> Iterator[Node]:
+    """The small statements of a line, or those in a `with`, the last first; any other statement as it is."""
     if isinstance(statement, cst.SimpleStatementLine):
         yield from reversed(statement.body)
     elif isinstance(statement, cst.With):
         for inner in reversed(statement.body.body):
-            yield from _opened(inner)
+            yield from _flattened(inner)
         yield from reversed(statement.items)
     else:
         yield statement
@@ -363,12 +363,12 @@ def dotted(node: Node) -> str | None:
 
 
 def is_name(node: Node | None, name: str) -> bool:
-    """Whether an expression is this very name: `self`, `None`, `True`."""
+    """Whether an expression is exactly this name: `self`, `None`, `True`."""
     return isinstance(node, cst.Name) and node.value == name
 
 
 def literal_text(node: Node | None) -> str | None:
-    """The text of a string literal; None for anything else, bytes among it."""
+    """The text of a string literal; None for anything else, including bytes."""
     value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
     return value if isinstance(value, str) else None
 
@@ -385,7 +385,7 @@ def attribute_of_self(node: Node | None) -> str | None:
 
 
 def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:
-    """The value a call gives to a parameter, by keyword or by position (from 0); None if not given there."""
+    """The value that a call passes by this keyword or position (from 0); None if it passes none."""
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value == keyword:
             return arg.value
@@ -397,12 +397,12 @@ def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.B
 
 
 def spreads(call: cst.Call) -> bool:
-    """Whether a call passes `*args` or `**kwargs`, so that any parameter may be given."""
+    """Whether a call passes `*args` or `**kwargs`, so that it may set any parameter."""
     return any(arg.star for arg in call.args)
 
 
 def whole_index(node: cst.Subscript) -> int | None:
-    """The whole number that something is subscripted by, as it stands in the source."""
+    """The integer literal in a subscript, including a minus sign; None for anything else."""
     inner = node.slice[0].slice
     value = inner.value if len(node.slice) == 1 and isinstance(inner, cst.Index) else None
     negative = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus)

@@ -1,4 +1,4 @@
-"""`ta-lint check`: from its arguments to its exit status, one module a station."""
+"""`ta-lint check`: from its arguments to its exit status, one module per step."""
 
 import argparse
 
@@ -16,7 +16,7 @@ __all__ = ["add_arguments", "run"]
 
 @paused()
 def run(arguments: argparse.Namespace) -> int:
-    """Lint, or fix; returns the exit status."""
+    """Lint or fix; return the exit status."""
     from ta_lint.commands.check.options import refuse_contradictions
 
     refuse_contradictions(arguments)
@@ -71,7 +71,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace, config: "Config", outcome: "Outcome") -> int:
-    """The exit status of a run that has written its report."""
+    """The exit status after the report is written."""
     if outcome.unwritten:
         return ERROR
     least = config.fail_level.rank

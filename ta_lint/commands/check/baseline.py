@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Comparison(NamedTuple):
-    """The findings of a run beside the baseline."""
+    """The findings of a run compared with the baseline."""
 
     findings: "list[Finding]"
     """All of them; those in the baseline are marked."""
     stale: "list[Entry]"
-    """The entries that match nothing although their file was linted for their rule, or is gone."""
+    """The entries without a finding although their file was linted for their rule, or is gone."""
     unjudged: "list[Entry]"
-    """The entries that match nothing as nobody looked there."""
+    """The entries without a finding because this run did not check them."""
 
 
 def accepted(arguments: argparse.Namespace, config: Config) -> "list[Entry]":
-    """The entries of the baseline; none where there is none, or where it is about to be made.
+    """The entries of the baseline; empty if there is none, or if it is about to be created.
 
     Raises:
-        UsageError: it cannot be read, or is to be updated and nobody names it.
+        UsageError: the baseline cannot be read, or is to be updated but not named.
     """
     if config.baseline is None:
         if arguments.update_baseline:
@@ -46,7 +46,7 @@ def accepted(arguments: argparse.Namespace, config: Config) -> "list[Entry]":
 
 
 def marked(findings: "list[Finding]", accepted: "list[Entry]") -> "tuple[list[Finding], list[Entry]]":
-    """The findings, those in the baseline marked, and the entries that match none."""
+    """The findings, with those in the baseline marked, and the entries without a finding."""
     if not accepted:
         return findings, []
     from ta_lint.core import baseline
@@ -55,7 +55,7 @@ def marked(findings: "list[Finding]", accepted: "list[Entry]") -> "tuple[list[Fi
 
 
 def compare(findings: "list[Finding]", accepted: "list[Entry]", files: list[File], root: Path) -> Comparison:
-    """Hold the findings of files against the baseline."""
+    """Compare the findings of files with the baseline."""
     findings, unmatched = marked(findings, accepted)
     config_of = {encodable(file.name): file.config for file in files} if unmatched else {}
     stale: list[Entry] = []
@@ -67,7 +67,7 @@ def compare(findings: "list[Finding]", accepted: "list[Entry]", files: list[File
 
 
 def update(arguments: argparse.Namespace, config: Config, compared: Comparison) -> None:
-    """Record the findings as the baseline, beside the entries that this run says nothing about."""
+    """Write the findings as the baseline, keeping the entries that this run did not check."""
     from ta_lint.core import baseline
 
     assert config.baseline is not None
@@ -77,7 +77,7 @@ def update(arguments: argparse.Namespace, config: Config, compared: Comparison) 
 
 
 def warn_of_stale(compared: Comparison, config: Config) -> None:
-    """Name the baseline if it holds entries that match nothing."""
+    """Warn if the baseline has entries without a finding."""
     if compared.stale and config.baseline is not None:
         one = len(compared.stale) == 1
         entries = "1 entry" if one else f"{len(compared.stale)} entries"

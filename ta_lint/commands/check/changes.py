@@ -1,4 +1,4 @@
-"""The changes on disk that `--watch` answers to."""
+"""The changes on disk that `--watch` reacts to."""
 
 import os
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ except ModuleNotFoundError as error:
     raise UsageError("--watch needs watchfiles: pip install 'ta-lint[watch]'") from error
 
 _SETTINGS = ("pyproject.toml", ".gitignore")
-_POLL_MS = 100  # how often files of settings outside the watched folders are looked at
+_POLL_MS = 100  # polling interval of settings files outside the watched folders
 
 
 def changes(files: WatchedFiles) -> Iterator[bool]:
-    """Yields when a linted file may have changed: whether settings may have too. The first says that the watch has begun.
+    """Yield when a linted file may have changed: whether settings may have too. The first item says that watching began.
 
-    Folders are watched, as an editor may put a new file in the place of the old one. The settings above them hold as
-    well, and are polled.
+    Folders are watched rather than files, as editors may replace a file. Settings in the folders above apply too, and
+    are polled.
 
     Raises:
-        UsageError: the operating system does not let so many folders be watched.
+        UsageError: the operating system does not allow watching so many folders.
     """
     absolute = [Path(os.path.abspath(path)) for path in files.paths]  # noqa: PTH100 - keeps symbolic links
     folders = {path if path.is_dir() else path.parent for path in absolute}
@@ -58,7 +58,7 @@ def changes(files: WatchedFiles) -> Iterator[bool]:
                 reread = any(before.get(source, now) != now for source, now in known.items())
                 reread = reread or any(Path(path).name in _SETTINGS for _, path in changes)
                 counts = any(_counts(path) for _, path in changes) or bool(files.trouble and changes)
-                # A path that is not there cannot be watched: what came and went again gave no event.
+                # A missing path cannot be watched, so there is no event when it appears.
                 if reread or counts or not begun or files.moved:
                     yield reread
                 begun = True
@@ -67,7 +67,7 @@ def changes(files: WatchedFiles) -> Iterator[bool]:
                 )
                 if lost or standing() != watched:
                     break
-        except FileNotFoundError:  # a folder that went just now
+        except FileNotFoundError:  # a folder was just removed
             continue
         except OSError as error:
             remedy = "raise the limit, name fewer folders, or set WATCHFILES_FORCE_POLLING=true"
@@ -75,7 +75,7 @@ def changes(files: WatchedFiles) -> Iterator[bool]:
 
 
 def _counts(path: str) -> bool:
-    """Whether a change of this path may change what is linted: a Python file, settings, perhaps a folder."""
+    """Whether a change of this path may affect linting: a Python file, settings, or possibly a folder."""
     if f"{os.sep}.git{os.sep}" in path:
         return False
     changed = Path(path)

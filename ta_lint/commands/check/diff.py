@@ -1,4 +1,4 @@
-"""`--diff`: what fixes would change, printed and not written."""
+"""`--diff`: prints what fixes would change, without writing it."""
 
 import argparse
 import sys
@@ -13,11 +13,11 @@ from ta_lint.core.finding import Finding
 from ta_lint.core.terminal import wants_color
 from ta_lint.fixing import Fixed
 
-_NOT_LOOKED_AT = ("TA000", "TA001")  # a file, or by one rule: what was not found there cannot be fixed
+_NOT_LOOKED_AT = ("TA000", "TA001")  # the file, or one rule in it, was not checked, so fixes may be missing
 
 
 def show(arguments: argparse.Namespace, fixed: list[Fixed], accepted: list[Entry]) -> int:
-    """Print the changes: as bytes, which `patch` takes, or, on a terminal, for reading. Returns the exit status."""
+    """Print the changes, readable on a terminal and otherwise as bytes for `patch`; return the exit status."""
     left, _ = marked([finding for result in fixed for finding in _left(result)], accepted)
     for finding in left:
         if finding.rule in _NOT_LOOKED_AT:
@@ -35,12 +35,12 @@ def show(arguments: argparse.Namespace, fixed: list[Fixed], accepted: list[Entry
         sys.stdout.buffer.write(changes)
     if not arguments.quiet:
         would = report.fixed(sum(result.count for result in changed), len(changed))
-        said = f"Would have {would[0].lower()}{would[1:]}" if would else ""
-        print(f"{said}{report.remedies(left, report.never)}", end="", file=sys.stderr)
+        would_have = f"Would have {would[0].lower()}{would[1:]}" if would else ""
+        print(f"{would_have}{report.remedies(left, report.never)}", end="", file=sys.stderr)
     return FINDINGS if changed and not arguments.exit_zero else CLEAN
 
 
 def _left(result: Fixed) -> list[Finding]:
-    """The findings of a fixed file that have no fix, or one that its settings do not admit."""
+    """The findings of a fixed file without a fix, or with one that the settings do not allow."""
     makes = result.file.config.makes
     return [finding for finding in result.findings if finding.fix is None or not makes(finding.fix)]

@@ -1,4 +1,4 @@
-"""The files of a run: those below the given paths, or what comes on standard input."""
+"""The files of a run: those below the given paths, or standard input."""
 
 import argparse
 import sys
@@ -14,17 +14,17 @@ from ta_lint.file import File
 
 
 class Chosen(NamedTuple):
-    """The files to lint; `given` is what came on standard input, where it takes the place of files on disk."""
+    """The files to lint; `given` is the content of standard input if it replaces files on disk."""
 
     files: list[File]
     given: bytes | None
 
 
 def choose(arguments: argparse.Namespace, settings: Settings) -> Chosen:
-    """The files that the command line means.
+    """The files that the command line selects.
 
     Raises:
-        UsageError: a path does not exist, or standard input is not to be had.
+        UsageError: a path does not exist, or standard input is unavailable.
     """
     given = _standard_input(arguments)
     if given is not None:
@@ -44,7 +44,7 @@ def warn_of_no_files() -> None:
 
 
 def _standard_input(arguments: argparse.Namespace) -> bytes | None:
-    """What standard input holds, where `-` asks for it."""
+    """The content of standard input if `-` is given, otherwise None."""
     if not any(path is STDIN for path in arguments.paths):
         if arguments.stdin_filename is not None:
             raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")

@@ -1,4 +1,4 @@
-"""`--fix`: the files of a run with their fixes made, and then written."""
+"""`--fix`: applies the fixes of a run and writes the files."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ from ta_lint.runner import fix_files, lint_files
 
 
 def fixed(arguments: argparse.Namespace, files: list[File], accepted: list[Entry]) -> list[Fixed]:
-    """The files with the fixes that their settings admit; nothing is written."""
+    """Apply the fixes that the settings allow, in memory."""
     fingerprints = frozenset(entry.fingerprint for entry in accepted)
     fixing = fix_files(files, fingerprints, arguments.jobs)
     results = list(with_progress(fixing, files, lambda result: result.file))
@@ -29,14 +29,14 @@ def fixed(arguments: argparse.Namespace, files: list[File], accepted: list[Entry
 
 
 def write(results: list[Fixed], chosen: Chosen, root: Path) -> Outcome:
-    """Write what fixes have changed: into the files, or of standard input to standard output."""
+    """Write the fixed files, or fixed standard input to standard output."""
     if chosen.given is None:
         return _into_files(results, root)
     return _to_standard_output(results, chosen.given)
 
 
 def _into_files(results: list[Fixed], root: Path) -> Outcome:
-    """Write each changed file at once or not at all. One that cannot be written is linted as it is."""
+    """Write each changed file completely or not at all. A file that cannot be written is linted as it is on disk."""
     written: list[Fixed] = []
     unwritten: list[File] = []
     try:
@@ -62,10 +62,10 @@ def _into_files(results: list[Fixed], root: Path) -> Outcome:
 def _save(result: Fixed, root: Path) -> None:
     """Write a changed file.
 
-    A link out of the project is not followed: whoever wrote the project chose where it leads.
+    A link out of the project is not followed, as the author of the project chose its target.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     path = result.file.path
     if not is_within(path, root, project_root(path.parent)):
@@ -76,7 +76,7 @@ def _save(result: Fixed, root: Path) -> None:
 
 
 def _to_standard_output(results: list[Fixed], given: bytes) -> Outcome:
-    """Write what came on standard input, fixed; where it is excluded, as it came."""
+    """Write standard input after its fixes; unchanged if it is excluded."""
     after = results[0].after if results else given
     sys.stdout.flush()
     sys.stdout.buffer.write(after)

@@ -1,4 +1,4 @@
-"""Linting the files of a run, through the cache."""
+"""Lints the files of a run through the cache."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> Outcome:
-    """Lint the files, each as it is."""
+    """Lint the files without fixing them."""
     if not may_hold_findings(chosen.files):
         return Outcome([], chosen.given)
     from ta_lint.commands.check.progress import with_progress
@@ -29,7 +29,7 @@ def lint(arguments: argparse.Namespace, settings: Settings, chosen: Chosen) -> O
 
 
 def open_cache(arguments: argparse.Namespace, settings: Settings) -> "Cache | None":
-    """The cache of the project; None where every file is to be linted."""
+    """The cache of the project; None if every file must be linted."""
     if arguments.no_cache or arguments.no_gates:
         return None
     from ta_lint.cache import Cache, cache_folder
@@ -38,7 +38,7 @@ def open_cache(arguments: argparse.Namespace, settings: Settings) -> "Cache | No
 
 
 def warn_of_cache(cache: "Cache") -> None:
-    """Warn if the cache cannot keep anything."""
+    """Warn if the cache cannot be written."""
     if cache.problem:
         warn(
             "the cache cannot be written, so each run lints every file: "

@@ -1,4 +1,4 @@
-"""The arguments of `ta-lint check`, and which of them do not go together."""
+"""The arguments of `ta-lint check`, and which of them exclude each other."""
 
 import argparse
 
@@ -14,7 +14,7 @@ _SELECTOR = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments, in the groups that the help shows."""
+    """Declare the arguments in the groups of the help."""
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
     )
 
-    # for benchmarks and tests: every check looks at every file whole, which must find the same
+    # for benchmarks and tests: runs every check on every file, which must find the same
     settings.add_argument("--no-gates", action="store_true", help=argparse.SUPPRESS)
 
     cache = parser.add_argument_group(
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_contradictions(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go together.
+    """Refuse arguments that exclude each other.
 
     Raises:
         UsageError: two arguments contradict each other.
@@ -138,7 +138,7 @@ def _refuse_beside_watch(arguments: argparse.Namespace) -> None:
     from ta_lint.core.files import STDIN  # not for `--help`: it loads `pathlib`
 
     beside = {
-        "--fix": arguments.fix,  # an editor may hold what it would write over
+        "--fix": arguments.fix,  # an editor may have unsaved changes
         "--diff": arguments.diff,
         "--no-gates": arguments.no_gates,
         "--update-baseline": arguments.update_baseline,

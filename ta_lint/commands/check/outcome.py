@@ -1,4 +1,4 @@
-"""What linting or fixing came to."""
+"""The outcome of linting or fixing."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """The findings in the files as they are now, and what was fixed."""
+    """The findings in the current files, and what was fixed."""
 
     findings: "list[Finding]"
     given: bytes | None = None
-    """What came on standard input, fixed where that was asked for."""
+    """The content of standard input, after its fixes if `--fix` is given."""
     fixed: int = 0
-    """How many findings were fixed."""
+    """The number of fixed findings."""
     fixed_files: int = 0
-    """How many files were changed by that."""
+    """The number of files changed by fixes."""
     unwritten: bool = False
     """Whether a file could not be written."""
 

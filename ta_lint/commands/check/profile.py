@@ -1,4 +1,4 @@
-"""`--profile`: the run in this process, and then what took how long."""
+"""`--profile`: runs in this process and prints where the time went."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from ta_lint.profiling import profiling
 
 @contextmanager
 def profiled(arguments: argparse.Namespace) -> Iterator[None]:
-    """Measure what happens in this block, which lints in one process, and print it on standard error."""
+    """Profile the block, which lints in one process, and print the result on standard error."""
     arguments.jobs = 1
     with profiling() as profile:
         yield

@@ -1,4 +1,4 @@
-"""A bar on a terminal, while a run is long enough to wonder."""
+"""A progress bar on a terminal, for runs that take long."""
 
 import sys
 import time
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MANY = 20  # files; fewer are done before anyone wonders
+_MANY = 20  # files; fewer are done before a bar helps
 _PATIENCE = 1.0  # seconds until the bar appears
 
 
 def with_progress(results: Iterator[T], files: "list[File]", file_of: "Callable[[T], File]") -> Iterator[T]:
-    """The results, with a bar that leaves no trace.
+    """Yield the results while showing a bar that disappears at the end.
 
-    It counts bytes: the largest files come first, and a count of files would promise hours.
+    It counts bytes: the largest files come first, so an estimate from the number of files would be far too long.
     """
     if len(files) < _MANY or not sys.stderr.isatty():
         yield from results

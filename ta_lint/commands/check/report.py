@@ -1,4 +1,4 @@
-"""The report of a run, in the format that is asked for, to where it is asked for."""
+"""Writes the report of a run in the requested format to the requested place."""
 
 import argparse
 import sys
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, outcome: Outcome) -> None:
-    """Write the report, with what was fixed; beside it where a machine reads it.
+    """Write the report and the number of fixes; in formats for machines, that number goes to standard error.
 
-    Where standard input was fixed, standard output is for that, and the report goes to standard error.
+    If standard input was fixed, standard output holds the result, and the report goes to standard error.
     """
     stream = sys.stderr if outcome.given is not None and arguments.fix else sys.stdout
     color = arguments.output is None and wants_color(stream)
@@ -37,7 +37,7 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
         done = report.fixed(outcome.fixed, outcome.fixed_files)
         if arguments.format in ("text", "concise"):
             text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
-        elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report alone
+        elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report
             print(done, end="", file=sys.stderr)
     if arguments.output is not None:
         write_atomically(arguments.output, text)
@@ -46,7 +46,7 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
 
 
 def fixes_of(files: list[File]) -> "Fixes":
-    """Whether `--fix` would fix a finding in one of the files, by the settings of that file."""
+    """A function that says whether `--fix` would fix a finding under the settings of its file."""
     makes = {file.name: file.config.makes for file in files}
     return lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
 
@@ -60,7 +60,7 @@ def rendered(
     color: bool,
     given: bytes | None = None,
 ) -> str:
-    """The report without its summary; `given` is what was linted in the place of files."""
+    """The report without its summary; `given` is the content that was linted instead of files."""
     if arguments.statistics or arguments.format not in ("text", "concise"):
         return _with_catalogue(arguments, settings, findings, fixes, color)
 
@@ -76,7 +76,7 @@ def rendered(
 def _with_catalogue(
     arguments: argparse.Namespace, settings: Settings, findings: "list[Finding]", fixes: "Fixes", color: bool
 ) -> str:
-    """The formats that say more of a rule than its id."""
+    """The report in a format that needs the rules' pages."""
     from ta_lint.core.catalogue import catalogue
 
     rules = catalogue()
@@ -96,9 +96,9 @@ def _with_catalogue(
 
 
 def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None], list[str]]:
-    """Reads the lines of a file, or of a cell of it by number: none if the file is gone."""
+    """A function that reads the lines of a file, or of a cell by number; they are empty if the file is gone."""
 
-    @lru_cache(maxsize=1)  # a notebook may be large, and is asked for each of its cells
+    @lru_cache(maxsize=1)  # a notebook may be large, and is read once per cell
     def source_at(path: str) -> "Source":
         from ta_lint.core.source import read, source_of
 

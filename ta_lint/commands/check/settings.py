@@ -1,4 +1,4 @@
-"""The settings of a run: what the command line says, over what `[tool.ta]` says in each folder."""
+"""The settings of a run: `[tool.ta]` in each folder, overridden by the command line."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ class Settings(NamedTuple):
 
     @property
     def config(self) -> Config:
-        """The settings of the working folder: what is not of one file, such as the baseline, is read here."""
+        """The settings of the working folder, for what does not depend on a file, such as the baseline."""
         return self.configs.root_config
 
 
@@ -26,7 +26,7 @@ def working_folder() -> Path:
     """The working folder.
 
     Raises:
-        UsageError: it was removed.
+        UsageError: the folder was removed.
     """
     try:
         return Path.cwd()
@@ -35,10 +35,10 @@ def working_folder() -> Path:
 
 
 def read_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
-    """The settings as seen from a folder.
+    """The settings of a run in this folder.
 
     Raises:
-        UsageError: they are wrong.
+        UsageError: the settings are wrong.
     """
     options = Options(
         select=arguments.select,
@@ -57,6 +57,6 @@ def read_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
 
 
 def warn_of_overlooked(settings: Settings) -> None:
-    """Warn of what looks like settings and is not read."""
+    """Warn about what looks like settings but is not read."""
     for remark in settings.configs.overlooked:
         warn(remark)

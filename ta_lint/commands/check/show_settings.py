@@ -1,4 +1,4 @@
-"""`--show-settings`: the settings that hold, as TOML to copy."""
+"""`--show-settings`: the effective settings, as TOML to copy."""
 
 import json
 
@@ -8,7 +8,7 @@ from ta_lint.core.files import encodable
 
 
 def as_toml(config: Config) -> str:
-    """A `[tool.ta]` table that means these settings."""
+    """The settings as a `[tool.ta]` table."""
     with_fix = [rule.id for rule in catalogue().values() if rule.fix != "none" and rule.id in config.rules]
     settings: dict[str, object] = {
         "select": sorted(config.rules),

@@ -1,4 +1,4 @@
-"""`--watch`: lint again what changes, and show what is found now."""
+"""`--watch`: lints changed files again and shows the current findings."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lint again what changes, until Ctrl-C, which is how it ends: nothing is left undone, so the status is 0."""
+    """Lint changed files again until Ctrl-C, which is the normal end, so the status is 0."""
     folder = working_folder()
     cache: Cache | None = None
 
@@ -53,16 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
         follow(files, lambda: _show(arguments, files, cache))
     except KeyboardInterrupt:
         if sys.stdout.isatty():
-            print()  # the prompt that follows begins a line
+            print()  # the prompt then begins on a new line
     return CLEAN
 
 
 def follow(files: WatchedFiles, show: Callable[[], None]) -> None:
-    """Lint all files, and then, until Ctrl-C, what changes; `show` is called whenever there is something new.
+    """Lint all files, then changed ones until Ctrl-C; call `show` whenever there is something new.
 
     Raises:
-        UsageError: the operating system does not let so many folders be watched.
-        KeyboardInterrupt: by the user, who has no other way to end it.
+        UsageError: the operating system does not allow watching so many folders.
+        KeyboardInterrupt: the user pressed Ctrl-C, the only way to end it.
     """
     seen = changes(files)
     next(seen)  # from here on no change is missed
@@ -74,7 +74,7 @@ def follow(files: WatchedFiles, show: Callable[[], None]) -> None:
 
 
 def _show(arguments: argparse.Namespace, files: WatchedFiles, cache: "Cache | None") -> None:
-    """What is found now, alone on the screen of a terminal; below one another anywhere else."""
+    """Print the current findings: on a terminal after clearing the screen, otherwise below the previous ones."""
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     settings = files.reading.settings
     found = in_order(files.results)

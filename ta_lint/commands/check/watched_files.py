@@ -1,4 +1,4 @@
-"""The files that `--watch` watches, and what was found in each."""
+"""The files that `--watch` watches, with their findings."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -17,20 +17,20 @@ from ta_lint.runner import Result
 
 @dataclass(frozen=True)
 class Reading:
-    """What holds for the watched files, as it was read at one time."""
+    """The settings and the baseline of the watched files, as read at one time."""
 
     settings: Settings
     accepted: list[Entry]
     """The entries of the baseline."""
     sources: list[Path]
-    """The files that the command line or the settings name, to read settings from."""
+    """The files named by the command line or the settings that this was read from."""
 
 
 class WatchedFiles:
-    """The files that are watched, and what was found in each; `trouble` says why newer settings do not hold.
+    """The watched files and their findings; `trouble` says why newer settings were not adopted.
 
     Raises:
-        UsageError: the settings cannot be read, or a path does not exist. Later neither ends the watching.
+        UsageError: the settings cannot be read, or a path does not exist. Later, neither ends the watching.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class WatchedFiles:
 
     @property
     def moved(self) -> bool:
-        """Whether a named path has come or gone since the files were last looked for."""
+        """Whether a named path has appeared or disappeared since the last search for files."""
         return self._standing != self._find_standing()
 
     def refresh(self, reread: bool = False) -> bool:
-        """Lint the files that have changed, all of them if the settings have; returns whether anything is new.
+        """Lint changed files, or all of them if the settings have changed; return whether anything is new.
 
-        `reread` asks for settings to be read again. Those that are wrong do not hold: the old ones stay.
+        `reread` makes it read the settings again. If they are wrong, the old ones stay.
         """
         before, known, old = self.trouble, self._known, self.reading
         self.trouble = ""
@@ -98,5 +98,5 @@ class WatchedFiles:
     def _survey_as_before(self) -> None:
         try:
             self._survey(self.reading)
-        except UsageError:  # of a new folder, which has no settings from before
+        except UsageError:  # in a new folder, which has no earlier settings
             self.files = [file for file in self.files if os.path.lexists(file.path)]
