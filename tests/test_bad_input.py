@@ -101,6 +101,9 @@ READABLE = {
     "no final newline": BUGGY.rstrip().encode(),
     "newer syntax than this Python's": b"type X = int\nf'{'a'}'\ndef f[T](x: T) -> T: ...\n" + BUGGY.encode(),
     "a sum of 2,000 terms": BUGGY.encode() + b"x = " + b" + ".join([b"1"] * 2000) + b"\n",
+    "4,000 operands, which libcst would read for minutes (A14)": BUGGY.strip().encode()
+    + b" + a" * 4_000
+    + b"\n",
     "an elif chain of 1,000": BUGGY.encode() + b"if x:\n pass\n" + b"elif y:\n pass\n" * 1000,
     "100 nested lists": BUGGY.encode() + b"x = " + b"[" * 100 + b"]" * 100 + b"\n",
 }
