@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ta_lint.facts import FileFacts, Suspicion
     from ta_lint.syntax.tree import Node
 
-# Errors that newer Pythons raise as well: too deep nesting, where libcst needs minutes or overflows the stack, and literals.
-_FINAL = re.compile(r"too many|\((?:unicode|value) error\)|Exceeds the limit")
-
 _OWN_SUPPRESSION = re.compile(rb"noqa.*(\bTA\d|[a-z]-[a-z])", re.IGNORECASE)  # an id, or what may be a name
 
 
