@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import os
 import signal
 import sys
@@ -38,6 +39,13 @@ def _nothing_compiled() -> Iterator[None]:
     yield
     if any(getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", {}).values()):
         sys.modules["torch._dynamo"].reset()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_frozen() -> Iterator[None]:
+    """A command that runs in this process hides what it has loaded from the collector: not from later tests."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
