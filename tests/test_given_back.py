@@ -184,13 +184,18 @@ def _all_is_loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def nothing_is_left() -> Iterator[None]:
-    """The process is as after the same training that nobody watched, and nothing of ours is alive."""
+    """The process is as after the same training that nobody watched, and nothing of ours that is new is alive."""
     _trained()
     before = photograph.taken()
+    others = {id(each) for each in _alive()}  # of tests before, in the same process
     yield
     _trained()
     assert photograph.differences(before, photograph.taken()) == set()
-    assert [type(each) for each in gc.get_objects() if type(each) in KINDS] == []
+    assert [type(each) for each in _alive() if id(each) not in others] == []
+
+
+def _alive() -> list[object]:
+    return [each for each in gc.get_objects() if type(each) in KINDS]
 
 
 def _trained() -> Training:
