@@ -607,6 +607,17 @@ def test_a_finding_on_a_line_that_is_a_comment_to_python_has_its_column_in_the_c
 LOADING = 'torch.load("a", weights_only=False)'
 
 
+def test_a_refused_cell_moves_no_line_of_the_next(tmp_path: Path) -> None:
+    """A carriage return before the line feed that joins cells is one line end with it, as it is for Python."""
+    found = lint_file(written(tmp_path, notebook("import torch", "import \\\r", LOADING)))
+    assert places(found) == ["2:2:1 TA001", "3:1:1 TA700"]
+
+
+def test_a_refused_line_for_ipython_has_its_own_column(tmp_path: Path) -> None:
+    found = lint_file(written(tmp_path, notebook("import torch\nfor x in y:\n    x\n  %cd z\nx")))
+    assert places(found) == ["1:4:8 TA001"]
+
+
 def test_cells_that_are_python_together_alone_are_none(tmp_path: Path) -> None:
     """A bracket that the next cell closes, an `else` for the `if` of the cell before, a decorator of nothing."""
     pairs = (

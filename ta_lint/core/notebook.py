@@ -100,9 +100,7 @@ class Notebook:
 
     def _column(self, line: int, column: int) -> int:
         """Convert a column from the joined source to the cell, where lines for IPython do not begin with our comment."""
-        text = self._lines[line - 1] if line <= len(self._lines) else ""
-        before, mark, _ = text.partition(self.mark)
-        return max(1, column - len(before) - len(mark)) if mark else column
+        return _unmarked(column, self._lines[line - 1 : line], self.mark)
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -265,20 +263,32 @@ def _without_broken_cells(notebook: Notebook, texts: list[str]) -> Notebook:
     """The notebook with cells that Python cannot parse turned into comments, so that the others can be linted."""
     kept: list[str] = []
     refusals: list[Unreadable] = []
+    mark = notebook.mark
     for cell, text in zip(notebook.cells, texts, strict=True):
         error = refusal(text)
         if error is None:
             kept.append(text)
             continue
+        # with its last line feed, as a carriage return before that is no line end of its own
+        comment = (mark + LINE_END.sub(rf"\g<0>{mark}", cell.text + "\n")).removesuffix(mark)
         where = refused(error, above=cell.line - 1)
-        refusals.append(Unreadable(where.reason, where.line, where.column + len(notebook.mark)))
-        kept.append(notebook.mark + LINE_END.sub(rf"\g<0>{notebook.mark}", cell.text) + "\n")
+        index = where.line - cell.line
+        column = _unmarked(where.column, LINE_END.split(text)[index : index + 1], mark)
+        is_below = index >= len(LINE_END.findall(comment))  # Python misses something after the last line
+        refusals.append(Unreadable(where.reason, where.line, 1 if is_below else column + len(mark)))
+        kept.append(comment)
     return replace(
         notebook,
         text=notebook.separator.join(kept),
         has_unread=notebook.has_unread or bool(refusals),
         refusals=tuple(refusals),
     )
+
+
+def _unmarked(column: int, line: list[str], mark: str) -> int:
+    """A column of a line of joined source, if there is such a line, in the cell: there it does not begin with our comment."""
+    before, found, _ = "".join(line).partition(mark)
+    return max(1, column - len(before) - len(mark)) if found else column
 
 
 def write_notebook(text: str, like: bytes) -> bytes:
