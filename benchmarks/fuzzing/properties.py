@@ -109,9 +109,10 @@ class _Judge:
 
     def judgement(self) -> Judgement:
         began = time.process_time()
-        self._bounded(
-            "judge", self._judge
-        )  # what a broken result does to the judge is a problem of the input, too
+        try:
+            self._judge()
+        except Exception as error:  # noqa: BLE001 - what a broken result does to the judge is a problem of the input, too
+            self._raised("judge", error)
         self._judgement.seconds = time.process_time() - began
         return self._judgement
 
@@ -150,9 +151,7 @@ class _Judge:
         except BaseException as error:  # a panic of Rust is no `Exception`
             if isinstance(error, (KeyboardInterrupt, work.Exhausted)):
                 raise
-            self._add(
-                f"traceback: {stage}", _place_of(error), "".join(traceback.format_exception(error))[-6000:]
-            )
+            self._raised(stage, error)
             return None
         if time.process_time() - began > work.SUSPICIOUS:
             try:
@@ -162,6 +161,9 @@ class _Judge:
                 self._add("hang", stage)
                 return None
         return result
+
+    def _raised(self, stage: str, error: BaseException) -> None:
+        self._add(f"traceback: {stage}", _place_of(error), "".join(traceback.format_exception(error))[-6000:])
 
     def _crashes(self, findings: list[Finding]) -> None:
         for finding in findings:

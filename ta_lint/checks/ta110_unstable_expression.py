@@ -110,8 +110,8 @@ def _use(module: FileFacts, node: cst.BaseExpression, stable: str, why: str, cod
 
 def _given(module: FileFacts, node: Node, name: str, more: bool = False) -> cst.BaseExpression | None:
     """`x` in `torch.log(x)` and `x.log()`; with `more`, further arguments may follow."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Name, cst.Attribute)):
-        return None
+    if type(node) is not cst.Call or (type(node.func) is not cst.Name and called_name(node) != name):
+        return None  # a plain name may be an alias
     called = module.qualified(node.func)
     if called == f"torch.{name}":
         given = argument(node, "input", 0)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.syntax.tree import Node, argument, spreads
+from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (("Conv1d", "Conv2d", "Conv3d", "LazyConv1d", "LazyConv2d", "LazyConv3d"),)
 
@@ -15,19 +15,19 @@ _DEFAULTS = {"kernel_size": 1.0, "stride": 1.0, "padding": 0.0, "dilation": 1.0}
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    for call in module.tree.all(cst.Call):
-        if (sizes := _sizes(module, call)) is not None and any(map(_grows_by_one, *sizes)):
+    for call, made in module.calls_matching(_CONVOLUTION):
+        sizes = _sizes(module, call, axes=int(made[2]), first=1 if made[1] else 2)
+        if sizes is not None and any(map(_grows_by_one, *sizes)):
             layer = module.code(call.func)
             message = f"this `{layer}` pads an even kernel alike on both sides, which shifts its output and makes it larger"
             yield Suspicion(call, message)
 
 
-def _sizes(module: FileFacts, call: cst.Call) -> tuple[list[float], ...] | None:
-    """Kernel, stride, padding and dilation of a convolution along each axis, if the file shows all of them."""
-    made = _CONVOLUTION.fullmatch(module.qualified(call.func) or "")
-    if made is None or spreads(call):
-        return None
-    axes, first = int(made[2]), 1 if made[1] else 2
+def _sizes(module: FileFacts, call: cst.Call, axes: int, first: int) -> tuple[list[float], ...] | None:
+    """Kernel, stride, padding and dilation of a convolution along each axis, if the file shows all of them.
+
+    `first` is the position of the kernel among the arguments, which a lazy convolution has earlier.
+    """
     found: list[list[float]] = []
     for position, (keyword, default) in enumerate(_DEFAULTS.items(), first):
         along = _along_axes(module, argument(call, keyword, position), axes, default)

@@ -1,11 +1,12 @@
 """TA906: `Variable(x)` has been a plain tensor since PyTorch 0.4, cut off from its graph."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import Anchor, ProposedFix, Replacement, Side, is_atom, unwrap
 from ta_lint.syntax.tree import Node, argument, is_name, spreads
 
@@ -38,10 +39,38 @@ _DEPTH = 8
 _FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform_ zero_".split())
 
 
+class _Variables:
+    """What the file does to the tensor of each variable; asked once for all mentions of a variable."""
+
+    def __init__(self, module: FileFacts) -> None:
+        self._module = module
+        self._asked: dict[Binding, bool] = {}
+        self._written: dict[Binding, bool] = {}
+
+    def is_asked(self, name: cst.Name) -> bool:
+        """Whether the file reads a variable's gradient state or changes it in place."""
+        return self._any(name, self._asked, _asks_for_state)
+
+    def is_written(self, name: cst.Name) -> bool:
+        """Whether the file writes into a variable's tensor, which may add a graph."""
+        return self._any(name, self._written, _writes)
+
+    def _any(
+        self, name: cst.Name, known: dict[Binding, bool], does: Callable[[cst.Name, FileFacts], bool]
+    ) -> bool:
+        first = next(iter(self._module.names.bindings(name)), None)
+        if first is None:
+            return False
+        if first not in known:
+            known[first] = any(does(mention, self._module) for mention in self._module.names.mentions(name))
+        return known[first]
+
+
 def check(module: FileFacts) -> Iterator[Suspicion]:
+    variables = _Variables(module)
     for call in module.calls_to("torch.autograd.Variable", "torch.autograd.variable.Variable"):
         if call.args and not spreads(call) and not module.fallbacks.around(call):
-            yield Suspicion(call, _message(call), fix=_dropped(call, module))
+            yield Suspicion(call, _message(call), fix=_dropped(call, module, variables))
 
 
 def _message(call: cst.Call) -> str:
@@ -54,7 +83,7 @@ def _asks(flag: Node | None) -> bool:
     return flag is not None and not is_name(flag, "False")
 
 
-def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
+def _dropped(call: cst.Call, module: FileFacts, variables: _Variables) -> ProposedFix | None:
     """The wrapped value without `Variable`: detached if it may have a graph, and with `requires_grad_` if requested."""
     data = call.args[0]
     requires_grad = argument(call, "requires_grad", _REQUIRES_GRAD)
@@ -65,7 +94,7 @@ def _dropped(call: cst.Call, module: FileFacts) -> ProposedFix | None:
     if _asks(requires_grad) and not is_name(requires_grad, "True"):
         return None
     held = _held(data.value)
-    is_bare = _has_no_graph(data.value, module) and not _is_shared(call, held, module)
+    is_bare = _has_no_graph(data.value, module, variables) and not _is_shared(call, held, module, variables)
     suffix = "" if is_bare else ".detach()"
     if _asks(requires_grad):  # in place, on a shared tensor only after `detach`
         suffix = (suffix if held is None else ".detach()") + ".requires_grad_()"
@@ -102,7 +131,7 @@ def _is_plain_tensor(node: Node, module: FileFacts) -> bool:
     )
 
 
-def _is_shared(call: cst.Call, held: Node | None, module: FileFacts) -> bool:
+def _is_shared(call: cst.Call, held: Node | None, module: FileFacts, variables: _Variables) -> bool:
     """Whether the result must be a new object: the file uses the gradient or changes the data of only one of the two.
 
     Not if it is assigned to the wrapped name, or if neither is used in this way.
@@ -113,8 +142,8 @@ def _is_shared(call: cst.Call, held: Node | None, module: FileFacts) -> bool:
         return False
     above = module.tree.parent[call]
     if isinstance(above, cst.Assign) and isinstance(target := above.targets[0].target, cst.Name):
-        return _is_asked(held, module) or _is_asked(target, module)
-    return not isinstance(above, (cst.Arg, cst.BinaryOperation, cst.Subscript)) or _is_asked(held, module)
+        return variables.is_asked(held) or variables.is_asked(target)
+    return not isinstance(above, (cst.Arg, cst.BinaryOperation, cst.Subscript)) or variables.is_asked(held)
 
 
 def _becomes(call: cst.Call, name: cst.Name, module: FileFacts) -> bool:
@@ -133,35 +162,24 @@ def _becomes(call: cst.Call, name: cst.Name, module: FileFacts) -> bool:
     )
 
 
-def _is_asked(name: cst.Name, module: FileFacts) -> bool:
-    """Whether the file reads a variable's gradient state or changes it in place."""
-    for mention in module.names.mentions(name):
-        above = module.tree.parent[mention]
-        while isinstance(above, cst.Subscript):
-            above = module.tree.parent[above]
-        if isinstance(above, cst.Attribute) and (
-            above.attr.value.endswith("_") or above.attr.value in _OF_ONE_TENSOR
-        ):
-            return True
-    return False
+def _asks_for_state(mention: cst.Name, module: FileFacts) -> bool:
+    above = module.tree.parent[mention]
+    while isinstance(above, cst.Subscript):
+        above = module.tree.parent[above]
+    return isinstance(above, cst.Attribute) and (
+        above.attr.value.endswith("_") or above.attr.value in _OF_ONE_TENSOR
+    )
 
 
-def _is_written(name: cst.Name, module: FileFacts) -> bool:
-    """Whether the file writes into a variable's tensor, which may add a graph."""
-    for mention in module.names.mentions(name):
-        above = module.tree.parent[mention]
-        is_part = isinstance(above, cst.Subscript)
-        while isinstance(above, cst.Subscript):
-            above = module.tree.parent[above]
-        if isinstance(above, cst.AugAssign) or (is_part and isinstance(above, cst.AssignTarget)):
-            return True
-        if (
-            isinstance(above, cst.Attribute)
-            and above.attr.value.endswith("_")
-            and above.attr.value not in _FILLS
-        ):
-            return True
-    return False
+def _writes(mention: cst.Name, module: FileFacts) -> bool:
+    above = module.tree.parent[mention]
+    is_part = isinstance(above, cst.Subscript)
+    while isinstance(above, cst.Subscript):
+        above = module.tree.parent[above]
+    if isinstance(above, cst.AugAssign) or (is_part and isinstance(above, cst.AssignTarget)):
+        return True
+    method = above.attr.value if isinstance(above, cst.Attribute) else ""
+    return method.endswith("_") and method not in _FILLS
 
 
 def _held(node: Node) -> Node | None:
@@ -186,9 +204,9 @@ def _holds_together(node: Node, module: FileFacts) -> bool:
     return is_atom(node) and "\n" not in module.verbatim(head)
 
 
-def _has_no_graph(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
+def _has_no_graph(node: Node, module: FileFacts, variables: _Variables, depth: int = _DEPTH) -> bool:
     """Whether a tensor certainly has no graph and requires no gradient: new, detached, or from a loader's batch."""
-    if depth == 0 or (isinstance(node, cst.Name) and _is_written(node, module)):
+    if depth == 0 or (isinstance(node, cst.Name) and variables.is_written(node)):
         return False
     if isinstance(node, cst.Name) and module.loaders.pass_of(node) is not None:
         return True
@@ -196,7 +214,7 @@ def _has_no_graph(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
     if isinstance(node, cst.Attribute):
         return node.attr.value == "data"
     if isinstance(node, cst.Subscript):
-        return _has_no_graph(node.value, module, depth - 1)
+        return _has_no_graph(node.value, module, variables, depth - 1)
     if not isinstance(node, cst.Call) or any(
         arg.keyword is not None and "grad" in arg.keyword.value for arg in node.args
     ):
@@ -207,4 +225,6 @@ def _has_no_graph(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
     if not isinstance(node.func, cst.Attribute):
         return False
     method = node.func.attr.value
-    return method in _CUTS or (method in _KEEPS and _has_no_graph(node.func.value, module, depth - 1))
+    return method in _CUTS or (
+        method in _KEEPS and _has_no_graph(node.func.value, module, variables, depth - 1)
+    )

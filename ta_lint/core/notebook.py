@@ -9,10 +9,12 @@ import ast
 import json
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from ta_lint.core.errors import Unreadable, refused
@@ -113,12 +115,19 @@ class Notebook:
     def _file_line(self, cell: _CodeCell, line: int) -> int:
         """The line in the notebook's JSON file that holds a line of a cell."""
         pieces = self._pieces.get(cell.number, [])
-        done = 0
-        for (start, end), text in pieces:
-            done += len(LINE_END.findall(text))
-            if done >= line or (start, end) == pieces[-1][0]:
-                return self._file_lines[start]
-        return 1
+        if not pieces:
+            return 1
+        ends = self._line_ends[cell.number]
+        (start, _), _ = pieces[min(bisect_left(ends, line), len(pieces) - 1)]
+        return self._file_lines[start]
+
+    @cached_property
+    def _line_ends(self) -> dict[int, list[int]]:
+        """For each code cell, by number: how many lines end in each of its `_pieces` and those before."""
+        return {
+            number: list(accumulate(len(LINE_END.findall(text)) for _, text in pieces))
+            for number, pieces in self._pieces.items()
+        }
 
     @cached_property
     def _file_lines(self) -> dict[int, int]:

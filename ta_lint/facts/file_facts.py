@@ -259,9 +259,14 @@ class FileFacts:
 
         Leaves out calls that spread `*args` or `**kwargs`, because these may pass any argument.
         """
-        named = ((call, self.qualified(call.func)) for call in self.tree.all(cst.Call) if not spreads(call))
-        found = ((call, pattern.fullmatch(name)) for call, name in named if name is not None)
-        return [(call, match) for call, match in found if match is not None]
+        found = ((call, pattern.fullmatch(name)) for call, name in self._named_calls)
+        return [(call, match) for call, match in found if match is not None and not spreads(call)]
+
+    @cached_property
+    def _named_calls(self) -> list[tuple[cst.Call, str]]:
+        """The calls with a known full name, in source order, with that name."""
+        named = ((call, self.qualified(call.func)) for call in self.tree.all(cst.Call))
+        return [(call, name) for call, name in named if name is not None]
 
     def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
         """The calls that compute a loss: of instances of the criterion class, and of the equivalent function."""

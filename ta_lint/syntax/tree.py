@@ -1,11 +1,12 @@
 """The syntax tree of one file, indexed in one walk: parents, source order, and all nodes of a type."""
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache
-from typing import Any, TypeVar, cast, get_origin, overload
+from functools import cache, cached_property
+from typing import Any, TypeVar, get_origin, overload
 
 import libcst as cst
 
@@ -119,6 +120,30 @@ class Parents:
         return self._nodes[self._above[number]] if number else default
 
 
+class _Regions:
+    """Intervals of node numbers, disjoint or within each other, each with the node that owns it."""
+
+    def __init__(self, intervals: Iterable[tuple[int, int, Any]]) -> None:
+        """Each interval is its first number, its last, and its owner; they come in the order of their first numbers."""
+        self._starts, self._owners = [0], [None]  # an owner for the numbers from each start to the next
+        open_: list[tuple[int, Any]] = []
+        for first, last, owner in intervals:
+            self._close(open_, first)
+            self._starts.append(first)
+            self._owners.append(owner)
+            open_.append((last, owner))
+        self._close(open_, sys.maxsize)
+
+    def _close(self, open_: list[tuple[int, Any]], before: int) -> None:
+        while open_ and open_[-1][0] < before:
+            self._starts.append(open_.pop()[0] + 1)
+            self._owners.append(open_[-1][1] if open_ else None)
+
+    def at(self, number: int) -> Any:
+        """The owner of the innermost interval that a number is in; None if it is in none."""
+        return self._owners[bisect_right(self._starts, number) - 1]
+
+
 class Tree:
     """An index over a parsed file.
 
@@ -144,30 +169,35 @@ class Tree:
         self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
         """The number of each node by its `id`: hashing nodes runs Python code and would take as long as the walk."""
         self.parent = Parents(self.nodes, self.above, self.number)
+        self._below: dict[tuple[type[Node], ...], _Regions] = {}
 
     def _walk(self) -> None:
         nodes, above, last, of_type = self.nodes, self.above, self._last, self._of_type
         readers: dict[type[Node], tuple[list[int], _Reader | None]] = {}
 
-        def visit(
-            node: Node, parent: int, visit: Any
-        ) -> None:  # passed to itself, as a closure over itself would be a reference cycle
-            number = len(nodes)
-            nodes.append(node)
-            above.append(parent)
-            last.append(number)
-            kind = type(node)
-            known = readers.get(kind)
-            if known is None:
-                known = readers[kind] = of_type[kind], _reader(kind)
-            numbers, read = known
-            numbers.append(number)
-            if read is not None:
-                for child in read(node):
-                    visit(child, number, visit)
-                last[number] = len(nodes) - 1
+        def visit(node: Node, number: int, read: _Reader, visit: Any) -> None:
+            # passed to itself, as a closure over itself would be a reference cycle
+            for child in read(node):
+                kind = type(child)
+                known = readers.get(kind)
+                if known is None:
+                    known = readers[kind] = of_type[kind], _reader(kind)
+                numbers, read_child = known
+                child_number = len(nodes)
+                numbers.append(child_number)
+                nodes.append(child)
+                above.append(number)
+                last.append(child_number)
+                if read_child is not None:
+                    visit(child, child_number, read_child, visit)
+                    last[child_number] = len(nodes) - 1
 
-        visit(self.root, 0, visit)
+        nodes.append(self.root)
+        above.append(0)
+        of_type[type(self.root)].append(0)
+        last.append(0)
+        visit(self.root, 0, children, visit)
+        last[0] = len(nodes) - 1
 
     def _check_depth(self) -> None:
         size = max((self._last[n] - n for n, above in enumerate(self.above) if not above and n), default=0)
@@ -220,12 +250,15 @@ class Tree:
 
     def home(self, node: Node) -> Node:
         """The function, lambda, class or module whose body holds `node` (defaults and decorators are outside the body)."""
-        child = node
-        for above in self.ancestors(node):
-            if type(above) in _WITH_BODIES and child is cast(Any, above).body:
-                return above
-            child = above
-        return self.root
+        found: Node | None = self._homes.at(self.number.get(id(node), 0))
+        return found if found is not None else self.root
+
+    @cached_property
+    def _homes(self) -> "_Regions":
+        owners: list[Any] = self.all(*FUNCTIONS, cst.ClassDef)
+        return _Regions(
+            (self.number[id(owner.body)], self._last[self.number[id(owner.body)]], owner) for owner in owners
+        )
 
     def subtree(self, node: Node) -> list[Any]:
         """A node and all nodes below it, in source order."""
@@ -264,10 +297,13 @@ class Tree:
 
     def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
         """The nearest node of these exact types strictly above `node`."""
-        for above in self.ancestors(node):
-            if type(above) in kinds:
-                return cast(NodeT, above)
-        return None
+        regions = self._below.get(kinds)
+        if regions is None:
+            numbers = ((self.number[id(owner)], owner) for owner in self.all(*kinds))
+            regions = _Regions((number + 1, self._last[number], owner) for number, owner in numbers)
+            self._below[kinds] = regions
+        found: NodeT | None = regions.at(self.number.get(id(node), 0))
+        return found
 
     def statement(self, node: Node) -> Node:
         """The statement that contains `node`: a small statement, or the compound one with `node` in its header."""

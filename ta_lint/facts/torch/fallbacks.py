@@ -29,20 +29,39 @@ class Fallbacks:
         self._tree = tree
         self._kinds = kinds
         self._text = text
+        self._inside: dict[tuple[int, bool], bool] = {}
+        """Whether what is below a node is inside a fallback, by the number of the node and for an import or not."""
 
     def around(self, node: Node) -> bool:
         """Whether code around or before a node tests the release, or expects something to be missing."""
         importing = isinstance(node, (cst.ImportAlias, cst.ImportFrom))
+        return self._is_inside(node, importing) or self._is_after_an_end(node)
+
+    def _is_inside(self, node: Node, importing: bool) -> bool:
+        """Whether a node is below a test of the release, or below code for what may be missing."""
+        passed: list[tuple[int, bool]] = []
+        answer = False
         for above in self._tree.ancestors(node):
-            if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
-                return True
-            if isinstance(above, (cst.Try, cst.TryStar)) and any(
-                importing or self._expects(handler) for handler in above.handlers
-            ):
-                return True
-            if isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test):
-                return True
-        return any(self._ends_otherwise(statement) for statement in self._tree.preceding(node))
+            key = self._tree.order(above), importing
+            if key in self._inside:
+                answer = self._inside[key]
+                break
+            passed.append(key)
+            if self._is_fallback(above, importing):
+                answer = True
+                break
+        self._inside.update(dict.fromkeys(passed, answer))
+        return answer
+
+    def _is_fallback(self, above: Node, importing: bool) -> bool:
+        if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
+            return True
+        if isinstance(above, (cst.Try, cst.TryStar)):
+            return any(importing or self._expects(handler) for handler in above.handlers)
+        return isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test)
+
+    def _is_after_an_end(self, node: Node) -> bool:
+        return bool(self._ends) and not self._ends.isdisjoint(map(id, self._tree.preceding(node)))
 
     def knows_before(self, release: tuple[int, int]) -> bool:
         """Whether the file supports torch versions before a release: it tests for one of them."""
@@ -53,6 +72,11 @@ class Fallbacks:
         """All torch releases that the file tests for."""
         found = (match.groups() for match in _RELEASE.finditer(self._text))
         return [(int(name or number), int(minor or rest)) for name, minor, number, rest in found]
+
+    @cached_property
+    def _ends(self) -> frozenset[int]:
+        """The `id` of each statement that only some releases continue past."""
+        return frozenset(map(id, filter(self._ends_otherwise, self._tree.all(cst.If, cst.Assert))))
 
     def _ends_otherwise(self, statement: Node) -> bool:
         """Whether only some releases continue past a statement: after an early return or an assertion."""

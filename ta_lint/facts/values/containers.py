@@ -1,6 +1,6 @@
 """Plain Python containers on `self`: their elements, and whether other code can reach them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import TypeVar
@@ -53,6 +53,7 @@ class Containers:
         self._classes = classes
         self._kinds = kinds
         self._layers = layers
+        self._added_to: dict[cst.ClassDef, dict[str, list[Node]]] = {}
 
     def of(self, klass: cst.ClassDef) -> list[Container]:
         """The attributes of a class that are plain containers in every assignment, `None` aside."""
@@ -94,22 +95,33 @@ class Containers:
 
     def _added(self, klass: cst.ClassDef, name: str) -> Iterator[Node]:
         """The elements that the methods of a class add to `self.<name>`."""
-        parts: list[Node] = []
-        for call in self._within(klass, cst.Call):
-            if isinstance(call.func, cst.Attribute) and attribute_of_self(call.func.value) == name:
-                parts += added(call)
-        for augmented in self._within(klass, cst.AugAssign):
-            if attribute_of_self(augmented.target) == name:
-                parts.append(augmented.value)
-        for assign in self._within(klass, cst.Assign):
-            targets = [item.target for item in assign.targets]
-            if any(
-                isinstance(target, cst.Subscript) and attribute_of_self(target.value) == name
-                for target in targets
-            ):
-                parts.append(assign.value)
-        for part in parts:
+        for part in self._additions(klass).get(name, ()):
             yield from self._layers.elements(part)
+
+    def _additions(self, klass: cst.ClassDef) -> dict[str, list[Node]]:
+        """What the methods of a class add to each attribute of `self`: calls first, then `+=`, then assigned items."""
+        found = self._added_to.get(klass)
+        if found is None:
+            found = self._added_to[klass] = {}
+            for name, parts in self._each_addition(klass):
+                found.setdefault(name, []).extend(parts)
+        return found
+
+    def _each_addition(self, klass: cst.ClassDef) -> Iterator[tuple[str, Sequence[Node]]]:
+        for call in self._within(klass, cst.Call):
+            method = call.func
+            if type(method) is cst.Attribute and (name := attribute_of_self(method.value)) is not None:
+                yield name, added(call)
+        for augmented in self._within(klass, cst.AugAssign):
+            if (name := attribute_of_self(augmented.target)) is not None:
+                yield name, [augmented.value]
+        for assign in self._within(klass, cst.Assign):
+            held = {
+                attribute_of_self(item.target.value)
+                for item in assign.targets
+                if type(item.target) is cst.Subscript
+            }
+            yield from ((name, [assign.value]) for name in held if name is not None)
 
     def _unnamed(self, element: Node) -> Node:
         """The value of a local name that is used only to store the element; any other element as it is."""

@@ -434,18 +434,10 @@ class Names:
         bindings = self.bindings(node)
         if not bindings:
             return f"builtins.{node.value}" if hasattr(builtins, node.value) else None
-        imported = {
-            binding.written if written else binding.qualified
-            for binding in bindings
-            if binding.how == "import"
-        }
-        others = [binding for binding in bindings if binding.how != "import"]
-        if imported:
-            optional = all(binding.how == "assign" and _is_constant(binding.value) for binding in others)
-            return imported.pop() if len(imported) == 1 and optional else None
-        if len(others) == 1 and others[0].how == "assign" and others[0].value is not None:
-            return self._resolve(others[0].value, depth - 1, written)
-        return None
+        only = bindings[0]
+        if len(bindings) == 1 and only.how == "assign" and only.value is not None:
+            return self._resolve(only.value, depth - 1, written)
+        return _imported_by(bindings, written)
 
 
 @lru_cache(4096)
@@ -453,6 +445,18 @@ def _canonical(qualified: str) -> str:
     for pattern, replacement in _CANONICAL:
         qualified = pattern.sub(replacement, qualified)
     return qualified
+
+
+def _imported_by(bindings: list[Binding], written: bool) -> str | None:
+    """The one full name that all imports among bindings bind; None if others bind more than a missing import's constant."""
+    if len(bindings) == 1:  # the usual case: an import, or a parameter
+        return bindings[0].written if written else bindings[0].qualified
+    imported = {
+        binding.written if written else binding.qualified for binding in bindings if binding.how == "import"
+    }
+    others = [binding for binding in bindings if binding.how != "import"]
+    optional = all(binding.how == "assign" and _is_constant(binding.value) for binding in others)
+    return imported.pop() if len(imported) == 1 and optional else None
 
 
 def _is_walrus_in(statement: Node, binding: Binding, tree: Tree) -> bool:
