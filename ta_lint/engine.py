@@ -185,7 +185,7 @@ def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> It
 
 def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
     """Turn a suspicion, which refers to nodes, into a finding with positions and edits."""
-    from ta_lint.syntax.placing import text_edits
+    from ta_lint.syntax.text_edits import text_edits
 
     source, places = facts.source, facts.places
 

@@ -268,6 +268,15 @@ def test_no_imports_of_the_linter_go_in_a_circle() -> None:
         pytest.fail(f"a circle: {circle}")
 
 
+def test_a_class_name_of_the_linter_has_one_owner() -> None:
+    owners: dict[str, list[str]] = {}
+    for path in files("ta_lint"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: paths for name, paths in owners.items() if len(paths) > 1} == {}
+
+
 def test_the_linter_imports_neither_torch_nor_the_run() -> None:
     assert shown(each for each in imported("ta_lint") if each.package in ("torch", "ta_runtime")) == []
 

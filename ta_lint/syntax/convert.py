@@ -223,10 +223,14 @@ class _Converter:
         """Whether we are inside an f-string, where Python 3.11 has no positions."""
 
     def __getitem__(self, node: Any) -> Any:
-        method = _METHODS.get(type(node))
-        if method is None:
-            raise NotConvertible
-        made = method(self, node)
+        kind = type(node)
+        if kind is ast.Name:  # a third of all nodes
+            made = _name(node.id)
+        else:
+            method = _METHODS.get(kind)
+            if method is None:
+                raise NotConvertible
+            made = method(self, node)
         if not self._formatted:  # Python 3.11 has no positions there
             self.made[id(made)] = node
         return made
@@ -477,9 +481,6 @@ class _Converter:
         return _match_or([_match_or_element(self[pattern]) for pattern in node.patterns])
 
     # -- expressions --------------------------------------------------------------------------------------------
-
-    def Name(self, node: ast.Name) -> Any:
-        return _name(node.id)
 
     def Attribute(self, node: ast.Attribute) -> Any:
         return _attribute(self[node.value], _name(node.attr))

@@ -1,4 +1,4 @@
-"""Fixes that checks propose, as edits of nodes; `syntax.placing` turns them into text edits.
+"""Fixes that checks propose, as edits of nodes; `syntax.text_edits` turns them into text edits.
 
 Everything outside the edits stays, to the byte: an edit replaces a node, inserts beside it, or adds lines before or after
 a statement.

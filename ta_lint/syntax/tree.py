@@ -200,14 +200,19 @@ class Tree:
         last[0] = len(nodes) - 1
 
     def _check_depth(self) -> None:
-        size = max((self._last[n] - n for n, above in enumerate(self.above) if not above and n), default=0)
-        if size <= DEEPEST:
-            return
+        if all(self._last[number] - number <= DEEPEST for number in self._below_the_root()):
+            return  # no statement has as many nodes
         levels = [0]
         for above in self.above[1:]:
             levels.append(levels[above] + 1)
         if max(levels) > DEEPEST:
             raise too_deep(max(levels))
+
+    def _below_the_root(self) -> Iterator[int]:
+        number = 1
+        while number < len(self.nodes):
+            yield number
+            number = self._last[number] + 1
 
     @overload
     def all(self, kind: type[NodeT], /) -> list[NodeT]: ...

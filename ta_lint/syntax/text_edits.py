@@ -31,10 +31,10 @@ from ta_lint.syntax.tree import Node, Tree
 
 def text_edits(fix: ProposedFix, tree: Tree, source: Source, places: Places) -> tuple[TextEdit, ...] | None:
     """The text edits of a fix in order of place; None if it cannot be made."""
-    return _Placing(fix, tree, source, places).edits()
+    return _Converter(fix, tree, source, places).edits()
 
 
-class _Placing:
+class _Converter:
     """Converts one fix."""
 
     def __init__(self, fix: ProposedFix, tree: Tree, source: Source, places: Places) -> None:
@@ -46,23 +46,23 @@ class _Placing:
     def edits(self) -> tuple[TextEdit, ...] | None:
         if _empties_a_block(self._fix.edits, self._tree):
             return None
-        placed: list[TextEdit] = []
+        made: list[TextEdit] = []
         for edit in self._fix.edits:
-            found = self._placed(edit)
+            found = self._converted(edit)
             if not found or any(map(self._holds_comment, found)):
                 return None
-            placed += found
+            made += found
         for code in self._fix.imports:
             place = _place_of_import(code, self._fix, self._tree, self._places)
             if place is None:
                 return None
-            placed.append(self._import(code, place))
-        placed = [edit for edit in placed if edit.text or _start(edit) != _end(edit)]
-        placed.sort(key=lambda edit: (_start(edit), _end(edit)))
-        overlapping = any(_end(edit) > _start(following) for edit, following in pairwise(placed))
-        return tuple(placed) if placed and not overlapping else None
+            made.append(self._import(code, place))
+        made = [edit for edit in made if edit.text or _start(edit) != _end(edit)]
+        made.sort(key=lambda edit: (_start(edit), _end(edit)))
+        overlapping = any(_end(edit) > _start(following) for edit, following in pairwise(made))
+        return tuple(made) if made and not overlapping else None
 
-    def _placed(self, edit: Edit) -> list[TextEdit]:
+    def _converted(self, edit: Edit) -> list[TextEdit]:
         """The text edits of an edit; empty if it cannot be made."""
         if isinstance(edit, Replacement):
             start, end = self._around(edit)
