@@ -19,10 +19,12 @@ PAGES = sorted((Path(__file__).parent.parent / "rules").glob("TA*.md"))
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
+def _nothing_frozen() -> Iterator[None]:
+    """Here, what a command does to the collector is the subject."""
+    gc.unfreeze()
     yield
     gc.enable()
-    gc.unfreeze()
+    gc.freeze()  # as in all other tests
 
 
 def test_it_is_away_for_a_while_and_then_back() -> None:

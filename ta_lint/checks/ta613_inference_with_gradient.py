@@ -13,9 +13,9 @@ KEYWORDS = (("eval", "train"), ("eval", "False"))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _is_driven(module) or module.recording.freezes(module.tree.root):
+    if module.is_test or Action.EVAL not in module.evaluations.modes:
         return
-    if Action.EVAL not in module.evaluations.modes:
+    if _is_driven(module) or module.recording.freezes(module.tree.root):
         return
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)

@@ -423,13 +423,23 @@ class Names:
                 found.setdefault(scope, {})[name] = bindings
         return found
 
+    @cached_property
+    def _nameless(self) -> frozenset[str]:
+        """The names that stand for a full name nowhere in the file, such as `self`: nothing imports or assigns them."""
+        return frozenset(
+            name
+            for name, bindings in self._bound.items()
+            if not hasattr(builtins, name)
+            and all(binding.how not in ("import", "assign") for binding in bindings)
+        )
+
     def _resolve(self, node: Node, depth: int, written: bool = False) -> str | None:
         if depth == 0:
             return None
         if type(node) is cst.Attribute:
             base = self._resolve(node.value, depth - 1, written)
             return f"{base}.{node.attr.value}" if base is not None else None
-        if type(node) is not cst.Name:
+        if type(node) is not cst.Name or node.value in self._nameless:
             return None
         bindings = self.bindings(node)
         if not bindings:
