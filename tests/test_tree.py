@@ -169,6 +169,12 @@ def test_a_home_is_the_body_that_executes_the_node(code: str, home: type[Node]) 
     assert type(tree.home(named(tree, "x"))) is home
 
 
+def test_a_lambda_in_a_header_has_a_body_of_its_own_before_that_of_the_function() -> None:
+    tree = parsed("@g(lambda: a)\ndef f(y=lambda: b, z=c):\n    d\ne")
+    homes = {name: type(tree.home(named(tree, name))) for name in "abcde"}
+    assert homes == {"a": cst.Lambda, "b": cst.Lambda, "c": cst.Module, "d": cst.FunctionDef, "e": cst.Module}
+
+
 def test_own_leaves_out_nested_functions_classes_and_lambdas_but_not_what_their_headers_execute() -> None:
     tree = parsed(
         """

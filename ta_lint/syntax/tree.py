@@ -124,10 +124,10 @@ class _Regions:
     """Intervals of node numbers, disjoint or within each other, each with the node that owns it."""
 
     def __init__(self, intervals: Iterable[tuple[int, int, Any]]) -> None:
-        """Each interval is its first number, its last, and its owner; they come in the order of their first numbers."""
+        """Each interval is its first number, its last, and its owner."""
         self._starts, self._owners = [0], [None]  # an owner for the numbers from each start to the next
         open_: list[tuple[int, Any]] = []
-        for first, last, owner in intervals:
+        for first, last, owner in sorted(intervals, key=lambda interval: interval[0]):
             self._close(open_, first)
             self._starts.append(first)
             self._owners.append(owner)
