@@ -117,7 +117,7 @@ def _of_python() -> Iterator[tuple[str, object]]:
     yield "threading.excepthook", threading.excepthook
     yield "threads", frozenset(thread.name for thread in threading.enumerate())
     yield "signals", tuple(signal.getsignal(number) for number in sorted(signal.valid_signals()))
-    yield "garbage collection", (gc.isenabled(), *gc.get_threshold(), gc.get_freeze_count())
+    yield "garbage collection", (gc.isenabled(), *gc.get_threshold())
     yield "callbacks of garbage collection", tuple(gc.callbacks)
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     yield "environment", tuple(sorted(environment.items()))

@@ -195,7 +195,7 @@ def nothing_is_left() -> Iterator[None]:
 
 
 def _alive() -> list[object]:
-    return [each for each in gc.get_objects() if type(each) in KINDS]
+    return [each for each in gc.get_referrers(*KINDS) if type(each) in KINDS]
 
 
 def _trained() -> Training:
