@@ -36,9 +36,14 @@ def _runs_half(module: FileFacts) -> bool:
     for call in tree.all(cst.Call):
         if called_name(call) == "half" and isinstance(call.func, cst.Attribute) and not call.args:
             return True
-        if any(module.qualified(arg.value) in _HALVES for arg in call.args):
+        if any(_may_be_half(arg.value) and module.qualified(arg.value) in _HALVES for arg in call.args):
             return True
     return False
+
+
+def _may_be_half(node: Node) -> bool:
+    """Whether an expression is a plain name, which may stand for anything, or ends in the name of half precision."""
+    return type(node) is cst.Name or (type(node) is cst.Attribute and node.attr.value in ("float16", "half"))
 
 
 def _is_mask(module: FileFacts, node: Node) -> bool:

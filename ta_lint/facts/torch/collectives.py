@@ -1,5 +1,7 @@
 """Collectives: calls that block until every rank of a distributed run makes them."""
 
+from functools import cached_property
+
 import libcst as cst
 
 from ta_lint.core.lazy import regex
@@ -55,7 +57,13 @@ class Collectives:
 
     def name(self, call: cst.Call) -> str | None:
         """The collective among all ranks that a call runs, or the function of this file that certainly runs one."""
-        return self._collective(call) or self._runs_collective(call)
+        return self._own.get(self._tree.order(call)) or self._runs_collective(call)
+
+    @cached_property
+    def _own(self) -> dict[int, str]:
+        """The name of each call that is itself a collective among all ranks, by the number of the call."""
+        named = ((self._tree.order(call), self._collective(call)) for call in self._tree.all(cst.Call))
+        return {number: name for number, name in named if name is not None}
 
     def _collective(self, call: cst.Call) -> str | None:
         """The name of the collective among all ranks that a call is; None for any other call."""
@@ -92,14 +100,14 @@ class Collectives:
 
     def _runs_collective(self, call: cst.Call) -> str | None:
         """The called function of this file, if it always runs a collective among all ranks."""
-        function = self._calls.callee(call)
+        function = self._calls.callee(call) if self._own else None
         if function is None or any(
             isinstance(item.decorator, (cst.Name, cst.Attribute)) and "main" in plain(item.decorator)
             for item in function.decorators
         ):
             return None
         inside = self._tree.own(function, cst.Call)
-        certain = any(self._collective(inner) and self._always_runs(inner) for inner in inside)
+        certain = any(self._tree.order(inner) in self._own and self._always_runs(inner) for inner in inside)
         return function.name.value if certain else None
 
     def _always_runs(self, call: cst.Call) -> bool:
