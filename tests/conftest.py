@@ -11,9 +11,8 @@ import commands
 import pytest
 import sarif_validator
 
-# A worker has one core: if torch took a thread for each core in all of them, they would wait for one another.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The models are tiny: threads of torch would only wait for one another, for a minute where one takes seconds.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A shell ignores Ctrl-C in what it starts in the background, and processes inherit that: those of tests must not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
