@@ -13,6 +13,7 @@ from ta_runtime import sources
 SCRIPT = '''\
 import json
 import logging
+import os
 import random
 import sys
 import warnings
@@ -97,6 +98,7 @@ def helper(function, *args):
     return function(*args)
 
 
+state = f"state-{os.getpid()}.pt"  # its own: the runs share a folder and go side by side
 model = Net()
 model.layer.register_full_backward_hook(lambda module, inner, outer: complain("a hook", 1))
 optimizer = Own(model.parameters(), lr=1e-3)
@@ -132,8 +134,8 @@ for epoch in range(4):
         loss.item()
     scheduler.step(epoch + 1)
     model.eval()
-    torch.save(model.state_dict(), "state.pt")
-    torch.load("state.pt", weights_only=True)
+    torch.save(model.state_dict(), state)
+    torch.load(state, weights_only=True)
     model.load_state_dict(model.state_dict())
 print(json.dumps(told, indent=0))
 '''
