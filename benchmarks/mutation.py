@@ -32,7 +32,6 @@ from ta_lint.engine import lint
 from ta_lint.facts import Clearing, FileFacts, Kind, TrainingLoop
 from ta_lint.facts.file_facts import is_test
 from ta_lint.file import File
-from ta_lint.syntax.parse import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "mutation.json"
@@ -204,7 +203,7 @@ def outcome_of(data: bytes, name: str, rules: Iterable[str]) -> Outcome:
     outcome = Outcome()
     try:
         source = Source(name, decode(data))
-        module = FileFacts(source, *parse(source))
+        module = FileFacts.of(source)
     except Unreadable:
         return outcome
     text = Text(module)
@@ -261,7 +260,7 @@ def cause_of_miss(rule: str, data: bytes, name: str, index: int) -> str:
     if check is not None and not check.wants(gate.Text(data)):
         return "its text does not hold what the rule needs"
     source = Source(name, decode(data))
-    module = FileFacts(source, *parse(source))
+    module = FileFacts.of(source)
     loops = module.training_loops
     if index >= len(loops):
         return "no longer a training loop"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ta_lint.core.config import SETTINGS, Config, Configs
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
-from ta_lint.file import File
+from ta_lint.file import File, below, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,18 +50,6 @@ def named(name: "str | Path", data: bytes, configs: Configs, root: "str | Path")
     return [] if _is_excluded(path, config) else [File(path, name_of(path, os.fspath(root)), config, data)]
 
 
-def name_of(path: str, root: str) -> str:
-    """A path as findings name it: relative to the root if it lies below it, otherwise absolute."""
-    below = _below(path, root)
-    return (path if below is None else below).replace(os.sep, "/")
-
-
-def _below(path: str, folder: str) -> str | None:
-    """The path relative to a folder; None if it lies elsewhere."""
-    prefix = os.path.join(folder, "")
-    return path[len(prefix) :] if path.startswith(prefix) else None
-
-
 def _exists(path: str) -> bool:
     try:
         os.lstat(path)
@@ -81,10 +69,10 @@ def _matches(spec: Patterns, path: str, base: str) -> bool:
 
 def _seen_from(base: str, path: str) -> str:
     """The path relative to `base`, with forward slashes; relative to its drive's root if it lies elsewhere."""
-    below = _below(path, base)
-    if below is None:
-        below = os.path.splitdrive(path)[1].lstrip(os.sep)
-    return below.replace(os.sep, "/")
+    seen = below(path, base)
+    if seen is None:
+        seen = os.path.splitdrive(path)[1].lstrip(os.sep)
+    return seen.replace(os.sep, "/")
 
 
 def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]:
@@ -142,7 +130,7 @@ def _skipped(name: str, excluding: tuple[Patterns, str], ignoring: list[tuple[Pa
 def _ignores_above(top: str, root: str) -> list[tuple[str, Patterns]]:
     """The `.gitignore` files from the root down to the folder above `top`, except those that ignore `top` itself."""
     folders = [top]
-    while _below(folders[-1], root) is not None:
+    while below(folders[-1], root) is not None:
         folders.append(os.path.dirname(folders[-1]))
     ignores = [ignore for folder in reversed(folders[1:]) for ignore in _ignore_file(folder)]
     return [(folder, spec) for folder, spec in ignores if not _matches(spec, os.path.join(top, ""), folder)]

@@ -4,8 +4,9 @@ A check runs only on files that contain its keywords; running it on all files gi
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint import checks
@@ -107,11 +108,12 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             source = source_of(file.name, data)
             text = searchable(source.text.encode("utf-8", "surrogatepass"))
             own_suppression = "TA002" in enabled and _may_name_a_rule(text)
-        ours = is_ours(text)
+        around = cache(lambda: Text(b"\n".join(file.around(text))))
+        ours = is_ours(text) or bool(around().names)
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            findings = list(_check(source, _wanted(text, file), file))
+            findings = list(_check(source, _wanted(text, file, around), file))
             if source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
@@ -126,9 +128,11 @@ def _may_name_a_rule(text: bytes) -> bool:
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-def _wanted(text: bytes, file: File) -> list[checks.Check]:
+def _wanted(text: bytes, file: File, around: Callable[[], Text]) -> list[checks.Check]:
     code = Text(text)
-    return [check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(code)]
+    return [
+        check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(code, around)
+    ]
 
 
 def _unread(error: Unreadable, file: File) -> Finding:
@@ -157,9 +161,10 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
     facts = None
     if any(check.over_facts is not None for check in wanted):
         from ta_lint.facts import FileFacts
-        from ta_lint.syntax.parse import parse
+        from ta_lint.facts.program.program import program_of
 
-        facts = FileFacts(source, *parse(source), file.config.target_torch)
+        program = program_of(file.root)
+        facts = FileFacts(program, program.open(file.absolute, source), file.config.target_torch)
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 
@@ -180,6 +185,8 @@ def _found(check: checks.Check, source: Source, facts: "FileFacts | None") -> It
             yield _finding(check.rule, report.message, Site(source.path, *report[:4]))
     elif check.over_facts is not None and facts is not None:
         for suspicion in check.over_facts(facts):
+            if not facts.is_here(suspicion.node):
+                continue  # found where that other file is linted
             yield _placed(check.rule, suspicion, facts)
 
 
@@ -187,15 +194,14 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
     """Turn a suspicion, which refers to nodes, into a finding with positions and edits."""
     from ta_lint.syntax.text_edits import text_edits
 
-    source, places = facts.source, facts.places
-
     def site(node: "Node") -> Site:
-        return Site(source.path, *places.span(node))
+        parsed = facts.parsed(node)
+        return Site(parsed.source.path, *parsed.places.span(node))
 
     related = tuple(Related(site(node), message) for node, message in suspicion.related)
     finding = _finding(rule, suspicion.message, site(suspicion.node), related)
     fix = suspicion.fix
-    edits = text_edits(fix, facts.tree, source, places) if fix is not None else None
+    edits = text_edits(fix, facts.tree, facts.source, facts.places) if fix is not None else None
     if fix is None or edits is None:
         return finding
     applicability = Applicability.UNSAFE if fix.unsafe else Applicability.SAFE

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint.core import libraries
 from ta_lint.core.letters import searchable
+from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,10 @@ class File(NamedTuple):
         return Path(self.location)
 
     @property
+    def absolute(self) -> str:
+        return os.path.abspath(self.location)
+
+    @property
     def size(self) -> int:
         """The size in bytes; 0 if unknown."""
         if self.given is not None:
@@ -39,6 +44,33 @@ class File(NamedTuple):
             return os.stat(self.location).st_size
         except OSError:
             return 0
+
+    def around(self, text: bytes) -> list[bytes]:
+        """What stands in the files around this one, if they are about PyTorch: see `project.around`."""
+        if self.name.endswith(".pyi"):
+            return []
+        return project_of(self.root).around.texts(self.absolute, text)
+
+    @property
+    def root(self) -> str:
+        """The folder that the name is relative to; that of the file if its name is absolute."""
+        location = os.fspath(self.location)
+        relative = self.name.replace("/", os.sep)
+        if os.path.isabs(relative) or not location.endswith(relative):
+            return os.path.dirname(location)
+        return location[: -len(relative)].rstrip(os.sep)
+
+
+def name_of(path: str, root: str) -> str:
+    """A path as findings name it: relative to the root if it lies below it, otherwise absolute."""
+    inside = below(path, root)
+    return (path if inside is None else inside).replace(os.sep, "/")
+
+
+def below(path: str, folder: str) -> str | None:
+    """The path relative to a folder; None if it lies elsewhere."""
+    prefix = os.path.join(folder, "")
+    return path[len(prefix) :] if path.startswith(prefix) else None
 
 
 _FEW = 20
@@ -65,4 +97,4 @@ def _may_hold_a_finding(file: File) -> bool:
         return True
     text = searchable(data)
     is_ours = libraries.may_be_ours if file.name.endswith(".ipynb") else libraries.is_ours
-    return is_ours(text) or b"\0" in data or b"noqa" in text.lower()
+    return is_ours(text) or b"\0" in data or b"noqa" in text.lower() or bool(file.around(text))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ta_lint.core import collector
+from ta_lint.project.project import renew
 
 if TYPE_CHECKING:
     from ta_lint.cache import Cache
@@ -107,6 +108,7 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     failure: list[BaseException] = []
 
     def work() -> None:
+        renew()
         try:
             results.extend(map(task, files))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread

@@ -4,12 +4,10 @@ import libcst as cst
 
 from ta_lint.core.source import Source
 from ta_lint.facts import FileFacts
-from ta_lint.syntax.parse import parse
 
 
 def module_of(text: str) -> FileFacts:
-    source = Source("example.py", text)
-    return FileFacts(source, *parse(source))
+    return FileFacts.of(Source("example.py", text))
 
 
 def call_in(module: FileFacts, code: str) -> cst.Call:

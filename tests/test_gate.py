@@ -37,7 +37,7 @@ def test_a_file_that_a_check_does_not_want_holds_no_finding_of_it(
     check = checks.load(rule)
     assert check is not None
     unwanted = [block for block in blocks(page) if not check.wants(Text(block.code.encode()))]
-    monkeypatch.setattr(Check, "wants", lambda self, text: True)
+    monkeypatch.setattr(Check, "wants", lambda self, text, around: True)
     assert [finding for block in unwanted for finding in found(block, rule, tmp_path)] == []
 
 

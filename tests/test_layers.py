@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[1]
 
 ROOMS = [
     "core",
+    "project",
     "file",
     "syntax",
     "facts/values",
+    "facts/program",
     "facts/loops",
     "facts/torch",
     "facts",

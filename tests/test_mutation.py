@@ -16,7 +16,6 @@ from mutations import MUTATIONS, Site, Text, mutants
 
 from ta_lint.core.source import Source
 from ta_lint.facts import FileFacts
-from ta_lint.syntax.parse import parse
 
 HEALTHY = """
 import copy
@@ -161,7 +160,7 @@ EXPECTED: dict[str, tuple[str, list[tuple[list[str], list[str]]]]] = {
 
 def site_of(code: str) -> Site:
     source = Source("train.py", code)
-    module = FileFacts(source, *parse(source))
+    module = FileFacts.of(source)
     [loop] = module.training_loops
     return Site(Text(module), loop)
 
@@ -207,7 +206,7 @@ def test_what_a_mutation_makes_compiles_and_differs(rule: str, code: str) -> Non
 
 def test_one_of_several_training_loops_is_broken_alone() -> None:
     source = Source("train.py", PLAIN + PLAIN.replace("import torch\n", ""))
-    module = FileFacts(source, *parse(source))
+    module = FileFacts.of(source)
     for loop in module.training_loops:
         [text] = mutants(Site(Text(module), loop), "TA600")
         assert text.count("optimizer.zero_grad()") == 1

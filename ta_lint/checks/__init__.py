@@ -30,6 +30,10 @@ class TextFinding(NamedTuple):
     message: str
 
 
+def _nothing() -> Text:
+    return Text(b"")
+
+
 @dataclass(frozen=True)
 class Check:
     """A loaded check module."""
@@ -39,9 +43,11 @@ class Check:
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
 
-    def wants(self, text: Text) -> bool:
-        """Whether a file may contain what this check looks for."""
-        return self.gate.admits(text)
+    def wants(self, text: Text, around: "Callable[[], Text]" = _nothing) -> bool:
+        """Whether a file may contain what this check looks for; `around` gives what stands in the files around it."""
+        return self.gate.admits(text) or (
+            self.gate.may_admit(text) and self.gate.admits_among(text, around())
+        )
 
 
 @cache

@@ -18,6 +18,7 @@ from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.scripts import Scripts
+from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.api import Api
 from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
@@ -37,14 +38,12 @@ from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.modes import Modes
-from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
 from ta_lint.syntax.edits import ProposedFix
-from ta_lint.syntax.places import Places
-from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
+from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +62,34 @@ class Suspicion:
 class FileFacts:
     """The facts of one file, each computed on first use."""
 
-    def __init__(
-        self,
-        source: Source,
-        tree: Tree,
-        places: Places,
-        target_torch: tuple[int, int] | None = None,
-    ) -> None:
-        self.source = source
-        self.tree = tree
-        self.places = places
+    def __init__(self, program: Program, parsed: Parsed, target_torch: tuple[int, int] | None = None) -> None:
+        self.program = program
+        self.source = parsed.source
+        self.tree = parsed.tree
+        self.places = parsed.places
+        self.names = parsed.names
+        self._parsed = parsed
         self._target_torch = target_torch
 
-    @cached_property
-    def names(self) -> Names:
-        return Names(self.tree)
+    @classmethod
+    def of(cls, source: Source) -> "FileFacts":
+        """The facts of a file that stands alone.
+
+        Raises:
+            Unreadable: as for `syntax.parse`.
+        """
+        program = Program("")
+        return cls(program, program.open(source.path, source))
+
+    def is_here(self, node: Node) -> bool:
+        """Whether a node is in this file."""
+        return self.parsed(node) is self._parsed
+
+    def parsed(self, node: Node) -> Parsed:
+        """The file that a node is in: this one, or another one of the project."""
+        if id(node) in self.tree.number:
+            return self._parsed
+        return self.program.holding(node) or self._parsed
 
     @cached_property
     def classes(self) -> Classes:
@@ -310,15 +322,15 @@ class FileFacts:
 
     def code(self, node: Node) -> str:
         """The source of an expression, on one line, for a message."""
-        return dotted(node) or self.places.line(node)
+        return dotted(node) or self.parsed(node).places.line(node)
 
     def verbatim(self, node: Node) -> str:
         """The exact source of an expression, for a fix."""
-        return self.places.code(node)
+        return self.parsed(node).places.code(node)
 
     def is_in_parentheses(self, node: cst.BaseExpression) -> bool:
         """Whether an expression has parentheses of its own."""
-        return bool(self.places.parentheses(node))
+        return bool(self.parsed(node).places.parentheses(node))
 
     def spelled(self, qualified: str, at: Node) -> tuple[str, tuple[str, ...]] | None:
         """How code at a node can spell `module.name`: the spelling, and the import statements that it needs.

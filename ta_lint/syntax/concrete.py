@@ -58,15 +58,15 @@ class Concrete:
 
     def span(self, node: Node) -> Span:
         """The span of a node without its own parentheses."""
-        return self._statement(node).span(self._tree.order(node))
+        return self._statement(node).span(self._tree.number[id(node)])
 
     def code(self, node: Node) -> str:
         """The source code of a node with its own parentheses."""
-        return self._statement(node).code(self._tree.order(node))
+        return self._statement(node).code(self._tree.number[id(node)])
 
     def _statement(self, node: Node) -> "_Statement":
         top = self._tree.top(node) if self._made is not None else self._tree.root
-        number = self._tree.order(top)
+        number = self._tree.number[id(top)]
         if number not in self._statements:
             self._statements[number] = self._parsed(top)
         return self._statements[number]
@@ -88,7 +88,7 @@ class Concrete:
         parts = zip(self._source.lines[lines], self._source.line_ends[lines], strict=True)
         tree = Tree(cst.parse_module(undisguised("".join(line + end for line, end in parts))))
         assert list(map(type, tree.nodes[1:])) == list(map(type, self._tree.subtree(top)))
-        return _Statement(tree, self._tree.order(top) - 1, above, self._source.lines)
+        return _Statement(tree, self._tree.number[id(top)] - 1, above, self._source.lines)
 
 
 class _Statement:

@@ -1,4 +1,7 @@
-"""The syntax tree of one file, indexed in one walk: parents, source order, and all nodes of a type."""
+"""The syntax tree of one file, indexed in one walk: parents, source order, and all nodes of a type.
+
+A tree also answers for nodes of other files of the project, by asking the tree that each is in (`facts.program`).
+"""
 
 import sys
 from bisect import bisect_left, bisect_right
@@ -6,7 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache, cached_property
-from typing import Any, TypeVar, get_origin, overload
+from itertools import count
+from typing import Any, TypeVar, cast, get_origin, overload
+from weakref import proxy
 
 import libcst as cst
 
@@ -100,10 +105,13 @@ def children(node: Node) -> list[Node]:
 class Parents:
     """The parent of each node of a tree except the root."""
 
-    def __init__(self, nodes: list[Node], above: list[int], number: dict[int, int]) -> None:
-        self._nodes = nodes
-        self._above = above
-        self._number = number
+    def __init__(self, tree: "Tree") -> None:
+        self._nodes = tree.nodes
+        self._above = tree.above
+        self._number = tree.number
+        self._tree: Tree = proxy(
+            tree
+        )  # a weak reference, so that the tree is freed without the garbage collector
 
     def __getitem__(self, node: Node) -> Node:
         above = self.get(node)
@@ -116,8 +124,20 @@ class Parents:
     @overload
     def get(self, node: Node, default: Node) -> Node: ...
     def get(self, node: Node, default: Node | None = None) -> Node | None:
-        number = self._number.get(id(node), 0)
-        return self._nodes[self._above[number]] if number else default
+        number = self._number.get(id(node))
+        if number:
+            return cast(Node, self._nodes[self._above[number]])
+        if number is None and (other := self._tree.elsewhere(node)) is not None:
+            return next(other.ancestors(node), default)
+        return default
+
+
+def _nowhere(_: Node) -> "Tree | None":
+    """Where a node of another file is, for a tree that stands alone."""
+    return None
+
+
+_ORDERS = count(step=1 << 32)  # of two trees, whichever was made first comes first
 
 
 class _Regions:
@@ -168,8 +188,11 @@ class Tree:
         self._check_depth()
         self.number: dict[int, int] = dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
         """The number of each node by its `id`: hashing nodes runs Python code and would take as long as the walk."""
-        self.parent = Parents(self.nodes, self.above, self.number)
+        self.parent = Parents(self)
         self._below: dict[tuple[type[Node], ...], _Regions] = {}
+        self._order = next(_ORDERS)
+        self.elsewhere: Callable[[Node], Tree | None] = _nowhere
+        """The tree of another file that a node is in; None if it is in no file."""
 
     def _walk(self) -> None:
         nodes, above, last, of_type = self.nodes, self.above, self._last, self._of_type
@@ -228,7 +251,9 @@ class Tree:
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]: ...
     def within(self, node: Node, *kinds: type[Node]) -> list[Any]:
         """The nodes of these exact types at or below `node`, in source order."""
-        first = self.number[id(node)]
+        first = self.number.get(id(node))
+        if first is None:
+            return self._tree_of(node).within(node, *kinds)
         last = self._last[first]
         found: list[int] = []
         for kind in kinds:
@@ -238,8 +263,21 @@ class Tree:
             found.sort()
         return [self.nodes[number] for number in found]
 
+    def _tree_of(self, node: Node) -> "Tree":
+        """The tree that a node is in.
+
+        Raises:
+            KeyError: it is in no tree, as a node that a check has made.
+        """
+        if id(node) in self.number:
+            return self
+        other = self.elsewhere(node)
+        if other is None:
+            raise KeyError(node)
+        return other
+
     def among(self, numbers: Sequence[int], node: Node) -> list[Any]:
-        """The nodes with these ascending numbers that are `node` or below it."""
+        """The nodes with these ascending numbers that are `node`, which is in this very tree, or below it."""
         first = self.number[id(node)]
         found = numbers[bisect_left(numbers, first) : bisect_right(numbers, self._last[first])]
         return [self.nodes[number] for number in found]
@@ -255,7 +293,10 @@ class Tree:
 
     def home(self, node: Node) -> Node:
         """The function, lambda, class or module whose body holds `node` (defaults and decorators are outside the body)."""
-        found: Node | None = self._homes.at(self.number.get(id(node), 0))
+        number = self.number.get(id(node))
+        if number is None and (other := self.elsewhere(node)) is not None:
+            return other.home(node)
+        found: Node | None = self._homes.at(number or 0)
         return found if found is not None else self.root
 
     @cached_property
@@ -267,47 +308,73 @@ class Tree:
 
     def subtree(self, node: Node) -> list[Any]:
         """A node and all nodes below it, in source order."""
-        first = self.number[id(node)]
+        first = self.number.get(id(node))
+        if first is None:
+            return self._tree_of(node).subtree(node)
         return self.nodes[first : self._last[first] + 1]
 
     def order(self, node: Node) -> int:
-        """The number of a node in source order."""
-        return self.number[id(node)]
+        """A number that no other node has, and that says which of two nodes of a file comes first in the source."""
+        number = self.number.get(id(node))
+        return self._order + number if number is not None else self._tree_of(node).order(node)
 
     def before(self, first: Node, second: Node) -> bool:
-        """Whether `first` starts before `second` in the source."""
-        return self.number[id(first)] < self.number[id(second)]
+        """Whether `first` starts before `second` in the same file."""
+        number, other = self.number.get(id(first)), self.number.get(id(second))
+        if number is not None and other is not None:
+            return number < other
+        tree = self._tree_of(first)
+        return tree is not self and tree is self._tree_of(second) and tree.before(first, second)
 
     def contains(self, outer: Node, inner: Node) -> bool:
         """Whether `inner` is `outer` or below it."""
-        number = self.number[id(outer)]
-        return number <= self.number[id(inner)] <= self._last[number]
+        number, below = self.number.get(id(outer)), self.number.get(id(inner))
+        if number is not None and below is not None:
+            return number <= below <= self._last[number]
+        tree = self._tree_of(outer)
+        return tree is not self and tree is self._tree_of(inner) and tree.contains(outer, inner)
 
     def ancestors(self, node: Node) -> Iterator[Node]:
         """The nodes above `node`, the nearest first."""
         nodes, above = self.nodes, self.above
-        number = self.number.get(id(node), 0)
+        number = self.number.get(id(node))
+        if number is None:
+            other = self.elsewhere(node)
+            if other is not None:
+                yield from other.ancestors(node)
+            return
         while number:
             number = above[number]
             yield nodes[number]
+
+    def root_of(self, node: Node) -> cst.Module:
+        """The root of the tree that a node is in."""
+        return self._tree_of(node).root
+
+    def is_at_top(self, node: Node) -> bool:
+        """Whether a node is outside of all functions and classes."""
+        return isinstance(self.home(node), cst.Module)
 
     def top(self, node: Node) -> Any:
         """The top-level statement that contains a node below the root."""
         child = node
         for above in self.ancestors(node):
-            if above is self.root:
+            if type(above) is cst.Module:
                 break
             child = above
         return child
 
     def enclosing(self, node: Node, *kinds: type[NodeT]) -> NodeT | None:
         """The nearest node of these exact types strictly above `node`."""
+        number = self.number.get(id(node))
+        if number is None and (other := self.elsewhere(node)) is not None:
+            return other.enclosing(node, *kinds)
         regions = self._below.get(kinds)
         if regions is None:
             numbers = ((self.number[id(owner)], owner) for owner in self.all(*kinds))
-            regions = _Regions((number + 1, self._last[number], owner) for number, owner in numbers)
+            regions = _Regions((first + 1, self._last[first], owner) for first, owner in numbers)
             self._below[kinds] = regions
-        found: NodeT | None = regions.at(self.number.get(id(node), 0))
+        found: NodeT | None = regions.at(number or 0)
         return found
 
     def statement(self, node: Node) -> Node:

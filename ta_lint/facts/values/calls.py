@@ -1,4 +1,4 @@
-"""Calls of this file's functions: which function a call runs, where a function is called, and with which arguments."""
+"""Calls of the project's functions: which function a call runs, where a function is called, and with which arguments."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ _OWNERS = ("trainer", "agent")
 
 
 class Calls:
-    """Queries about calls of functions and methods that this file defines.
+    """Queries about calls of functions and methods that this file defines, or another one of the project.
 
     `construction` returns the call that made an expression's value (`facts.kinds`).
     """
@@ -26,46 +26,89 @@ class Calls:
         self._classes = classes
         self._construction = construction
         self._functions: dict[str, list[cst.FunctionDef]] = {}
-        self._by_name: dict[str, list[cst.Call]] = {}
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
+        self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
         for function in tree.all(cst.FunctionDef):
             self._functions.setdefault(function.name.value, []).append(function)
-        for call in tree.all(cst.Call):
-            if (name := called_name(call)) is not None:
-                self._by_name.setdefault(name, []).append(call)
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
         """The functions and methods of this file with that name."""
         return self._functions.get(name, [])
 
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls of a function in this file: `step()`, `self.step()`, `trainer.step()` of a known trainer.
+        """The calls of a function: `step()`, `self.step()`, `trainer.step()` of a known trainer.
 
-        The sites of `__init__` are the calls of its class.
+        They are in its file and in those that import it. The sites of `__init__` are the calls of its class.
         """
         if function not in self._sites:
             self._sites[function] = []  # the receiver may be returned by this very function
             name, owner = function.name.value, self._tree.home(function)
-            called = self._by_name.get(name, [])
+            files = self._files_with_calls_of(function)
+            called = [call for file in files for call in self._named(file, name)]
             found = [call for call in called if self.runs(call, function)]
             if name == "__init__" and isinstance(owner, cst.ClassDef):
-                made = self._by_name.get(owner.name.value, [])
+                made = [call for file in files for call in self._named(file, owner.name.value)]
                 found += [call for call in made if self._classes.local(call.func) is owner]
             self._sites[function] = found
         return self._sites[function]
 
+    def _files_with_calls_of(self, function: cst.FunctionDef) -> list[cst.Module]:
+        """The file that defines a function, this file, and those that import the function or its class."""
+        owner = self._tree.home(function)
+        exported = owner if isinstance(owner, cst.ClassDef) else function
+        importers = self._names.importers(exported) if self._tree.is_at_top(exported) else []
+        return list(dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers]))
+
+    def _named(self, file: cst.Module, name: str) -> list[cst.Call]:
+        """The calls of a file by the last name of what is called."""
+        if file not in self._calls_of:
+            calls = self._calls_of[file] = {}
+            for call in self._tree.within(file, cst.Call):
+                if (called := called_name(call)) is not None:
+                    calls.setdefault(called, []).append(call)
+        return self._calls_of[file].get(name, [])
+
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function of this file that a call runs; None if it is unknown or ambiguous."""
+        """The function of the project that a call runs; None if it is unknown or ambiguous."""
         found = [
             function for function in self.functions(called_name(call) or "") if self.runs(call, function)
         ]
-        return found[0] if len(found) == 1 else None
+        if found:
+            return found[0] if len(found) == 1 else None
+        return self._callee_elsewhere(call)
+
+    def _callee_elsewhere(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function of another file that a call runs: imported, or a method of a class of that file."""
+        binding = self._names.defined_elsewhere(call.func)
+        if binding is not None:
+            return binding.node if isinstance(binding.node, cst.FunctionDef) else None
+        if not isinstance(call.func, cst.Attribute):
+            return self._beside(call)
+        klass = self._class_of(call.func.value)
+        return self._classes.method(klass, call.func.attr.value) if klass is not None else None
+
+    def _beside(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function that code of another file calls by a name of its own."""
+        bindings = self._names.bindings(call.func) if isinstance(call.func, cst.Name) else []
+        only = bindings[0].node if len(bindings) == 1 else None
+        return only if isinstance(only, cst.FunctionDef) else None
+
+    def _class_of(self, receiver: Node) -> cst.ClassDef | None:
+        """The class of the project that an object is an instance of."""
+        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
+            return self._tree.enclosing(receiver, cst.ClassDef)
+        made = self._construction(receiver)
+        return self._classes.local(made.func) if made is not None else None
 
     def runs(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call may run a function of this file."""
         owner = self._tree.home(function)
-        if isinstance(call.func, cst.Name):
-            return any(binding.node is function for binding in self._names.bindings(call.func))
+        if isinstance(call.func, cst.Name) and any(
+            binding.node is function for binding in self._names.bindings(call.func)
+        ):
+            return True
+        if (binding := self._names.defined_elsewhere(call.func)) is not None:
+            return binding.node is function
         if not isinstance(call.func, cst.Attribute) or not isinstance(owner, cst.ClassDef):
             return False
         if call.func.attr.value != function.name.value:

@@ -5,7 +5,7 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.names import Binding, Names
 from ta_lint.syntax.tree import Node, Tree, attribute_of_self
 
 # External classes known to derive from an ancestor; a class with any other external base is unknown.
@@ -56,19 +56,26 @@ class Classes:
         return self._tree.all(cst.ClassDef)
 
     def local(self, node: Node) -> cst.ClassDef | None:
-        """The class of this file that a name refers to."""
+        """The class of this project that a name refers to."""
         for _ in range(_DEPTH):
-            if not isinstance(node, cst.Name):
+            binding = self._binding(node)
+            if binding is None:
                 return None
-            bindings = self._names.bindings(node)
-            if len(bindings) != 1:
+            if isinstance(binding.node, cst.ClassDef):
+                return binding.node
+            if binding.how != "assign" or binding.value is None:
                 return None
-            if isinstance(bindings[0].node, cst.ClassDef):
-                return bindings[0].node
-            if bindings[0].how != "assign" or bindings[0].value is None:
-                return None
-            node = bindings[0].value
+            node = binding.value
         return None
+
+    def _binding(self, node: Node) -> Binding | None:
+        """The only binding of a name, in this file or, through imports, in another one."""
+        if type(node) is not cst.Name:
+            return self._names.defined_elsewhere(node) if type(node) is cst.Attribute else None
+        bindings = self._names.bindings(node)
+        if len(bindings) == 1 and bindings[0].how != "import":
+            return bindings[0]
+        return self._names.defined_elsewhere(node)
 
     def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
         """Each base: a qualified name, a class of this file, or None if unknown."""
@@ -181,8 +188,8 @@ class Classes:
         return []
 
     def hold(self, name: str) -> bool:
-        """Whether a class of this file may assign an attribute of this name."""
-        return name in self._held
+        """Whether a class of this file, or of one that it imports, may assign an attribute of this name."""
+        return name in self._held or name in self._names.attributes_of_imports
 
     @cached_property
     def _held(self) -> set[str]:

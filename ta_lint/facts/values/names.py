@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import libcst as cst
 
@@ -47,11 +47,34 @@ class Binding:
     written: str | None = None
 
 
-class Names:
-    """The bindings of every scope in a file."""
+class Links(Protocol):
+    """What the imports of one file lead to in other files of the project: see `facts.program`."""
 
-    def __init__(self, tree: Tree) -> None:
+    def outside(self, name: str) -> str | None:
+        """The full name, outside of the project, of what this file imports under a name; None if the project defines it."""
+
+    def names(self, node: Node) -> "Names | None":
+        """The names of the other file that a node is in."""
+
+    def definition(self, name: str) -> Binding | None:
+        """The one place in another file that binds what this file imports under a name."""
+
+    def importers(self, name: str) -> list[cst.Module]:
+        """The other files that import what this file binds to a name at its top."""
+
+    def attributes(self) -> frozenset[str]:
+        """The names of the attributes that the files which this one imports set on `self`."""
+
+
+class Names:
+    """The bindings of every scope in a file.
+
+    Also answers for nodes of other files of the project, by asking the names of the file that each is in.
+    """
+
+    def __init__(self, tree: Tree, links: Links | None = None) -> None:
         self._tree = tree
+        self._links = links
         self._bound: dict[str, list[Binding]] = {}  # by name, in all scopes
         self._owned: dict[str, dict[Node, list[Binding]]] = {}  # by name and scope; only names asked for
         self._scope_of_block: dict[int, Node] = {}
@@ -186,7 +209,9 @@ class Names:
     def scope(self, node: Node) -> Node:
         """The scope in which a name at `node` is looked up."""
         nodes, above = self._tree.nodes, self._tree.above
-        number = self._tree.number.get(id(node), 0)
+        number = self._tree.number.get(id(node))
+        if number is None and (other := self._other(node)) is not None:
+            return other.scope(node)
         below, child = None, node
         while number:  # not `ancestors`: this is the most frequent query
             number = above[number]
@@ -209,6 +234,12 @@ class Names:
             below, child = child, outer
         return self._tree.root
 
+    def _other(self, node: Node) -> "Names | None":
+        """The names of the other file that a node is in; None if it is in this file, or in none."""
+        if self._links is None or id(node) in self._tree.number:
+            return None
+        return self._links.names(node)
+
     def _outer(self, scope: Node) -> Node:
         return self.scope(scope)
 
@@ -225,6 +256,8 @@ class Names:
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """All bindings of a name in the scope that owns it, in source order; empty for a builtin or an unknown name."""
+        if (other := self._other(name)) is not None:
+            return other.bindings(name)
         owned = self._owners(name.value)
         everywhere = owned.get(self._tree.root) if len(owned) < 2 else None
         if everywhere is not None or not owned:  # bound only at module level, as imports are, or not at all
@@ -248,6 +281,8 @@ class Names:
 
     def mentions(self, name: cst.Name) -> list[cst.Name]:
         """All mentions of the variable that a name refers to, including its bindings, in source order."""
+        if (other := self._other(name)) is not None:
+            return other.mentions(name)
         found = self.bindings(name)
         if not found:
             return []
@@ -267,7 +302,7 @@ class Names:
         """The numbers of all name nodes by their text, in source order."""
         names: dict[str, list[int]] = {}
         for name in self._tree.all(cst.Name):
-            names.setdefault(name.value, []).append(self._tree.order(name))
+            names.setdefault(name.value, []).append(self._tree.number[id(name)])
         return names
 
     def _is_label(self, name: cst.Name) -> bool:
@@ -290,6 +325,8 @@ class Names:
         name, and no later binding comes round through a loop. If binding and use are in different functions, it
         reaches only if the name is bound once.
         """
+        if (other := self._other(name)) is not None:
+            return other.definition(name)
         found = self.bindings(name)
         if len(found) < 2:
             return found[0] if found else None
@@ -379,9 +416,41 @@ class Names:
     def qualified(self, node: Node) -> str | None:
         """The full name of an expression (`torch.nn.functional.cross_entropy` for `F.cross_entropy`).
 
-        Follows imports, aliases and names bound once. A builtin is `builtins.print`; a name defined in this file, or
+        Follows imports, aliases and names bound once. A builtin is `builtins.print`; a name that the project defines, or
         one that is uncertain, is None. Classes have their usual public name (`torch.optim.Adam`).
         """
+        if (other := self._other(node)) is not None:
+            return other.qualified(node)
+        imported = self._imported_name(node)
+        if imported is None or self._links is None:
+            return imported
+        outside = self._links.outside(imported)
+        return _canonical(outside) if outside is not None and outside is not imported else outside
+
+    def defined_elsewhere(self, node: Node) -> Binding | None:
+        """The one place in another file of the project that binds what a name, or an attribute of a module, stands for."""
+        if self._links is None:
+            return None
+        if (other := self._other(node)) is not None:
+            return other.defined_elsewhere(node)
+        imported = self._imported_name(node)
+        return self._links.definition(imported) if imported is not None else None
+
+    def importers(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.Module]:
+        """The other files of the project that import a function or class from the top of its file."""
+        if self._links is None:
+            return []
+        if (other := self._other(definition)) is not None:
+            return other.importers(definition)
+        return self._links.importers(definition.name.value)
+
+    @cached_property
+    def attributes_of_imports(self) -> frozenset[str]:
+        """The names of attributes that objects of imported classes may have."""
+        return self._links.attributes() if self._links is not None else frozenset()
+
+    def _imported_name(self, node: Node) -> str | None:
+        """As `qualified`, by the imports of the file itself."""
         if type(node) is not cst.Name and type(node) is not cst.Attribute:
             return None
         number = self._tree.number.get(id(node))
@@ -395,6 +464,8 @@ class Names:
 
     def written(self, node: Node) -> str | None:
         """As `qualified`, but by the path in the file: `torch.cuda.amp.GradScaler`, not `torch.amp.GradScaler`."""
+        if (other := self._other(node)) is not None:
+            return other.written(node)
         return self._resolve(node, _DEPTH, written=True)
 
     def imports(self) -> Iterator[tuple[str, cst.ImportAlias]]:
@@ -406,9 +477,13 @@ class Names:
                 yield from ((qualified, alias) for _, qualified, alias in _imported(node))
 
     def visible(self, at: Node) -> Iterator[dict[str, list[Binding]]]:
-        """The bindings by name in each scope visible from a node, innermost scope first."""
+        """The bindings by name in each scope of this file that is visible from a node, innermost scope first."""
         for scope in self._scopes(at):
             yield self._of_scope.get(scope, {})
+
+    def exported(self, name: str) -> list[Binding]:
+        """The bindings of a name at the top of the file, which other files can import."""
+        return self._owners(name).get(self._tree.root, [])
 
     def is_bound(self, name: str) -> bool:
         """Whether any scope of the file binds a name."""

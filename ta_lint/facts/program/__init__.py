@@ -1,0 +1,1 @@
+"""The project as one program: which file an import means, and what that file defines."""

@@ -1,0 +1,136 @@
+"""Which file of a project an import means, as its folders show it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from itertools import islice
+
+from ta_lint.core.libraries import libraries
+
+_PACKAGE = "__init__.py"
+_ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py"})
+_UP = 12  # folders above a file that are looked into
+_NEAR = 300  # files around one that may import it
+
+# Installed code is no part of a project, even where it lies inside.
+_NOT_OURS = frozenset({"site-packages", "dist-packages", "node_modules", "__pypackages__", "__pycache__"})
+
+
+class Layout:
+    """The folders of a project, each listed once."""
+
+    def __init__(self, root: str) -> None:
+        """`root` is the folder that paths in findings are relative to."""
+        self._root = root
+        self._listed: dict[str, frozenset[str]] = {}
+        self._places: dict[tuple[str, str], str | None] = {}
+        self._nearby: dict[str, list[str]] = {}
+
+    def forget(self) -> None:
+        """List folders anew, as files may have come and gone."""
+        self._listed.clear()
+        self._places.clear()
+        self._nearby.clear()
+
+    def module(self, importer: str, name: str) -> str | None:
+        """The file or folder of the module with the first name of an import, such as `models` of `models.resnet`.
+
+        Relative names begin with dots. None for what is not in the project: the standard library, and what is installed.
+        """
+        folder = os.path.dirname(importer)
+        key = folder, name
+        if key not in self._places:
+            self._places[key] = self._found(folder, name)
+        return self._places[key]
+
+    def inside(self, package: str, name: str) -> str | None:
+        """The module of a package: a file, or a folder that holds modules."""
+        names = self._names(package)
+        if name in names and self._is_package(os.path.join(package, name)):
+            return os.path.join(package, name)
+        return os.path.join(package, f"{name}.py") if f"{name}.py" in names else None
+
+    def file(self, module: str) -> str | None:
+        """The file that runs when a module is imported; None for a folder without `__init__.py`."""
+        if module.endswith(".py"):
+            return module
+        return os.path.join(module, _PACKAGE) if _PACKAGE in self._names(module) else None
+
+    def nearby(self, path: str) -> list[str]:
+        """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
+        folder = os.path.dirname(path)
+        if folder not in self._nearby:
+            self._nearby[folder] = list(islice(self._outwards(folder), _NEAR))
+        return self._nearby[folder]
+
+    def _outwards(self, folder: str) -> Iterator[str]:
+        seen: set[str] = set()
+        for above in self._up_to_the_root(folder):
+            yield from self._below(above, seen)
+
+    def _below(self, folder: str, seen: set[str]) -> Iterator[str]:
+        """The files in a folder, and in those below it that were not seen before."""
+        pending = [folder]
+        while pending:
+            current = pending.pop(0)
+            if current in seen:
+                continue
+            seen.add(current)
+            for name in sorted(self._names(current)):
+                if name.endswith(".py"):
+                    yield os.path.join(current, name)
+                elif "." not in name and name not in _NOT_OURS and os.path.isdir(os.path.join(current, name)):
+                    pending.append(os.path.join(current, name))
+
+    def _found(self, folder: str, name: str) -> str | None:
+        level = len(name) - len(name.lstrip("."))
+        if level:
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            return self.inside(folder, name[level:]) if name[level:] else folder
+        if name in sys.stdlib_module_names or name == "torch":
+            return None
+        # next to a script its own file comes first, but what is installed may be all that is seen from further below
+        places = [folder] if name in libraries() or name.startswith("torch") else self._search_path(folder)
+        return next((found for place in places if (found := self.inside(place, name)) is not None), None)
+
+    def _search_path(self, folder: str) -> list[str]:
+        """The folders in which Python may look for a top-level module, the most likely first.
+
+        Those are the folder of a script, and for a package the one it lies in, up to the root of the project, each with
+        its `src`. A file in a package may be run as a script as well.
+        """
+        above = self._up_to_the_root(folder)
+        outside = [place for place in above if _PACKAGE not in self._names(place)]
+        sources = [os.path.join(place, "src") for place in outside if "src" in self._names(place)]
+        return [*outside, *sources, *(place for place in above if place not in outside)]
+
+    def _up_to_the_root(self, folder: str) -> list[str]:
+        """A folder and those above it, up to the root of the project; only the one above if no root is in sight."""
+        found = [folder]
+        while not self._is_root(found[-1]):
+            found.append(os.path.dirname(found[-1]))
+            if len(found) == _UP or found[-1] == found[-2]:
+                return found[:2]
+        return found
+
+    def _is_root(self, folder: str) -> bool:
+        return (
+            folder == self._root
+            or os.path.basename(folder) in _NOT_OURS
+            or not _ROOT_MARKS.isdisjoint(self._names(folder))
+        )
+
+    def _is_package(self, folder: str) -> bool:
+        if os.path.basename(folder) in _NOT_OURS:
+            return False
+        names = self._names(folder)
+        return _PACKAGE in names or any(name.endswith(".py") for name in names)
+
+    def _names(self, folder: str) -> frozenset[str]:
+        if folder not in self._listed:
+            try:
+                self._listed[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listed[folder] = frozenset()
+        return self._listed[folder]
