@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from hmac import compare_digest
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ta_lint import __version__
 from ta_lint.core.files import is_within
+from ta_lint.file import name_of
 
 if TYPE_CHECKING:
     from ta_lint.core.config import Config
@@ -44,7 +45,7 @@ _LEAST_KEY = 32  # characters of TA_CACHE_KEY: the cache lets an attacker test g
 _SETTLED_NS = 2_000_000_000
 
 _MAGIC = b"ta-lint cache "
-_HEAD = _MAGIC + b"2 "
+_HEAD = _MAGIC + b"3 "
 _NAME = re.compile(r"findings-[0-9a-f]{32}\.json")
 _LEFT_OVER = re.compile(rf"\.{_NAME.pattern}\.[0-9a-f]{{8}}")  # by a killed process
 _TAG = """\
@@ -74,13 +75,28 @@ class FileContent(NamedTuple):
     stamp: _Stamp | None
 
 
+class Context(NamedTuple):
+    """What else the findings of a file depend on, by the names of other files of the project.
+
+    `used` are those that facts were taken from, `state` is a digest of what they hold; a new importer of a file in `asked` may
+    change the findings.
+    """
+
+    used: list[str]
+    state: str
+    asked: list[str]
+
+
 class _CacheEntry(NamedTuple):
-    """The cached result of a linted file; `used` is the day of the last lookup."""
+    """The cached result of a linted file; `seen` is the day of the last lookup."""
 
     digest: str
     stamp: _Stamp | None
-    used: int
+    seen: int
     findings: list[Any]
+    used: list[str]
+    state: str
+    asked: list[str]
 
 
 class Cache:
@@ -109,9 +125,48 @@ class Cache:
         self._book_of: dict[int, tuple[Config, _Book]] = {}
         self._written = time.monotonic()
         self._pause = _SECONDS_BETWEEN_WRITES
+        self._digests: dict[str, str] = {}  # of the files of this run, by name
 
-    def find(self, file: "File") -> "list[Finding] | None":
-        """The findings of a file in its current state; None if it must be linted."""
+    def find(self, files: "list[File]") -> "tuple[list[tuple[File, list[Finding]]], list[File]]":
+        """The files with known findings, in their current state and that of the files they depend on, and the others."""
+        self._digests.clear()
+        current = {file.name: (file, entry) for file in files if (entry := self._current(file)) is not None}
+        self._digests.update({name: entry.digest for name, (_, entry) in current.items()})
+        changed = [file for file in files if file.name not in current]
+        importers = self._importers_among(changed) if current and changed else {}
+        known = []
+        for file, entry in current.values():
+            findings = _findings(entry, file) if self._stands(entry, file, importers) else None
+            if findings is None:
+                changed.append(file)
+            else:
+                known.append((file, findings))
+        return known, changed
+
+    def _importers_among(self, changed: "list[File]") -> dict[str, set[str]]:
+        """The changed files that import each file, by name."""
+        from ta_lint.engine import affected
+
+        found: dict[str, set[str]] = {}
+        for file in changed:
+            for path in affected(file):
+                found.setdefault(name_of(path, file.root), set()).add(file.name)
+        return found
+
+    def _stands(self, entry: _CacheEntry, file: "File", importers: dict[str, set[str]]) -> bool:
+        """Whether the files that an entry depends on are unchanged, and nothing new imports those whose importers matter."""
+        if any(importers.get(name, set()) - {*entry.used} for name in entry.asked):
+            return False
+        return not entry.used or entry.state == self._state(entry.used, file.root)
+
+    def _state(self, names: list[str], root: str) -> str:
+        for name in names:
+            if name not in self._digests:
+                self._digests[name] = _digest_on_disk(f"{root}/{name}")
+        return _digest(" ".join(self._digests[name] for name in names).encode())
+
+    def _current(self, file: "File") -> _CacheEntry | None:
+        """The entry of a file if its own content is unchanged."""
         if not self._key or file.given is not None:
             return None
         book = self._book(file.config)
@@ -127,11 +182,13 @@ class Cache:
             if content is None or content.digest != entry.digest:
                 return None
             stamp = content.stamp
-        if (entry.stamp, entry.used) != (stamp, self._today):
-            entry = book.keep(file.name, entry._replace(stamp=stamp, used=self._today))
-        return _findings(entry, file) if entry.findings else []
+        if (entry.stamp, entry.seen) != (stamp, self._today):
+            entry = book.keep(file.name, entry._replace(stamp=stamp, seen=self._today))
+        return entry
 
-    def keep(self, file: "File", findings: "list[Finding]", content: FileContent | None) -> None:
+    def keep(
+        self, file: "File", findings: "list[Finding]", content: FileContent | None, context: Context
+    ) -> None:
         """Add the findings for this content of a file; entries are written from time to time, and finally by `close`.
 
         The crash of a check is not kept: memory may have been short.
@@ -139,7 +196,7 @@ class Cache:
         crashed = any(found.rule == "TA000" for found in findings)
         if content is None or crashed or not self._key or not _are_of(file, findings):
             return
-        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)])
+        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)], *context)
         self._book(file.config).keep(file.name, entry)
         if time.monotonic() - self._written > self._pause:
             self._write()
@@ -200,9 +257,9 @@ class _Book:
             OSError: the file cannot be written; it is then unchanged.
         """
         self._read()
-        kept = {name: entry for name, entry in self.entries.items() if entry.used >= today - _DAYS_KEPT}
+        kept = {name: entry for name, entry in self.entries.items() if entry.seen >= today - _DAYS_KEPT}
         if len(kept) > _ENTRIES_KEPT:
-            latest = sorted(kept, key=lambda name: kept[name].used, reverse=True)
+            latest = sorted(kept, key=lambda name: kept[name].seen, reverse=True)
             kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
         body = json.dumps(kept, separators=(",", ":"), check_circular=False).encode()
         _replace(self.path, self._head(body) + b"\n" + body)
@@ -236,12 +293,36 @@ def cache_folder(config: "Config", root: Path) -> Path:
     return config.cache_dir.absolute() if config.cache_dir is not None else root / FOLDER
 
 
-def lint(file: "File") -> "tuple[list[Finding], FileContent | None]":
-    """The findings of a file and its content; None for a content that cannot be cached."""
-    from ta_lint.engine import lint_file
+def lint(file: "File") -> "tuple[list[Finding], FileContent | None, Context]":
+    """The findings of a file, its content, and what else they depend on; None for a content that cannot be cached."""
+    from ta_lint.engine import dependencies, lint_file
 
     data, content = _read(file)
-    return lint_file(file._replace(given=data)), content
+    findings = lint_file(file._replace(given=data))
+    used, asked = dependencies(file, data or b"")
+    digests = [(name_of(path, file.root), _digest_on_disk(path)) for path in sorted(used)]
+    state = _digest(" ".join(digest for _, digest in digests).encode())
+    names = sorted(name_of(path, file.root) for path in asked)
+    return findings, content, Context([name for name, _ in digests], state, names)
+
+
+def _digest_on_disk(path: str) -> str:
+    """The digest of a file's content; empty if it cannot be read."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ""
+    return _digest_of(path, (status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+@lru_cache(4096)
+def _digest_of(path: str, _: tuple[int, int, int]) -> str:
+    """The digest of a file, read once for each of its states."""
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123
+            return _digest(stream.read())
+    except OSError:
+        return ""
 
 
 def caches(top: Path) -> Iterator[Path]:
@@ -373,7 +454,7 @@ def _is_place(site: "Site") -> bool:
 
 
 def _are_of(file: "File", findings: "list[Finding]") -> bool:
-    return all(site.path == file.name for found in findings for site in _places(found))
+    return all(found.site.path == file.name for found in findings)
 
 
 def _parsed(body: bytes) -> dict[str, _CacheEntry]:
@@ -382,7 +463,7 @@ def _parsed(body: bytes) -> dict[str, _CacheEntry]:
         entries = {name: _CacheEntry(*entry) for name, entry in json.loads(body).items()}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
-    return entries if all(isinstance(entry.used, int) for entry in entries.values()) else {}
+    return entries if all(isinstance(entry.seen, int) for entry in entries.values()) else {}
 
 
 def _decisive(config: "Config", root: Path, folder: Path) -> bytes:

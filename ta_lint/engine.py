@@ -22,6 +22,7 @@ from ta_lint.core.libraries import is_ours, may_be_ours
 from ta_lint.core.source import NOTEBOOK, Source, read, source_of
 from ta_lint.core.suppress import suppressed
 from ta_lint.file import File
+from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
     from ta_lint.facts import FileFacts, Suspicion
@@ -47,6 +48,30 @@ def lint_file(file: File) -> list[Finding]:
     except Unreadable as error:
         return _finished([_unread(error, file)], file, Source(file.name, ""))
     return lint(file, data)
+
+
+class Dependencies(NamedTuple):
+    """What the findings of a file depend on besides its content, by the paths of other files of the project."""
+
+    used: set[str]
+    """The files that facts may have been taken from."""
+    asked: set[str]
+    """The files of which importers were looked for: a new importer may change the findings."""
+
+
+def dependencies(file: File, data: bytes) -> Dependencies:
+    """What the findings of a file with this content depend on, once it was linted."""
+    project = project_of(file.root)
+    used, asked = project.imports.used(file.absolute)
+    around = project.around.files(file.absolute, searchable(data))
+    return Dependencies({*used, *around}, {*asked, file.absolute})
+
+
+def affected(file: File) -> set[str]:
+    """The other files of the project whose findings may depend on a file because it imports them."""
+    project = project_of(file.root)
+    named = map(project.layout.file, project.around.imports(file.absolute))
+    return {*filter(None, named), *project.imports.imported_files(file.absolute)}
 
 
 def contents(file: File) -> bytes:
@@ -109,7 +134,7 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             text = searchable(source.text.encode("utf-8", "surrogatepass"))
             own_suppression = "TA002" in enabled and _may_name_a_rule(text)
         around = cache(lambda: Text(b"\n".join(file.around(text))))
-        ours = is_ours(text) or bool(around().names)
+        ours = is_ours(text) or file.is_used_by_ours(text)
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:

@@ -46,10 +46,12 @@ class File(NamedTuple):
             return 0
 
     def around(self, text: bytes) -> list[bytes]:
-        """What stands in the files around this one, if they are about PyTorch: see `project.around`."""
-        if self.name.endswith(".pyi"):
-            return []
+        """What stands in the files around this one that may have a part of a training loop: see `project.around`."""
         return project_of(self.root).around.texts(self.absolute, text)
+
+    def is_used_by_ours(self, text: bytes) -> bool:
+        """Whether a file about PyTorch imports this one, or is imported by it."""
+        return project_of(self.root).around.is_used_by_ours(self.absolute, text)
 
     @property
     def root(self) -> str:
@@ -97,4 +99,4 @@ def _may_hold_a_finding(file: File) -> bool:
         return True
     text = searchable(data)
     is_ours = libraries.may_be_ours if file.name.endswith(".ipynb") else libraries.is_ours
-    return is_ours(text) or b"\0" in data or b"noqa" in text.lower() or bool(file.around(text))
+    return is_ours(text) or b"\0" in data or b"noqa" in text.lower() or file.is_used_by_ours(text)

@@ -36,6 +36,7 @@ def lint_files(
 
     Cached files come first; the others are linted and added to the cache.
     """
+    renew()
     if cache is None:
         from ta_lint.engine import lint_file
 
@@ -43,16 +44,11 @@ def lint_files(
         return
     from ta_lint.cache import lint
 
-    unknown: list[File] = []
-    for file in files:
-        findings = cache.find(file)
-        if findings is None:
-            unknown.append(file)
-        else:
-            yield file, findings
+    known, unknown = cache.find(files)
+    yield from known
     try:
-        for file, (found, content) in _each(lint, unknown, jobs):
-            cache.keep(file, found, content)
+        for file, (found, content, context) in _each(lint, unknown, jobs):
+            cache.keep(file, found, content, context)
             yield file, found
     finally:
         cache.close()
@@ -62,6 +58,7 @@ def fix_files(files: "list[File]", accepted: frozenset[str], jobs: int | None = 
     """Apply the fixes of each file in memory; see `fixing.fix_file` and `_each`."""
     from ta_lint.fixing import fix_file
 
+    renew()
     return (fixed for _, fixed in _each(partial(fix_file, accepted=accepted), files, jobs))
 
 
@@ -108,7 +105,6 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     failure: list[BaseException] = []
 
     def work() -> None:
-        renew()
         try:
             results.extend(map(task, files))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread

@@ -72,8 +72,10 @@ def lint(folder: Path, *select: str) -> dict[str, list[Finding]]:
 
 def remembered(folder: Path, *select: str) -> dict[str, list[Finding] | None]:
     """What the cache knows of each file."""
-    known = Cache(folder / cache.FOLDER, folder)
-    return {file.name: known.find(file) for file in files(folder, *select)}
+    wanted = files(folder, *select)
+    known, unknown = Cache(folder / cache.FOLDER, folder).find(wanted)
+    found: dict[str, list[Finding] | None] = {file.name: None for file in unknown}
+    return found | {file.name: findings for file, findings in known}
 
 
 def only_book(folder: Path) -> Path:
@@ -186,7 +188,7 @@ def test_an_edit_of_the_same_size_in_the_same_tick_of_the_clock_is_seen(folder: 
 def test_other_settings_do_not_share_what_is_remembered(folder: Path, changed: Options) -> None:
     lint(folder)
     (file,) = discover([folder], Configs(changed, folder), folder)
-    assert Cache(folder / cache.FOLDER, folder).find(file) is None
+    assert Cache(folder / cache.FOLDER, folder).find([file]) == ([], [file])
     assert remembered(folder)["train.py"]
 
 
@@ -225,7 +227,7 @@ def test_projects_that_share_a_cache_folder_do_not_mix(folder: Path, tmp_path: P
     other.mkdir()
     write(other / "train.py", BUGGY)
     list(lint_files(files(folder), 1, Cache(tmp_path / "shared", folder)))
-    assert Cache(tmp_path / "shared", other).find(*files(other)) is None
+    assert Cache(tmp_path / "shared", other).find(files(other)) == ([], files(other))
     assert Cache(tmp_path / "shared", folder).find(*files(folder))
 
 
@@ -481,8 +483,9 @@ def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     (found,) = lint(folder)["train.py"]
     (file,) = files(folder, "TA401", "TA600")
     known = Cache(folder / cache.FOLDER, folder)
-    known.keep(file, [replace(found, rule="TA000")], cache.FileContent("0" * 32, None))
-    assert known.find(file) is None
+    context = cache.Context([], "", [])
+    known.keep(file, [replace(found, rule="TA000")], cache.FileContent("0" * 32, None), context)
+    assert known.find([file]) == ([], [file])
 
 
 def test_what_nobody_looks_up_for_a_month_is_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

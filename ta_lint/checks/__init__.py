@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from ta_lint.checks.gate import Gate, Text
+from ta_lint.checks.gate import Gate, Text, nothing
 
 if TYPE_CHECKING:
     from ta_lint.core.source import Source
@@ -30,10 +30,6 @@ class TextFinding(NamedTuple):
     message: str
 
 
-def _nothing() -> Text:
-    return Text(b"")
-
-
 @dataclass(frozen=True)
 class Check:
     """A loaded check module."""
@@ -43,11 +39,9 @@ class Check:
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
 
-    def wants(self, text: Text, around: "Callable[[], Text]" = _nothing) -> bool:
+    def wants(self, text: Text, around: Callable[[], Text] = nothing) -> bool:
         """Whether a file may contain what this check looks for; `around` gives what stands in the files around it."""
-        return self.gate.admits(text) or (
-            self.gate.may_admit(text) and self.gate.admits_among(text, around())
-        )
+        return self.gate.admits(text, around)
 
 
 @cache
@@ -71,7 +65,7 @@ def load(rule: str) -> Check | None:
     module = import_module(f"{__name__}.{stems()[rule]}")
     return Check(
         rule=rule,
-        gate=Gate(module.KEYWORDS),
+        gate=Gate(module.KEYWORDS, getattr(module, "AROUND", ())),
         over_facts=getattr(module, "check", None),
         over_text=getattr(module, "check_text", None),
     )

@@ -6,19 +6,19 @@ A check's `KEYWORDS` must all occur in the file; of a tuple among them, at least
 - `clip*`, `*loss` and `*seed*` match the start, the end or a part of a name, in lower or upper case.
 - A word with a character that no name contains, such as `**`, is matched as plain text.
 
-What a training loop calls may stand in another file than what it is called for, so `*backward`, `step` and the like may also
-occur in a file that this one imports, or that imports it; at least one keyword must be in the file itself.
+A model, its loss and the loop around them may stand in three files: the entries of a check's `AROUND` must occur in the file or
+in one that it imports, or that imports it.
 
 A gate may admit a file without findings, but must admit every file with one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 Keywords = tuple[str | tuple[str, ...], ...]
 
-# An entry of `KEYWORDS` that is one of these, or holds the first, is about the loop around what is reported.
-_OF_LOOPS = frozenset({"*backward", "step", "*scaler"})
+_CALLS = {"*backward": "backward(", "step": ".step("}
 
 # Keeps the bytes that occur in names, and maps all others to a space.
 _SPACED = bytes(
@@ -66,33 +66,30 @@ class _Choice:
         return not self.names.isdisjoint(text.names) or any(map(text.has, self.others))
 
 
+def nothing() -> Text:
+    return Text(b"")
+
+
 class Gate:
     """The keywords of a check, prepared for matching many files."""
 
-    def __init__(self, keywords: Keywords) -> None:
+    def __init__(self, keywords: Keywords, around: Keywords = ()) -> None:
         self._names = frozenset(word for word in keywords if isinstance(word, str) and _is_name(word))
         self._choices = [_choice(entry) for entry in keywords if entry not in self._names]
-        self._of_loops = [_choice(entry) for entry in keywords if _is_of_loops(entry)]
-        self._others = [_choice(entry) for entry in keywords if not _is_of_loops(entry)]
+        self._around = [(_choice(entry), _choice(_called(entry))) for entry in around]
 
-    def admits(self, text: Text) -> bool:
-        """Whether a file may contain what the check looks for."""
-        return self._names <= text.names and all(choice.is_met(text) for choice in self._choices)
-
-    def may_admit(self, text: Text) -> bool:
-        """Whether a file may contain it if those around it have a training loop."""
-        return bool(self._of_loops) and all(choice.is_met(text) for choice in self._others)
-
-    def admits_among(self, text: Text, around: Text) -> bool:
-        """Whether a file may contain it, given what stands in those around it; `may_admit` has been asked before."""
-        here = [choice.is_met(text) for choice in self._of_loops]
-        return (bool(self._others) or any(here)) and all(
-            met or choice.is_met(around) for met, choice in zip(here, self._of_loops, strict=True)
+    def admits(self, text: Text, around: Callable[[], Text] = nothing) -> bool:
+        """Whether a file may contain what the check looks for, given what stands in the files around it."""
+        return (
+            self._names <= text.names
+            and all(choice.is_met(text) for choice in self._choices)
+            and all(here.is_met(text) or there.is_met(around()) for here, there in self._around)
         )
 
 
-def _is_of_loops(entry: str | tuple[str, ...]) -> bool:
-    return entry in _OF_LOOPS or (isinstance(entry, tuple) and "*backward" in entry)
+def _called(entry: str | tuple[str, ...]) -> tuple[str, ...]:
+    """How words are looked for in other files: what goes backward or steps as a call, as prose says so too."""
+    return tuple(_CALLS.get(word, word) for word in ((entry,) if isinstance(entry, str) else entry))
 
 
 def _choice(entry: str | tuple[str, ...]) -> _Choice:

@@ -10,7 +10,8 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
-KEYWORDS = (("*backward", "*scaler"), ("sqrt", "acos", "arccos", "asin", "arcsin", "pow", "**"))
+KEYWORDS = (("sqrt", "acos", "arccos", "asin", "arcsin", "pow", "**"),)
+AROUND = (("*backward", "*scaler"),)
 
 # Norms are not among them: torch defines their gradient at zero as zero.
 _METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})

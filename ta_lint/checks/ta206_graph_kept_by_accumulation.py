@@ -11,7 +11,8 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
-KEYWORDS = ("*backward", ("append", "+"))
+KEYWORDS = (("append", "+"),)
+AROUND = ("*backward",)
 
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})

@@ -11,7 +11,14 @@ from ta_lint.syntax.tree import FUNCTIONS, Node, dotted
 
 # If nothing names a device, all code runs on the CPU and nothing waits.
 _DEVICES = ("cuda", "device", "to", "Accelerator", "Fabric")
-KEYWORDS = ("*backward", "step", ("item", "tolist", "cpu", "float", "print"), _DEVICES)
+KEYWORDS = (
+    ("item", "tolist", "cpu", "float", "print"),
+    _DEVICES,
+)
+AROUND = (
+    "*backward",
+    "step",
+)
 
 _READS = frozenset({"item", "tolist", "cpu"})
 _PRINTS = frozenset({"builtins.print", "builtins.float"})

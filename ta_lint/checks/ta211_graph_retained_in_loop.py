@@ -12,7 +12,8 @@ from ta_lint.syntax.edits import ProposedFix, remove_argument
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = ("retain_graph", "*backward")
+KEYWORDS = ("retain_graph",)
+AROUND = ("*backward",)
 
 # Other functions that traverse a graph.
 _DIFFERENTIATES = frozenset(

@@ -11,7 +11,11 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("BatchNorm1d", "Linear", ("*backward", "step"))
+KEYWORDS = (
+    "BatchNorm1d",
+    "Linear",
+)
+AROUND = (("*backward", "step"),)
 
 _TOO_FEW = 8  # the same limit as in the run
 _RESHAPES = frozenset(

@@ -9,7 +9,11 @@ from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, argument
 
-KEYWORDS = ("DataLoader", ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), ("*backward", "step"))
+KEYWORDS = ("DataLoader",)
+AROUND = (
+    ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"),
+    ("*backward", "step"),
+)
 
 _NORMS = ("torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d")
 

@@ -11,7 +11,14 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = ("IterableDataset", "num_workers", "__iter__", "DataLoader")
+KEYWORDS = (
+    "num_workers",
+    "DataLoader",
+)
+AROUND = (
+    "IterableDataset",
+    "__iter__",
+)
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 

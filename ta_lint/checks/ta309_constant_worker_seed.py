@@ -7,7 +7,8 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import FUNCTIONS, Node, argument, attribute_of_self
 
-KEYWORDS = ("worker_init_fn", "*seed*")
+KEYWORDS = ("*seed*",)
+AROUND = ("worker_init_fn",)
 
 _DEPTH = 5
 

@@ -9,7 +9,11 @@ from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node, argument, spreads
 
-KEYWORDS = ("DistributedSampler", "DataLoader", ("*backward", "step"))
+KEYWORDS = (
+    "DistributedSampler",
+    "DataLoader",
+)
+AROUND = (("*backward", "step"),)
 
 _SHUFFLE = 3  # DistributedSampler(dataset, num_replicas, rank, shuffle, ...)
 

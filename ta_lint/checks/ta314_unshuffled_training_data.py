@@ -11,7 +11,8 @@ from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = ("DataLoader", ("*backward", "step"))
+KEYWORDS = ("DataLoader",)
+AROUND = (("*backward", "step"),)
 
 _ITERABLE = "torch.utils.data.IterableDataset"
 _INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*")

@@ -21,12 +21,12 @@ _REFUSING = {
     "torch.nn.BCEWithLogitsLoss": "torch.nn.functional.binary_cross_entropy_with_logits",
 }
 KEYWORDS = (
-    "Linear",
     tuple(
         "MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss mse_loss l1_loss smooth_l1_loss "
         "huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
     ),
 )
+AROUND = ("Linear",)
 
 _FUNCTIONS = regex(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")
 _LAYERS = regex(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardtanh|LeakyReLU)")

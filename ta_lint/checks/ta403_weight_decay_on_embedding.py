@@ -7,7 +7,11 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 
-KEYWORDS = ("Embedding", ("AdamW", "weight_decay"), ("parameters", "named_parameters"))
+KEYWORDS = (
+    ("AdamW", "weight_decay"),
+    ("parameters", "named_parameters"),
+)
+AROUND = ("Embedding",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -7,10 +7,8 @@ from ta_lint.facts.values.activations import Activation
 from ta_lint.syntax.edits import ProposedFix, unwrap
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = (
-    ("cross_entropy", "CrossEntropyLoss"),
-    ("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),
-)
+KEYWORDS = (("cross_entropy", "CrossEntropyLoss"),)
+AROUND = (("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -11,7 +11,8 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = (("parameters", "named_parameters"), ("step", "*train*"))
+KEYWORDS = (("parameters", "named_parameters"),)
+AROUND = (("step", "*train*"),)
 
 # Functions that replace the parameters of a model, or add new ones and freeze the old.
 _REMAKES = regex(

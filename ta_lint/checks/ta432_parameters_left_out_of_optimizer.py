@@ -10,7 +10,8 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.parameters import OptimizerCall
 from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
-KEYWORDS = (("parameters", "named_parameters"), ("*backward", "training_step"))
+KEYWORDS = (("parameters", "named_parameters"),)
+AROUND = (("*backward", "training_step"),)
 
 # Operations that a module to be trained may go through.
 _HANDLING = frozenset("apply cpu cuda double float half state_dict to train zero_grad".split())

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = (
-    ("*backward", "*scaler"),
     tuple(
         "detach detach_ item numpy tolist data tensor as_tensor from_numpy Variable *Tensor float int".split()
     ),
 )
+AROUND = (("*backward", "*scaler"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

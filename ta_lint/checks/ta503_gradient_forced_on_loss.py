@@ -9,7 +9,8 @@ from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = (("*backward", "*scaler"), ("requires_grad", "requires_grad_"))
+KEYWORDS = (("requires_grad", "requires_grad_"),)
+AROUND = (("*backward", "*scaler"),)
 
 # Functions that copy values into a new tensor.
 _COPIES = frozenset({"torch.tensor", "torch.autograd.Variable", "torch.FloatTensor"})

@@ -10,7 +10,8 @@ from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = ("*backward", ("no_grad", "inference_mode", "set_grad_enabled"))
+KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"),)
+AROUND = ("*backward",)
 
 _DEPTH = 6
 

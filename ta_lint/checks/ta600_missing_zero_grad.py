@@ -9,7 +9,8 @@ from ta_lint.syntax.edits import Edit, ProposedFix, insert_line_before, remove_s
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import dotted
 
-KEYWORDS = ("*backward", "step")
+KEYWORDS = ("step",)
+AROUND = ("*backward",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

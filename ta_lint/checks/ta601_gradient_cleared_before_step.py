@@ -11,7 +11,11 @@ from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_stateme
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = ("*backward", "step", "zero_grad")
+KEYWORDS = ("zero_grad",)
+AROUND = (
+    "*backward",
+    "step",
+)
 
 # Calls that leave gradients unchanged, on any object.
 _KEEP_GRADIENTS = frozenset(

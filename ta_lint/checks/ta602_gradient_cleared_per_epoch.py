@@ -8,7 +8,11 @@ from ta_lint.checks.ta600_missing_zero_grad import clear_first
 from ta_lint.facts import Clearing, FileFacts, Suspicion, TrainingLoop
 from ta_lint.syntax.layout import plain
 
-KEYWORDS = ("*backward", "step", "*grad*")
+KEYWORDS = ("step",)
+AROUND = (
+    "*backward",
+    "*grad*",
+)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

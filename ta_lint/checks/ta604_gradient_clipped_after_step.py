@@ -7,7 +7,11 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.syntax.edits import ProposedFix, Side, move
 
-KEYWORDS = ("*clip*", "*backward", "step")
+KEYWORDS = ("*clip*",)
+AROUND = (
+    "*backward",
+    "step",
+)
 
 _USES_GRADIENTS = (Action.BACKWARD, Action.STEP, Action.CLEAR, Action.UNKNOWN)
 

@@ -9,7 +9,12 @@ from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("*clip*", "*backward", "scale", "step")
+KEYWORDS = ("*clip*",)
+AROUND = (
+    "*backward",
+    "scale",
+    "step",
+)
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 

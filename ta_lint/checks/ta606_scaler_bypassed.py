@@ -14,7 +14,14 @@ from ta_lint.syntax.edits import ProposedFix, insert_line_after, replace
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("scale", "step", "*backward", "*scaler*")
+KEYWORDS = (
+    "step",
+    "*scaler*",
+)
+AROUND = (
+    "scale",
+    "*backward",
+)
 
 # Methods of a scaler that do not update it.
 _SCALER_METHODS = frozenset("get_scale is_enabled load_state_dict scale state_dict step unscale_".split())

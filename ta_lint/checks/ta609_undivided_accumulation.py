@@ -13,7 +13,11 @@ from ta_lint.syntax.edits import ProposedFix, is_atom, wrap
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, dotted, spreads
 
-KEYWORDS = ("*backward", "step", ("%", "range"))
+KEYWORDS = ("*backward",)
+AROUND = (
+    "step",
+    ("%", "range"),
+)
 
 # Names of code that rescales gradients, losses or learning rates.
 _SCALES = regex(r"scale_grad|^grad$|normali[sz]e_grad|all_?reduce_grad|loss_scal|_?scale_loss_?factor")

@@ -14,7 +14,8 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node
 
-KEYWORDS = (("eval", "train"), "*backward")
+KEYWORDS = (("eval", "train"),)
+AROUND = ("*backward",)
 
 # Functions of other files that probably set the mode of a model that they receive.
 _MAY_TRAIN = regex(r"train|freeze|(^|_)(fit|mode|step|epoch|restore)(_|$)", re.IGNORECASE)

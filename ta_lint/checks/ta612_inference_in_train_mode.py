@@ -10,10 +10,8 @@ from ta_lint.facts.loops.evaluations import Evaluation
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.layout import plain
 
-KEYWORDS = (
-    ("no_grad", "inference_mode", "set_grad_enabled"),
-    ("*backward", "load_state_dict", "torchvision", "create_model"),
-)
+KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"),)
+AROUND = (("*backward", "load_state_dict", "torchvision", "create_model"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

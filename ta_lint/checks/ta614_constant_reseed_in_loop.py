@@ -11,7 +11,8 @@ from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = ("*seed*", ("*backward", "forward", "__getitem__"))
+KEYWORDS = ("*seed*",)
+AROUND = (("*backward", "forward", "__getitem__"),)
 
 _SEEDS = regex(
     r"torch\.(manual_seed|random\.manual_seed|cuda\.manual_seed(_all)?|cuda\.random\.manual_seed(_all)?)|"

@@ -16,7 +16,11 @@ from ta_lint.syntax.tree import Node, is_name
 _SPLITS = regex(
     r"Distributed\w*Sampler|split_dataset_by_node|split_by_node|dataset_from_shards|seed\w*\W[^\n]*rank"
 )
-KEYWORDS = ("DistributedDataParallel", "DataLoader", ("*backward", "step"))
+KEYWORDS = ("DataLoader",)
+AROUND = (
+    "DistributedDataParallel",
+    ("*backward", "step"),
+)
 
 _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 

@@ -11,7 +11,8 @@ from ta_lint.facts.torch.wrappers import ParallelWrapper
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument, dotted, spreads
 
-KEYWORDS = (("init_process_group", "DistributedDataParallel"), "save")
+KEYWORDS = ("save",)
+AROUND = (("init_process_group", "DistributedDataParallel"),)
 
 # Parts that make a path differ between ranks, and targets that are no file shared between ranks.
 _OWN = regex(r"rank|process_index|gpu|device|tmp|temp|BytesIO|uuid|getpid|hostname", re.IGNORECASE)

@@ -13,7 +13,8 @@ from ta_lint.syntax.tree import dotted
 _MOVES = frozenset({"to", "cuda", "cpu", "xpu", "half", "bfloat16", "double"})
 _DTYPES = frozenset("torch." + name for name in "bfloat16 double float float16 float32 float64 half".split())
 
-KEYWORDS = ("DistributedDataParallel", ("bfloat16", "cpu", "cuda", "double", "half", "to", "xpu"))
+KEYWORDS = (("bfloat16", "cpu", "cuda", "double", "half", "to", "xpu"),)
+AROUND = ("DistributedDataParallel",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

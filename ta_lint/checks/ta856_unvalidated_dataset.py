@@ -9,7 +9,11 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 
-KEYWORDS = ("*backward", "step", "__getitem__")
+KEYWORDS = ("__getitem__",)
+AROUND = (
+    "*backward",
+    "step",
+)
 
 # Code that checks values, or filters some out.
 _CHECKS = regex(

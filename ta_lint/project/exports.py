@@ -1,24 +1,34 @@
-"""What a file binds at its top, by Python's own tree: cheap enough to ask of every file that another one imports."""
+"""What a file binds at its top: cheap enough to ask of every file that another one imports."""
 
 import ast
+import re
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
 _HERE = ""
 _NESTED = ("body", "orelse", "finalbody", "handlers", "cases")
 
+# A function or class at the top, with all lines up to the next one that begins at the margin, other than with a bracket.
+_DEFINITION = re.compile(
+    r"^(?:@[^\n]*\n)*(?P<kind>async[ ]+def|def|class)[ ]+(?P<name>\w+)[^\n]*\n(?:[ \t\f\r#)\]}][^\n]*\n|\n)*",
+    re.MULTILINE,
+)
+_HEAD = re.compile(r"^class[^:]*(?=:[ \t]*(?:#[^\n]*)?\n)", re.MULTILINE)
+
 
 class Exports(NamedTuple):
     """The names that other files can import from a file.
 
     `names` gives the imports that bind each (`torch.nn`, `.models.Net`), with `""` for what the file defines itself;
-    `stars` are the modules of which it imports everything; `attributes` are the names that it sets on `self`, or binds in a
-    class.
+    `stars` are the modules of which it imports everything. `classes` are the classes with their bases as written, `functions`
+    the functions.
     """
 
     names: dict[str, frozenset[str]]
     stars: tuple[str, ...]
-    attributes: frozenset[str]
+    classes: dict[str, tuple[str, ...]]
+    functions: frozenset[str]
 
     def target(self, name: str) -> str | None:
         """The one import that binds a name, `""` if the file defines it; None if it is not bound, or in several ways."""
@@ -26,10 +36,19 @@ class Exports(NamedTuple):
         return next(iter(found)) if len(found) == 1 else None
 
 
-def exports(syntax: ast.Module) -> Exports:
-    """The exports of a file."""
+def exports(text: str) -> Exports | None:
+    """The exports of a file with this text; None if Python cannot parse it.
+
+    Bodies of functions and classes are left out before parsing, which is most of a file. Where that tears a string apart,
+    the whole is parsed.
+    """
+    syntax = _parsed(_DEFINITION.sub(_without_body, text)) or _parsed(text)
+    if syntax is None:
+        return None
     names: dict[str, set[str]] = {}
     stars: list[str] = []
+    classes: dict[str, tuple[str, ...]] = {}
+    functions: set[str] = set()
     for statement in _at_the_top(syntax):
         if isinstance(statement, ast.ImportFrom):
             package = "." * statement.level + (statement.module or "")
@@ -46,8 +65,32 @@ def exports(syntax: ast.Module) -> Exports:
         else:
             for name in _bound(statement):
                 names.setdefault(name, set()).add(_HERE)
+            if isinstance(statement, ast.ClassDef):
+                classes[statement.name] = tuple(map(_written, statement.bases))
+            elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions.add(statement.name)
     found = {name: frozenset(targets) for name, targets in names.items()}
-    return Exports(found, tuple(stars), frozenset(_attributes(syntax)))
+    return Exports(found, tuple(stars), classes, frozenset(functions))
+
+
+def _without_body(definition: re.Match[str]) -> str:
+    if definition["kind"] != "class":
+        return f"def {definition['name']}(): pass\n"
+    head = _HEAD.search(definition[0])
+    return f"{head[0] if head is not None else definition[0]}: pass\n"
+
+
+def _written(base: ast.expr) -> str:
+    """A base class as it is written, without type arguments: `Dataset` for `Dataset[Sample]`."""
+    return ast.unparse(base.value if isinstance(base, ast.Subscript) else base)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about invalid escapes, which its own linting tells
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _at_the_top(syntax: ast.Module) -> Iterator[ast.stmt]:
@@ -60,20 +103,6 @@ def _at_the_top(syntax: ast.Module) -> Iterator[ast.stmt]:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             inner = [child for field in _NESTED for child in getattr(node, field, ())]
             pending += reversed(inner)
-
-
-def _attributes(syntax: ast.Module) -> Iterator[str]:
-    for node in ast.walk(syntax):
-        if isinstance(node, ast.Attribute):
-            if (
-                isinstance(node.ctx, ast.Store)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "self"
-            ):
-                yield node.attr
-        elif isinstance(node, ast.ClassDef):
-            for statement in node.body:
-                yield from _bound(statement)
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

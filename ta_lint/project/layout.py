@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from itertools import islice
 
 from ta_lint.core.libraries import libraries
@@ -22,15 +21,10 @@ class Layout:
     def __init__(self, root: str) -> None:
         """`root` is the folder that paths in findings are relative to."""
         self._root = root
-        self._listed: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, dict[str, bool]] = {}
+        self._modules_below: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], str | None] = {}
         self._nearby: dict[str, list[str]] = {}
-
-    def forget(self) -> None:
-        """List folders anew, as files may have come and gone."""
-        self._listed.clear()
-        self._places.clear()
-        self._nearby.clear()
 
     def module(self, importer: str, name: str) -> str | None:
         """The file or folder of the module with the first name of an import, such as `models` of `models.resnet`.
@@ -60,27 +54,28 @@ class Layout:
         """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
         folder = os.path.dirname(path)
         if folder not in self._nearby:
-            self._nearby[folder] = list(islice(self._outwards(folder), _NEAR))
+            found: dict[str, None] = {}
+            for above in self._up_to_the_root(folder):
+                found.update(dict.fromkeys(self._below(above)))
+                if len(found) >= _NEAR:
+                    break
+            self._nearby[folder] = list(islice(found, _NEAR))
         return self._nearby[folder]
 
-    def _outwards(self, folder: str) -> Iterator[str]:
-        seen: set[str] = set()
-        for above in self._up_to_the_root(folder):
-            yield from self._below(above, seen)
-
-    def _below(self, folder: str, seen: set[str]) -> Iterator[str]:
-        """The files in a folder, and in those below it that were not seen before."""
-        pending = [folder]
-        while pending:
-            current = pending.pop(0)
-            if current in seen:
-                continue
-            seen.add(current)
-            for name in sorted(self._names(current)):
-                if name.endswith(".py"):
-                    yield os.path.join(current, name)
-                elif "." not in name and name not in _NOT_OURS and os.path.isdir(os.path.join(current, name)):
-                    pending.append(os.path.join(current, name))
+    def _below(self, folder: str) -> list[str]:
+        """The files in a folder and in those below it, the nearest first; no more than are asked for."""
+        if folder not in self._modules_below:
+            found: list[str] = []
+            pending = [folder]
+            while pending and len(found) < _NEAR:
+                current = pending.pop(0)
+                for name, is_folder in sorted(self._names(current).items()):
+                    if is_folder and "." not in name and name not in _NOT_OURS:
+                        pending.append(f"{current}{os.sep}{name}")
+                    elif not is_folder and name.endswith(".py"):
+                        found.append(f"{current}{os.sep}{name}")
+            self._modules_below[folder] = found[:_NEAR]
+        return self._modules_below[folder]
 
     def _found(self, folder: str, name: str) -> str | None:
         level = len(name) - len(name.lstrip("."))
@@ -90,8 +85,12 @@ class Layout:
             return self.inside(folder, name[level:]) if name[level:] else folder
         if name in sys.stdlib_module_names or name == "torch":
             return None
-        # next to a script its own file comes first, but what is installed may be all that is seen from further below
-        places = [folder] if name in libraries() or name.startswith("torch") else self._search_path(folder)
+        places = self._search_path(folder)
+        if name in libraries() or name.startswith("torch"):
+            # next to a script its own file comes first, and a library imports itself; else what is installed is meant
+            places = [
+                place for place in places if place == folder or folder.startswith(os.path.join(place, name))
+            ]
         return next((found for place in places if (found := self.inside(place, name)) is not None), None)
 
     def _search_path(self, folder: str) -> list[str]:
@@ -118,19 +117,22 @@ class Layout:
         return (
             folder == self._root
             or os.path.basename(folder) in _NOT_OURS
-            or not _ROOT_MARKS.isdisjoint(self._names(folder))
+            or not _ROOT_MARKS.isdisjoint(self._names(folder).keys())
         )
 
     def _is_package(self, folder: str) -> bool:
         if os.path.basename(folder) in _NOT_OURS:
             return False
-        names = self._names(folder)
-        return _PACKAGE in names or any(name.endswith(".py") for name in names)
+        return any(name.endswith(".py") or is_folder for name, is_folder in self._names(folder).items())
 
-    def _names(self, folder: str) -> frozenset[str]:
+    def _names(self, folder: str) -> dict[str, bool]:
+        """What is in a folder, each with whether it is a folder too, and no link to one."""
         if folder not in self._listed:
             try:
-                self._listed[folder] = frozenset(os.listdir(folder))
+                with os.scandir(folder) as listing:
+                    self._listed[folder] = {
+                        entry.name: entry.is_dir(follow_symlinks=False) for entry in listing
+                    }
             except OSError:
-                self._listed[folder] = frozenset()
+                self._listed[folder] = {}
         return self._listed[folder]

@@ -1,9 +1,13 @@
 """One project: its folders, and what is around each of its files."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from ta_lint.project.around import Around
 from ta_lint.project.layout import Layout
+
+if TYPE_CHECKING:
+    from ta_lint.project.imports import Imports
 
 
 class Project:
@@ -12,6 +16,12 @@ class Project:
     def __init__(self, root: str) -> None:
         self.layout = Layout(root)
         self.around = Around(self.layout)
+
+    @cached_property
+    def imports(self) -> "Imports":
+        from ta_lint.project.imports import Imports
+
+        return Imports(self.layout, self.around)
 
 
 @lru_cache(4)

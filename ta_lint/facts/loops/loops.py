@@ -98,7 +98,7 @@ class Loops:
         if imported is not None:
             return imported.partition(".")[0]
         bases = (base.value for klass in self._classes.all() for base in klass.bases)
-        foreign = (base for base in bases if self._classes.local(base) is None)
+        foreign = (base for base in bases if not self._classes.is_of_project(base))
         named = ((dotted(base) or "").rpartition(".")[2] for base in foreign)
         return next((name for name in named if name in _FRAMEWORK_BASES), None)
 

@@ -208,15 +208,16 @@ class StepOrder:
 
     def _may_step(self, call: cst.Call, name: str) -> bool:
         """Whether a call may take any action of a training step in code that this file does not show."""
-        if _HARMLESS.fullmatch(name) or self._calls.callee(call) is not None:
+        if _HARMLESS.fullmatch(name):
             return False
-        if _STEPS_ELSEWHERE.fullmatch(name):
-            return True
-        return any(
+        hands_over = any(
             self._kinds.is_optimizer(arg.value)
             for arg in call.args
             if dotted(arg.value) not in (None, "opt")  # `opt` holds options more often than not
-        ) and not self._constructs(call)
+        )
+        if _STEPS_ELSEWHERE.fullmatch(name) or (hands_over and not self._constructs(call)):
+            return self._calls.callee(call) is None
+        return False
 
     def _constructs(self, call: cst.Call) -> bool:
         return self._kinds.kind(call) is not None or (called_name(call) or "")[:1].isupper()

@@ -1,11 +1,13 @@
 """The classes of a file: their bases, their methods, and the attributes of `self`."""
 
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, attribute_of_self
 
 # External classes known to derive from an ancestor; a class with any other external base is unknown.
@@ -57,8 +59,11 @@ class Classes:
 
     def local(self, node: Node) -> cst.ClassDef | None:
         """The class of this project that a name refers to."""
+        here = self._here(node)
+        if here is not None or self._names.is_function_elsewhere(node):
+            return here
         for _ in range(_DEPTH):
-            binding = self._binding(node)
+            binding = self._names.defined_elsewhere(node)
             if binding is None:
                 return None
             if isinstance(binding.node, cst.ClassDef):
@@ -66,25 +71,36 @@ class Classes:
             if binding.how != "assign" or binding.value is None:
                 return None
             node = binding.value
+            if (found := self._here(node)) is not None:
+                return found
         return None
 
-    def _binding(self, node: Node) -> Binding | None:
-        """The only binding of a name, in this file or, through imports, in another one."""
-        if type(node) is not cst.Name:
-            return self._names.defined_elsewhere(node) if type(node) is cst.Attribute else None
-        bindings = self._names.bindings(node)
-        if len(bindings) == 1 and bindings[0].how != "import":
-            return bindings[0]
-        return self._names.defined_elsewhere(node)
+    def _here(self, node: Node) -> cst.ClassDef | None:
+        """The class that a name refers to in its own file."""
+        for _ in range(_DEPTH):
+            if not isinstance(node, cst.Name):
+                return None
+            bindings = self._names.bindings(node)
+            if len(bindings) != 1:
+                return None
+            if isinstance(bindings[0].node, cst.ClassDef):
+                return bindings[0].node
+            if bindings[0].how != "assign" or bindings[0].value is None:
+                return None
+            node = bindings[0].value
+        return None
 
     def bases(self, klass: cst.ClassDef) -> list[str | cst.ClassDef | None]:
-        """Each base: a qualified name, a class of this file, or None if unknown."""
+        """Each base: a qualified name, a class of this project, or None if unknown."""
         if klass not in self._bases:
-            bases = [base.value for base in klass.bases if not base.star]
-            # `Dataset[Sample]` derives from `Dataset`
-            bases = [base.value if isinstance(base, cst.Subscript) else base for base in bases]
+            bases = self._written_bases(klass)
             self._bases[klass] = [self.local(base) or self._names.qualified(base) for base in bases]
         return self._bases[klass]
+
+    def _written_bases(self, klass: cst.ClassDef) -> list[cst.BaseExpression]:
+        bases = [base.value for base in klass.bases if not base.star]
+        # `Dataset[Sample]` derives from `Dataset`
+        return [base.value if isinstance(base, cst.Subscript) else base for base in bases]
 
     def derives(self, klass: cst.ClassDef, ancestor: str) -> bool:
         """Whether a class certainly derives from the class with this qualified name.
@@ -98,24 +114,65 @@ class Classes:
             if current in seen:
                 continue
             seen.add(current)
-            for base in self.bases(current):
-                if isinstance(base, cst.ClassDef):
-                    pending.append(base)
-                elif base is not None and (base == ancestor or _known(base, ancestor)):
+            for base in self._written_bases(current):
+                here = self._here(base)
+                if here is not None:
+                    pending.append(here)
+                elif self._derives_elsewhere(base, ancestor):
                     return True
         return False
 
+    def is_subclass(self, node: Node, ancestor: str) -> bool:
+        """Whether a name certainly stands for a class of this project that derives from the class with this qualified name."""
+        here = self._here(node)
+        if here is not None:
+            return self.derives(here, ancestor)
+        return self._names.ancestors(node) is not None and self._derives_elsewhere(node, ancestor)
+
+    def _derives_elsewhere(self, node: Node, ancestor: str) -> bool:
+        """As `is_subclass`, of a class that is not in the file of the node."""
+        return any(base == ancestor or _known(base, ancestor) for base in self._above(node))
+
+    def _above(self, node: Node) -> frozenset[str]:
+        """The full names of the classes outside of the project that a base of another file derives from, or is."""
+        above = self._names.ancestors(node)
+        return above if above is not None else frozenset({self._names.qualified(node) or ""})
+
+    def is_of_project(self, node: Node) -> bool:
+        """Whether a name stands for a class that the project defines."""
+        return self._here(node) is not None or self._names.ancestors(node) is not None
+
     def inherits(self, klass: cst.ClassDef, ancestor: cst.ClassDef) -> bool:
-        """Whether one class of this file derives from another."""
-        return klass is not ancestor and ancestor in self._lineage(klass)
+        """Whether one class of this project derives from another."""
+        if klass is ancestor:
+            return False
+        if self._tree.root_of(klass) is not self._tree.root_of(ancestor):
+            return ancestor in self._lineage(klass)
+        pending, seen = [klass], {klass}
+        while pending:
+            for base in self._written_bases(pending.pop()):
+                here = self._here(base)
+                if here is not None and here not in seen:
+                    pending.append(here)
+                    seen.add(here)
+        return ancestor in seen
 
     def related(self, one: cst.ClassDef, other: cst.ClassDef) -> bool:
-        """Whether two classes of this file are the same, or one derives from the other."""
+        """Whether two classes of this project are the same, or one derives from the other."""
         return one is other or self.inherits(one, other) or self.inherits(other, one)
 
     def is_whole(self, klass: cst.ClassDef) -> bool:
-        """Whether all bases of a class are in this file, apart from known ones such as `torch.nn.Module`."""
-        return None not in self._lineage(klass)
+        """Whether all bases of a class are in this project, apart from known ones such as `torch.nn.Module`."""
+        pending, seen = [klass], {klass}
+        while pending:
+            for base in self._written_bases(pending.pop()):
+                here = self._here(base)
+                if here is None and not self._above(base) <= _BLANK_BASES:
+                    return False
+                if here is not None and here not in seen:
+                    pending.append(here)
+                    seen.add(here)
+        return True
 
     def method_around(self, node: Node) -> cst.FunctionDef | None:
         """The method around a node, across nested functions, if its first parameter is `self`."""
@@ -145,15 +202,46 @@ class Classes:
 
         None if an external base may come first; `torch.nn.Module` itself defines no method that checks ask for.
         """
-        for current in self._lineage(klass):
+        for current in self._possible_owners(klass, f"def {name}"):
             if current is None:
                 return None
             if (found := self.methods(current).get(name)) is not None:
                 return found
         return None
 
+    def _possible_owners(self, klass: cst.ClassDef, member: str) -> Iterator[cst.ClassDef | None]:
+        """A class and its bases in this project, depth first, but those of other files that certainly lack the member.
+
+        A method is `def step`, an attribute `step`. None stands for an external base.
+        """
+        seen: set[Node] = set()
+        pending: list[Node] = [klass]
+        while pending:
+            current = pending.pop(0)
+            if not isinstance(current, cst.ClassDef):
+                found = self._owners_by(current, member)
+                if found == [None]:
+                    yield None
+                else:
+                    pending[:0] = found
+                continue
+            if current not in seen:
+                seen.add(current)
+                yield current
+                pending[:0] = self._written_bases(current)
+
+    def _owners_by(self, base: Node, member: str) -> list[Any]:
+        """The class that a base stands for; None if it is external, empty if it cannot have the member."""
+        here = self._here(base)
+        above = self._names.ancestors(base) if here is None else None
+        if here is None and above is None:
+            return [] if self._names.qualified(base) in _BLANK_BASES else [None]
+        if above is not None and not self._names.may_have(base, member):
+            return [] if above <= _BLANK_BASES else [None]
+        return [here or self.local(base)]
+
     def _lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef | None]:
-        """A class and its bases in this file, depth first; None stands for an external base."""
+        """A class and its bases in this project, depth first; None stands for an external base."""
         if klass not in self._lineages:
             self._lineages[klass] = self._found_lineage(klass)
         return self._lineages[klass]
@@ -178,7 +266,7 @@ class Classes:
         itself, so that its right side is not mistaken for the attribute's value. If no method assigns the attribute,
         the values come from the class body, or else from the nearest base in this file.
         """
-        for current in self._lineage(klass):
+        for current in self._possible_owners(klass, name):
             if current is None:
                 return []
             if current not in self._attributes:

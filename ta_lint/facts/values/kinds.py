@@ -96,12 +96,8 @@ class Kinds:
         called = self._names.qualified(constructor)
         if called is not None:
             return vocabulary.constructed(called)
-        klass = self._classes.local(constructor)
-        if klass is None:
-            return None
-        return next(
-            (kind for base, kind in vocabulary.DERIVED.items() if self._classes.derives(klass, base)), None
-        )
+        derived = vocabulary.DERIVED.items()
+        return next((kind for base, kind in derived if self._classes.is_subclass(constructor, base)), None)
 
     def _common(self, values: list[Node]) -> Kind | None:
         """The kind that all values share, `None` aside."""

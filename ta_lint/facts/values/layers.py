@@ -66,9 +66,10 @@ class Layers:
             return self.made(inner)
         if called is not None:
             return self._known(called, call)
-        klass = self._classes.local(call.func)
-        if klass is not None:
-            return klass.name.value if self.has_state(klass) else None
+        if self._classes.is_of_project(call.func):
+            is_module = self._classes.is_subclass(call.func, "torch.nn.Module")
+            klass = self._classes.local(call.func) if is_module else None
+            return klass.name.value if klass is not None and self.has_state(klass) else None
         return self._by_function(call)
 
     def _known(self, called: str, call: cst.Call) -> str | None:

@@ -59,6 +59,15 @@ class Links(Protocol):
     def definition(self, name: str) -> Binding | None:
         """The one place in another file that binds what this file imports under a name."""
 
+    def ancestors(self, name: str) -> frozenset[str] | None:
+        """The full names of the classes outside of the project that an imported class of it derives from; None if it is none."""
+
+    def may_have(self, name: str, member: str) -> bool:
+        """Whether an imported class, or one that it derives from, may have an attribute, or a method such as `def step`."""
+
+    def is_function(self, name: str) -> bool:
+        """Whether what this file imports under a name is a function of the project."""
+
     def importers(self, name: str) -> list[cst.Module]:
         """The other files that import what this file binds to a name at its top."""
 
@@ -435,6 +444,27 @@ class Names:
             return other.defined_elsewhere(node)
         imported = self._imported_name(node)
         return self._links.definition(imported) if imported is not None else None
+
+    def ancestors(self, node: Node) -> frozenset[str] | None:
+        """The classes outside of the project that a class of another file derives from; None if the node is no such class."""
+        if (other := self._other(node)) is not None:
+            return other.ancestors(node)
+        imported = self._imported_name(node) if self._links is not None else None
+        return self._links.ancestors(imported) if self._links is not None and imported is not None else None
+
+    def may_have(self, node: Node, member: str) -> bool:
+        """Whether a class of another file, or one that it derives from, may have an attribute, or a method such as `def step`."""
+        if (other := self._other(node)) is not None:
+            return other.may_have(node, member)
+        imported = self._imported_name(node)
+        return self._links is not None and imported is not None and self._links.may_have(imported, member)
+
+    def is_function_elsewhere(self, node: Node) -> bool:
+        """Whether a name stands for a function of another file."""
+        if (other := self._other(node)) is not None:
+            return other.is_function_elsewhere(node)
+        imported = self._imported_name(node)
+        return self._links is not None and imported is not None and self._links.is_function(imported)
 
     def importers(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.Module]:
         """The other files of the project that import a function or class from the top of its file."""

@@ -1,0 +1,225 @@
+"""What the imports of a project lead to: definitions in its files, or full names outside of it."""
+
+import builtins
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from ta_lint.project.around import Around
+from ta_lint.project.exports import Exports, exports
+from ta_lint.project.layout import Layout
+
+_REEXPORTS_DEEP = 8
+_MOST_IMPORTERS = 8
+_LARGEST = 1 << 20  # characters of a file
+_UNSEEN = "?"  # the name of a base class that is not found
+
+
+class Definition(NamedTuple):
+    """What an import leads to: a name at the top of a file, and attributes of it; the file itself if the name is empty."""
+
+    file: str
+    name: str
+    attributes: tuple[str, ...]
+
+
+class Target(NamedTuple):
+    """What an import means: a definition in the project, or a full name outside of it, or neither if it is not known."""
+
+    definition: Definition | None = None
+    outside: str | None = None
+
+
+_UNKNOWN = Target()
+
+
+class Imports:
+    """The imports of all files of a project, each looked up once."""
+
+    def __init__(self, layout: Layout, around: Around) -> None:
+        self._layout = layout
+        self._around = around
+        self._given: dict[str, str] = {}
+        self._exports: dict[str, Exports | None] = {}
+        self._targets: dict[tuple[str, str], Target] = {}
+        self._importers: dict[tuple[str, str], list[str]] = {}
+        self._used: dict[str, set[str]] = {}
+
+    def give(self, path: str, text: str) -> None:
+        """Take this text for that of a file, whatever is on disk."""
+        if self._given.get(path) == text:
+            return
+        known = self._exports.pop(path, None)
+        self._given[path] = text
+        if known is not None and known != self.exports(path):
+            self._targets.clear()
+            self._importers.clear()
+
+    def used(self, path: str) -> tuple[set[str], set[str]]:
+        """The other files that facts about a file may have been taken from, and the files whose importers were looked for."""
+        found: set[str] = set()
+        pending = [path]
+        while pending:
+            new = self._used.get(pending.pop(), set()) - found
+            found |= new
+            pending += new
+        return found - {path}, {asked for asked, _ in self._importers if asked in found or asked == path}
+
+    def exports(self, path: str) -> Exports | None:
+        """What a file binds at its top; None if it cannot be read or parsed."""
+        if path not in self._exports:
+            given = self._given.get(path)
+            text = given if given is not None else self._around.bytes_of(path).decode("utf-8", "replace")
+            self._exports[path] = exports(text) if len(text) <= _LARGEST else None
+        return self._exports[path]
+
+    def attributes_of_imports(self, importer: str) -> frozenset[str]:
+        """The names that the files which a file imports from may bind on `self` or in a class."""
+        return frozenset[str]().union(*map(self._around.attributes, self.imported_files(importer)))
+
+    def imported_files(self, importer: str) -> set[str]:
+        """The files of the project that the names which a file imports are defined in."""
+        bound = self.exports(importer)
+        if bound is None:
+            return set()
+        targets = {target for found in bound.names.values() for target in found if target}
+        definitions = (self.target(importer, target).definition for target in sorted(targets))
+        return {definition.file for definition in definitions if definition is not None}
+
+    def importers(self, path: str, name: str) -> list[str]:
+        """The files that import what a file binds to a name; empty if there are too many for their calls to tell anything."""
+        key = path, name
+        if key not in self._importers:
+            self._importers[key] = self._find_importers(path, name)
+        found = self._importers[key]
+        self._used.setdefault(path, set()).update(found)
+        return found
+
+    def _find_importers(self, path: str, name: str) -> list[str]:
+        word = name.encode()
+        definition = Definition(path, name, ())
+        found: list[str] = []
+        for file in self._around.may_import(path):
+            if file == path or word not in self._around.bytes_of(file):
+                continue
+            bound = self.exports(file)
+            targets = bound.names.values() if bound is not None else ()
+            if any(self._leads_to(file, target, definition) for targets_ in targets for target in targets_):
+                found.append(file)
+                if len(found) > _MOST_IMPORTERS:
+                    return []
+        return found
+
+    def _leads_to(self, importer: str, target: str, definition: Definition) -> bool:
+        """Whether an import is one of a definition, or of the module that it is in."""
+        found = self.target(importer, target).definition if target else None
+        return found is not None and found.file == definition.file and found.name in ("", definition.name)
+
+    def ancestors(self, importer: str, name: str) -> frozenset[str] | None:
+        """The full names of the classes outside of the project that an imported class derives from; None if it is no class."""
+        found = self.target(importer, name).definition
+        if found is None or found.attributes:
+            return None
+        return self._ancestors_of(found.file, found.name, frozenset())
+
+    def _ancestors_of(self, file: str, name: str, below: frozenset[tuple[str, str]]) -> frozenset[str] | None:
+        """The full names outside of the project that a class derives from; None if it is no class."""
+        bound = self.exports(file)
+        if bound is None or name not in bound.classes or bound.target(name) != "":
+            return None
+        found: set[str] = set()
+        for base in bound.classes[name]:
+            found |= self._ancestors_by(file, base, {*below, (file, name)})
+        return frozenset(found)
+
+    def _ancestors_by(self, file: str, base: str, below: AbstractSet[tuple[str, str]]) -> frozenset[str]:
+        """As `_ancestors_of`, by a base class as it is written in a file."""
+        first, _, rest = base.partition(".")
+        bound = self.exports(file)
+        target = bound.target(first) if bound is not None and first in bound.names else base
+        if not target:
+            place = file, base
+        elif target is base:
+            return frozenset({f"builtins.{base}" if base in dir(builtins) else _UNSEEN})
+        else:
+            found = self.target(file, f"{target}.{rest}" if rest else target)
+            if found.definition is None:
+                return frozenset({found.outside or _UNSEEN})
+            place = found.definition.file, found.definition.name
+        above = self._ancestors_of(*place, frozenset(below)) if place not in below else None
+        return above if above is not None else frozenset({_UNSEEN})
+
+    def may_have(self, importer: str, name: str, member: str) -> bool:
+        """Whether an imported class, or one that it derives from, may have an attribute, or a method such as `def step`."""
+        found = self.target(importer, name).definition
+        return found is not None and self._may_have(found.file, found.name, member, _REEXPORTS_DEEP)
+
+    def _may_have(self, file: str, name: str, member: str, depth: int) -> bool:
+        if depth == 0 or member in self._around.attributes(file):
+            return True
+        bound = self.exports(file)
+        for base in bound.classes.get(name, ()) if bound is not None else ():
+            first, _, rest = base.partition(".")
+            target = bound.target(first) if bound is not None and first in bound.names else None
+            above = self.target(file, f"{target}.{rest}" if rest else target).definition if target else None
+            if above is not None and self._may_have(above.file, above.name, member, depth - 1):
+                return True
+        return False
+
+    def is_function(self, importer: str, name: str) -> bool:
+        """Whether what a file imports under a name is a function of the project."""
+        found = self.target(importer, name).definition
+        bound = self.exports(found.file) if found is not None else None
+        return found is not None and bound is not None and found.name in bound.functions
+
+    def target(self, importer: str, name: str) -> Target:
+        """What a full name means in a file that imports it; relative names begin with dots."""
+        key = importer, name
+        if key not in self._targets:
+            self._targets[key] = self._look_up(importer, name, _REEXPORTS_DEEP)
+        return self._targets[key]
+
+    def _look_up(self, importer: str, name: str, depth: int) -> Target:
+        if depth == 0:
+            return _UNKNOWN
+        rest = name.lstrip(".")
+        dots, parts = name[: len(name) - len(rest)], rest.split(".") if rest else []
+        first = dots or parts.pop(0)
+        module = self._layout.module(importer, first)
+        if module is None:
+            return _UNKNOWN if dots else Target(outside=name)
+        return self._in_module(importer, module, parts, depth)
+
+    def _in_module(self, importer: str, module: str, parts: list[str], depth: int) -> Target:
+        for place, part in enumerate(parts):
+            file = self._layout.file(module)
+            bound = self._exports_for(importer, file) if file is not None and file != importer else None
+            if file is not None and bound is not None and part in bound.names:
+                return self._named(file, bound, part, parts[place + 1 :], depth)
+            below = self._layout.inside(module, part) if not module.endswith(".py") else None
+            if below is None:
+                starred = bound.stars if bound is not None and file is not None else ()
+                return self._starred(file or "", starred, parts[place:], depth)
+            module = below
+        file = self._layout.file(module)
+        return Target(Definition(file, "", ())) if file is not None else _UNKNOWN
+
+    def _named(self, file: str, bound: Exports, name: str, attributes: list[str], depth: int) -> Target:
+        target = bound.target(name)
+        if target is None:
+            return _UNKNOWN
+        if not target:
+            return Target(Definition(file, name, tuple(attributes)))
+        return self._look_up(file, ".".join([target, *attributes]), depth - 1)
+
+    def _starred(self, file: str, modules: tuple[str, ...], parts: list[str], depth: int) -> Target:
+        """What a name means that one of several modules gives by `from module import *`."""
+        for module in modules:
+            joint = "" if module.endswith(".") else "."
+            found = self._look_up(file, f"{module}{joint}{'.'.join(parts)}", depth - 1)
+            if found.definition is not None:
+                return found
+        return _UNKNOWN
+
+    def _exports_for(self, importer: str, file: str) -> Exports | None:
+        self._used.setdefault(importer, set()).add(file)
+        return self.exports(file)
