@@ -8,6 +8,7 @@ import argparse
 import ast
 import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from corpus import Missing, unpack_sdist
+from corpus import Missing, sources, unpack_sdist
 from tables import aligned
 
 from ta_lint.core.catalogue import catalogue
@@ -30,6 +31,10 @@ NEAR = 3
 """Lines around a change: a finding there stands on the same screen of a diff, whose context they are."""
 
 _COLUMNS = ("repo", "commit", "ranges", "rule", "reason_class")
+
+
+_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)\b(?:[^\n(]*\([^)]*\)|[^\n]*)")
+_WORD = re.compile(rb"\w+")
 
 
 class Verdict(StrEnum):
@@ -120,7 +125,7 @@ def main() -> int:
         print(f"fixes.py: error: {error}", file=sys.stderr)
         return 2
     results = [asdict(outcome) for outcome in outcomes]
-    print("\n".join(["", *by_rule(results), "", *by_reason(results), "", *_sums(results)]))
+    print("\n".join(["", *by_rule(results), "", *by_reason(results), "", sums(results)]))
     text = json.dumps(results, indent=1) + "\n"
     if arguments.json is not None:
         arguments.json.write_text(text, encoding="utf-8")
@@ -222,6 +227,15 @@ def by_reason(results: list[dict[str, Any]]) -> Iterator[str]:
     return _table("silent at first", results, lambda result: result["reason"] or "no")
 
 
+def sums(results: list[dict[str, Any]]) -> str:
+    """How many fixes there are, and how many of them the tables leave out."""
+    counts = Counter(result["verdict"] for result in results)
+    left_out = (
+        f"{counts[Verdict.NO_RULE]} are of bugs that no rule is about, {counts[Verdict.SKIPPED]} are skipped"
+    )
+    return f"Of {len(results)} fixes, {left_out}."
+
+
 def _table(header: str, results: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> Iterator[str]:
     counts: dict[str, Counter[str]] = {}
     for result in results:
@@ -236,12 +250,6 @@ def _row(name: str, counts: Counter[str]) -> tuple[str, ...]:
     found = counts[Verdict.FOUND]
     cells = (counts.total(), found + counts[Verdict.STAYS], found, counts[Verdict.ELSEWHERE])
     return name, *map(str, cells)
-
-
-def _sums(results: list[dict[str, Any]]) -> Iterator[str]:
-    """What the tables leave out."""
-    counts = Counter(result["verdict"] for result in results)
-    yield f"{len(results)} fixes: {counts[Verdict.NO_RULE]} of bugs that no rule is about, {counts[Verdict.SKIPPED]} skipped"
 
 
 # -- where findings stand -------------------------------------------------------------------------------------
@@ -309,16 +317,18 @@ def _check_out(repository: Path, commit: str, tree: Path) -> None:
 
 
 def _findings(tree: Path, rule: str, paths: Iterable[str]) -> list[Place]:
-    """What a rule finds in a program, and in these files of it even where such are left out.
+    """What a rule finds in some files of a program, and in those around them.
 
     Raises:
         Missing: the linter fails.
     """
     # What is linted must not be imported: -P, as modules of the program may be named like those of the linter.
     command = [sys.executable, "-P", "-m", "ta_lint", "check", f"--select={rule}", "--no-cache", "--isolated"]
-    present = [path for path in paths if (tree / path).is_file()]
+    files = _around(tree, [tree / path for path in paths if (tree / path).is_file()])
+    if not files:
+        return []  # the fix adds the file
     ran = subprocess.run(
-        [*command, "--format=json", "--exit-zero", ".", *present],
+        [*command, "--format=json", "--exit-zero", "--", *files],
         cwd=tree, check=False, capture_output=True, text=True,
     )  # fmt: skip
     if ran.returncode:
@@ -328,6 +338,18 @@ def _findings(tree: Path, rule: str, paths: Iterable[str]) -> list[Place]:
         for finding in json.loads(ran.stdout)
         if finding["rule"] == rule and finding["suppression"] is None
     ]
+
+
+def _around(tree: Path, files: list[Path]) -> list[str]:
+    """Files of a program, those that they import and those that import them, by the names in import statements."""
+    words = {
+        path: frozenset(_WORD.findall(b" ".join(_IMPORT.findall(path.read_bytes()))))
+        for path in sources(tree)
+    }
+    names = {path: (path.parent if path.stem == "__init__" else path).stem.encode() for path in words}
+    here, used = {names[path] for path in files}, {word for path in files for word in words[path]}
+    found = (path for path in words if path in files or names[path] in used or here & words[path])
+    return [path.relative_to(tree).as_posix() for path in found]
 
 
 def _span(related: dict[str, Any]) -> tuple[str, int, int]:

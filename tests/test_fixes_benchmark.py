@@ -109,7 +109,7 @@ def test_the_tables_count_what_is_found_missed_and_skipped(
         "| unknown-kind    |     1 |            0 |          0 |               0 |",
         "| all             |     2 |            1 |          1 |               0 |",
         "",
-        "5 fixes: 1 of bugs that no rule is about, 2 skipped",
+        "Of 5 fixes, 1 are of bugs that no rule is about, 2 are skipped.",
     ]
     assert [outcome["verdict"] for outcome in json.loads(result.read_text())] == [
         "found", "missed", "skipped", "skipped", "no rule",
@@ -122,19 +122,40 @@ def test_a_finding_that_the_fix_leaves_is_not_gone(repository: Path, tmp_path: P
     assert outcome.verdict == Verdict.STAYS
 
 
-def test_a_finding_in_another_file_that_goes_with_the_fix_is_found_elsewhere(
+def test_a_finding_in_a_file_that_is_imported_and_goes_with_the_fix_is_found_elsewhere(
     repository: Path, tmp_path: Path
 ) -> None:
-    commit = fixed(
-        repository, {"train.py": "", "nets/net.py": BROKEN}, {"train.py": "\n", "nets/net.py": MENDED}
-    )
-    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"train.py": [[0, 0, 1, 1]]}))
+    before = {"train.py": "from nets.net import Net\n", "nets/net.py": BROKEN}
+    after = {"train.py": "from nets.net import Net\nprint()\n", "nets/net.py": MENDED}
+    commit = fixed(repository, before, after)
+    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"train.py": [[1, 0, 2, 1]]}))
     assert (outcome.verdict, outcome.places) == (Verdict.ELSEWHERE, ("nets/net.py:12",))
 
 
-def test_a_finding_elsewhere_that_the_fix_leaves_names_no_bug(repository: Path, tmp_path: Path) -> None:
-    commit = fixed(repository, {"train.py": "", "net.py": BROKEN}, {"train.py": "\n"})
-    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"train.py": [[0, 0, 1, 1]]}))
+def test_a_finding_in_a_file_that_imports_the_fixed_one_counts_too(repository: Path, tmp_path: Path) -> None:
+    before = {"sizes.py": "SIZE = 4\n", "net.py": f"import sizes\n{BROKEN}"}
+    commit = fixed(repository, before, {"sizes.py": "SIZE = 2\n", "net.py": f"import sizes\n{MENDED}"})
+    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"sizes.py": [[1, 1, 1, 1]]}))
+    assert (outcome.verdict, outcome.places) == (Verdict.ELSEWHERE, ("net.py:13",))
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        pytest.param("import net\n", BROKEN, id="that the fix leaves"),
+        pytest.param("import sizes\n", MENDED, id="in a file that has nothing to do with it"),
+    ],
+)
+def test_a_finding_elsewhere_names_no_bug(text: str, after: str, repository: Path, tmp_path: Path) -> None:
+    before = {"train.py": text, "net.py": BROKEN}
+    commit = fixed(repository, before, {"train.py": f"{text}print()\n", "net.py": after})
+    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"train.py": [[1, 0, 2, 1]]}))
+    assert outcome.verdict == Verdict.MISSED
+
+
+def test_a_fix_that_adds_its_file_is_missed(repository: Path, tmp_path: Path) -> None:
+    commit = fixed(repository, {"other.py": "print()\n"}, {"net.py": MENDED})
+    [outcome] = outcomes(tmp_path, row(commit, "TA418", {"net.py": [[0, 0, 1, 12]]}))
     assert outcome.verdict == Verdict.MISSED
 
 
