@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from corpus import CORPORA
+from fixes import NEAR, by_reason, by_rule, sums
+from fixes import RESULTS as FIXES
 from mutations import MUTATIONS
 from tables import aligned
 
@@ -45,7 +47,7 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
-    lines += [*_recall(mutation), *_misses(mutation)]
+    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_recall(mutation), *_misses(mutation)]
     return "\n".join(lines) + "\n"
 
 
@@ -57,12 +59,13 @@ def percent(part: int, whole: int) -> str:
 def _head() -> Iterator[str]:
     yield "# Accuracy"
     yield ""
-    yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/` and `benchmarks/mutation.json`."
-    yield "Do not edit it."
+    yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/`, `benchmarks/fixes.json` and"
+    yield "`benchmarks/mutation.json`. Do not edit it."
     yield ""
     yield "Two questions are asked of real code that nobody here wrote. Of what the linter finds, how much is true: every"
     yield "finding of a default rule is judged by reading the code around it. And of what is wrong, how much does it find:"
-    yield "healthy training loops are broken, one at a time, in the way that each loop rule is about."
+    yield "programs are linted as they were before commits that mended them, and healthy training loops are broken, one at a"
+    yield "time, in the way that each loop rule is about."
 
 
 def _corpora(mutation: dict[str, Any]) -> Iterator[str]:
@@ -147,6 +150,24 @@ def _default_rules() -> set[str]:
         rule for rule, page in catalogue().items() if page.default and "static" in page.observers
         and rule not in ("TA000", "TA001", "TA002")
     }  # fmt: skip
+
+
+def _fixes(results: list[dict[str, Any]]) -> Iterator[str]:
+    yield ""
+    yield "## Bugs that were fixed"
+    yield ""
+    yield "Commits of public repositories that mend a bug, whatever the linter says of it. A fix counts as found if a finding"
+    yield f"of its rule stands within {NEAR} lines of what it changes, in the statement that changes, or at the head of the loop,"
+    yield "function or class around it; the finding goes if its file then has fewer. What is found elsewhere is in other lines or"
+    yield "another file of the program, and the fix removes it."
+    yield ""
+    yield from by_rule(results)
+    yield ""
+    yield "The same by what kept the linter silent when the fixes were collected; `no` is what it found then."
+    yield ""
+    yield from by_reason(results)
+    yield ""
+    yield sums(results)
 
 
 def _recall(mutation: dict[str, Any]) -> Iterator[str]:
