@@ -60,7 +60,7 @@ def ta_runtime(folder: Path, *words: str, **options: Any) -> Ran:
 def warm(
     folder: Path, *words: str, stdout: str | None = None, timeout: float = 180, **environment: str
 ) -> Ran:
-    """As `python`, for `-m MODULE` or a script that trains, by the fork of a Python that has loaded torch (`warm.py`)."""
+    """As `python`, for what loads torch anyway, by the fork of a Python that has loaded it (`warm.py`)."""
     if not hasattr(os, "pidfd_open"):  # Linux has it
         return python(folder, *words, stdout=stdout, timeout=timeout, **environment)
     given = {**os.environ, "OMP_NUM_THREADS": "1", **environment}

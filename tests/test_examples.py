@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import ta_runtime, warm
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -64,10 +65,8 @@ def test_the_readme_shows_the_verdicts_of_a_run(tmp_path: Path) -> None:
     )
     assert shown is not None
     log = tmp_path / "verdicts.json"
-    command = [sys.executable, "-m", "ta_runtime", *shown[1].split()]
-    command[4:4] = ["--output", str(log)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    command, *words = shown[1].split()
+    ran = ta_runtime(ROOT, command, "--output", str(log), *words)
     assert ran.returncode == 0, ran.stderr
     told = ran.stderr.replace(f" The report is in {os.path.relpath(log, ROOT)}.", "")
     assert told.endswith(shown[3])
@@ -80,8 +79,6 @@ def test_the_readme_shows_the_verdicts_of_a_run(tmp_path: Path) -> None:
 def test_an_example_runs_to_its_end(path: Path, tmp_path: Path) -> None:
     """Silently wrong is the point: not one of them raises."""
     pytest.importorskip("torch")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "error", "-W", NO_NUMPY, str(path)]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ran = warm(tmp_path, "-W", "error", "-W", NO_NUMPY, str(path))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout

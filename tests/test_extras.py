@@ -24,7 +24,7 @@ COMMANDS = {
 
 def without(library: str, folder: Path, words: list[str]) -> Ran:
     code = f"import sys; sys.modules[{library!r}] = None; from ta_runtime.cli import main; sys.exit(main({words!r}))"
-    return commands.python(folder, "-c", code)
+    return commands.warm(folder, "-c", code)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

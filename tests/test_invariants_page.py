@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from commands import python
+from commands import ta_runtime
 
 from ta_runtime.invariants import file, shipped, templates
 
@@ -26,7 +26,7 @@ def test_the_commands_of_the_page_do_what_it_shows(tmp_path: Path) -> None:
         "run",
     ]
     for command, words, output in SHOWN:
-        ran = python(tmp_path, "-m", "ta_runtime", command, *shlex.split(words), timeout=120)
+        ran = ta_runtime(tmp_path, command, *shlex.split(words), timeout=120)
         assert ran.returncode == (1 if command == "check" else 0), ran.stderr
         printed = [line for line in ran.stdout.splitlines() if not line.startswith("Not seen")]
         assert printed == output.rstrip().splitlines()

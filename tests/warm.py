@@ -9,14 +9,18 @@ import gc
 import json
 import multiprocessing.process
 import os
+import random
 import runpy
 import selectors
 import socket
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 NEEDS = ("torch", "torch._dynamo", "torch.distributed.tensor")  # what a training with an optimizer loads
 
@@ -76,6 +80,8 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     sys.path[1 : 1 + len(inherited)] = given
     os.environ.clear()
     os.environ.update(request["environment"])
+    random.seed()  # each process begins with numbers of its own
+    np.random.seed()
 
 
 def _path(environment: Mapping[str, str]) -> list[str]:
@@ -83,21 +89,34 @@ def _path(environment: Mapping[str, str]) -> list[str]:
 
 
 def run(words: list[str]) -> None:
-    """What `python WORDS` does: `-m MODULE ARGUMENTS`, or `SCRIPT ARGUMENTS`."""
+    """What `python WORDS` does: `-m MODULE ARGUMENTS`, `-c CODE ARGUMENTS` or `SCRIPT ARGUMENTS`, after any `-W FILTER`."""
     sys.orig_argv[1:] = words
+    while words[0] == "-W":
+        warnings._processoptions([words[1]])
+        words = words[2:]
     if words[0] == "-m":
         sys.path[0] = str(Path.cwd())
         sys.argv[:] = ["-m", *words[2:]]
         runpy._run_module_as_main(words[1])
         return
+    if words[0] == "-c":
+        sys.path[0] = ""
+        sys.argv[:] = ["-c", *words[2:]]
+        _execute(words[1].encode(), "<string>")
+        return
     script = Path(words[0]).absolute()
     sys.path[0] = str(script.resolve().parent)
     sys.argv[:] = words
+    _execute(script.read_bytes(), str(script), __file__=str(script), __cached__=None)
+
+
+def _execute(source: bytes, path: str, **names: object) -> None:
+    """Run a new `__main__`, and end as Python does where it raises."""
     main = ModuleType("__main__")
-    vars(main).update(__file__=str(script), __builtins__=__builtins__, __cached__=None)
+    vars(main).update(names, __builtins__=__builtins__)
     sys.modules["__main__"] = main
     try:
-        exec(compile(script.read_bytes(), str(script), "exec", dont_inherit=True), vars(main))  # noqa: S102 - as Python
+        exec(compile(source, path, "exec", dont_inherit=True), vars(main))  # noqa: S102 - as Python
     except Exception as error:  # noqa: BLE001 - it is the script's
         trace = error.__traceback__.tb_next if error.__traceback__ is not None else None  # from the script on
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
