@@ -71,7 +71,8 @@ def warm(
         open(stdout, "w") if stdout is not None else tempfile.TemporaryFile("w+") as out,  # noqa: PTH123
     ):
         end.connect(_loaded())
-        request = {"words": words, "folder": str(folder.absolute()), "environment": given}
+        os.umask(umask := os.umask(0o077))
+        request = {"words": words, "folder": str(folder.absolute()), "environment": given, "umask": umask}
         socket.send_fds(end, [json.dumps(request).encode()], [file.fileno() for file in (nothing, out, err)])
         answers = end.makefile()
         pid = int(answers.readline())
@@ -87,6 +88,20 @@ def warm(
         told = Ran(status or 0, out.read() if stdout is None else "", err.read())
     assert status is not None, f"{' '.join(words)}: not over after {timeout} s: {told.stdout}{told.stderr}"
     return told
+
+
+def pair(folder: Path, *words: str, **options: Any) -> list[Ran]:
+    """How both processes of a group of two end that run the same at once, as `warm` runs it."""
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())}
+    ranks = [{**group, "RANK": rank, "LOCAL_RANK": rank} for rank in ("0", "1")]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda rank: warm(folder, *words, **options, **rank), ranks))
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return int(free.getsockname()[1])
 
 
 @cache

@@ -75,6 +75,6 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the runs of two ranks each that `planted/ranks.py` records."""
     folder = tmp_path_factory.mktemp("ranks")
     script = Path(__file__).parent / "planted" / "ranks.py"
-    ran = commands.python(folder, str(script), str(folder), timeout=240)
+    ran = commands.warm(folder, str(script), str(folder), timeout=240)
     assert ran.returncode == 0, ran.stderr
     return folder

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
-from commands import at_once, python
+from commands import at_once, python, ta_runtime, warm
 from torch import Tensor
 
 from ta_lint.core.errors import UsageError
@@ -105,7 +105,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     names = [*FIRSTS, *(f"{name}_base" for name in BASES), "base", "harmless_variable"]
     runs = [
-        lambda: python(folder, str(PLANTED / "mlp.py"), str(folder), *names, timeout=240),
+        lambda: warm(folder, str(PLANTED / "mlp.py"), str(folder), *names, timeout=240),
         lambda: python(
             folder, str(PLANTED / "mlp.py"), str(folder / "again"), "base", "one_weight", timeout=120
         ),
@@ -664,7 +664,7 @@ def test_the_commands_of_the_page_do_what_it_shows(
     assert [command for command, _, _ in shown] == ["run", "run", "diff", "diff"]
     for command, words, output in shown:
         if command == "run":
-            ran = python(tmp_path, "-m", "ta_runtime", command, *shlex.split(words))
+            ran = ta_runtime(tmp_path, command, *shlex.split(words))
             assert ran.returncode == 0, ran.stderr
             continue
         _, printed, _ = told(capsys, *shlex.split(words))

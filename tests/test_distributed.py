@@ -2,14 +2,15 @@
 
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 import torch.nn.functional as F
+from commands import pair
 from test_bitwise import same
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
@@ -75,7 +76,6 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def work(rank: int, folder: str) -> None:
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
     for kind in ("ddp", "fsdp2"):
@@ -124,7 +124,8 @@ def watch(kind: str, path: str) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
-    mp.spawn(work, (str(folder),), nprocs=2)
+    ended = pair(folder, __file__, str(folder))
+    assert [ran.returncode for ran in ended] == [0, 0], ended
     return folder
 
 
@@ -149,3 +150,7 @@ def test_two_processes(kind: str, folder: Path) -> None:
         }
     first, second = results[0]["everywhere"]
     assert (first == pytest.approx(second)) == (kind == "ddp")
+
+
+if __name__ == "__main__":
+    work(int(os.environ["RANK"]), sys.argv[1])

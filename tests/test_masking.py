@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import ordinary_settings
 import pyarrow.parquet as pq
 import pytest
 import secret_shapes
+from commands import ta_runtime
 from secret_shapes import MOSTLY, UNTOLD, core
 
 from ta_runtime import masking
@@ -229,9 +229,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]
     own = {"PYTHONPATH": str(Path(__file__).parents[1])}
 
     def ran(*arguments: str, **more: str) -> None:
-        environment = {**os.environ, **variables, **own, **state, **more}
-        command = ["sh", "-c", 'umask 022; exec "$@"', "sh", sys.executable, "-m", "ta_runtime", *arguments]
-        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+        before = os.umask(0o022)
+        try:
+            done = ta_runtime(work, *arguments, **variables, **own, **state, **more)
+        finally:
+            os.umask(before)
         assert done.returncode == 0, done.stderr
 
     recorded = (

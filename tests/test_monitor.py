@@ -6,8 +6,6 @@ import io
 import json
 import pickle
 import re
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import torch._dynamo
+from commands import pair
 from runtime import MODELS, Counted, counted, module_monitor, training
 from test_bitwise import same
 from torch import Tensor, nn
@@ -849,7 +848,7 @@ def test_a_function_that_is_compiled_in_a_monitored_step_is_compiled_once_more_a
 # -- distributed parameters -----------------------------------------------------------------------------------
 
 SHARDED = """
-import copy, json, sys
+import copy, json, os, sys
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -894,13 +893,14 @@ def main(rank, folder):
 
 
 if __name__ == "__main__":
-    torch.multiprocessing.spawn(main, args=(sys.argv[1],), nprocs=2)
+    main(int(os.environ["RANK"]), sys.argv[1])
 """
 
 
 def test_of_sharded_parameters_a_rank_measures_its_part_or_with_sync_the_whole(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SHARDED)
-    subprocess.run([sys.executable, tmp_path / "script.py", tmp_path], check=True, timeout=120)
+    ended = pair(tmp_path, "script.py", str(tmp_path), timeout=120)
+    assert [ran.returncode for ran in ended] == [0, 0], ended
     for rank in range(2):
         plain, synced, local = json.loads((tmp_path / f"{rank}.json").read_text())
         assert len(plain) == 4 * 13

@@ -409,7 +409,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             (folder / ".git").mkdir()
             at_once = "writer.ROWS = 1\n" if ending == KILLED else ""
             (folder / "train.py").write_text(SCRIPT.format(before=at_once + enable, at_4=ending))
-    ran = commands.python(top, "-c", EACH, *(folder.name for folder in folders.values()), timeout=300)
+    ran = commands.warm(top, "-c", EACH, *(folder.name for folder in folders.values()), timeout=300)
     assert ran.returncode == 0, ran.stderr
     return lambda way, ending: folders[way, ending]
 

@@ -1016,7 +1016,7 @@ for killed in (after_steps, in_the_first_forward_pass, in_the_first_step, of_a_k
 
 def test_a_killed_run_leaves_what_was_before(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(KILLED)
-    ran = commands.python(tmp_path, "train.py", RANK="")
+    ran = commands.warm(tmp_path, "train.py", RANK="")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert {row["step"] for row in rows(tmp_path / "steps")} == {-1, 0, 1, 2}
     for name in ("forward", "step", "rank"):

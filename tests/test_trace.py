@@ -302,7 +302,7 @@ def test_numbers_and_findings_are_recorded_wherever_fsspec_leads(tmp_path: Path)
         "import fsspec\n"
         "print(sorted(fsspec.filesystem('memory').find('/runs/1')))\n"
     )
-    ran = commands.python(tmp_path, "train.py")
+    ran = commands.warm(tmp_path, "train.py")
     *_, equal, made, files = ran.stdout.splitlines()
     assert (ran.returncode, equal, made) == (0, "0", "0"), ran.stderr
     names = ["findings.json", "metrics/rank0-00000.parquet", "rank0.json", "records/rank0-00000.parquet"]
@@ -469,7 +469,7 @@ dist.destroy_process_group()
 def test_under_torchrun_each_rank_writes_its_own_files_of_one_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RANKS)
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
-    ran = commands.python(tmp_path, *torchrun, "-m", "ta_runtime", "collect", "-o", "trace", "train.py")
+    ran = commands.warm(tmp_path, *torchrun, "-m", "ta_runtime", "collect", "-o", "trace", "train.py")
     assert ran.returncode == 0, ran.stderr
     told = re.findall(
         r"ta-runtime: the trace is in trace: [\d,]+ events of 3 steps .* by rank 0 of 2, ", ran.stderr

@@ -1,9 +1,6 @@
 """The tracer: what a run does is told as events, in order, and the run is what it would have been."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -12,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from commands import pair
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
@@ -908,18 +906,9 @@ with open(sys.argv[1] + os.environ["RANK"], "w") as file:
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[list[Event]]:
     folder = tmp_path_factory.mktemp("ranks")
-    script = folder / "train.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    environment["OMP_NUM_THREADS"] = "1"
-    pair = [
-        subprocess.Popen([sys.executable, script, f"{folder}/events"], env={**environment, "RANK": str(rank)})
-        for rank in range(2)
-    ]
-    assert [process.wait(60) for process in pair] == [0, 0]
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    ended = pair(folder, "train.py", f"{folder}/events", timeout=60)
+    assert [ran.returncode for ran in ended] == [0, 0], ended
     return [[Event(*row) for row in json.loads((folder / f"events{rank}").read_text())] for rank in range(2)]
 
 

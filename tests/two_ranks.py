@@ -3,19 +3,17 @@
 `judged` starts a pair of processes that run all the scripts, one after the other and each with a process group of its own.
 """
 
-import contextlib
 import faulthandler
 import json
 import os
-import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from commands import pair
 
 TIMEOUT = 60.0
 """Seconds that a pair may take, and 5 for each script."""
@@ -58,20 +56,9 @@ def run_all(jobs: Sequence[Job], folder: Path) -> list[Told]:
         for job in jobs
     ]
     (folder / "jobs.json").write_text(json.dumps(given))
-    port = _free_port()
-    pair = [_start(rank, port, folder) for rank in range(2)]
-    try:
-        limit = time.monotonic() + TIMEOUT + 5 * len(jobs)
-        while any(process.poll() is None for process in pair) and not any(process.poll() for process in pair):
-            assert time.monotonic() < limit, f"two ranks: not over in time\n{_errors(folder)}"
-            time.sleep(0.1)
-    finally:
-        for process in pair:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    ended = pair(folder, __file__, str(folder), timeout=TIMEOUT + 5 * len(jobs))
     results = folder / "results.json"
-    assert results.exists(), _errors(folder)
+    assert results.exists(), "\n".join(ran.stderr[-3000:] for ran in ended)
     return [
         Told(
             {(line, rule) for line, rule in result["found"]},
@@ -81,24 +68,6 @@ def run_all(jobs: Sequence[Job], folder: Path) -> list[Told]:
         )
         for result in json.loads(results.read_text())
     ]
-
-
-def _start(rank: int, port: int, folder: Path) -> "subprocess.Popen[bytes]":
-    place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}
-    place["MASTER_PORT"] = str(port)
-    with (folder / f"rank{rank}.txt").open("wb") as output:
-        return subprocess.Popen(
-            [sys.executable, __file__, str(folder)],
-            env={**os.environ, **place, "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-
-def _errors(folder: Path) -> str:
-    return "\n".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("rank?.txt")))
 
 
 # -- in each of the two processes -----------------------------------------------------------------------------
@@ -173,12 +142,6 @@ def _watched(job: dict[str, Any]) -> dict[str, Any]:
         },
         "raised": [repr(raised)] if raised is not None else [],
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        return int(free.getsockname()[1])
 
 
 if __name__ == "__main__":

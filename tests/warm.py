@@ -74,6 +74,7 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    os.umask(request["umask"])
     os.chdir(request["folder"])
     multiprocessing.process.ORIGINAL_DIR = request["folder"]
     inherited, given = (_path(environment) for environment in (os.environ, request["environment"]))
