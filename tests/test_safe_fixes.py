@@ -376,7 +376,7 @@ def of_notebook(data: bytes) -> str:
 
 def given() -> dict[str, Any]:
     """What cases take for granted."""
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     model = torch.nn.Linear(4, 1)
     data = torch.randn(8, 4), torch.randn(8, 1)
     return {
