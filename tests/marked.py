@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _BLOCK = re.compile(r"^```python(?P<info>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -65,7 +66,8 @@ def fixes(page: Path) -> list[tuple[Block, Block]]:
     return found
 
 
-def blocks(page: Path) -> list[Block]:
+@cache
+def blocks(page: Path) -> tuple[Block, ...]:
     text = page.read_text(encoding="utf-8")
     found = []
     for number, match in enumerate(_BLOCK.finditer(text), 1):
@@ -77,4 +79,4 @@ def blocks(page: Path) -> list[Block]:
         invariants = [given["text"] for given in _INVARIANTS.finditer(text[: match.start()])]
         known = invariants[-1] if invariants else ""
         found.append(Block(page.stem, heading, number, words, settings, match["code"], known))
-    return found
+    return tuple(found)
