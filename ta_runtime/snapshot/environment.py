@@ -3,6 +3,7 @@
 import os
 import platform
 import random
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,6 +16,10 @@ from torch.utils.data import RandomSampler
 
 from ta_runtime import masking
 from ta_runtime.snapshot.plain import plain
+
+_ABOUT = ("METADATA", "PKG-INFO", "")
+"""Where a distribution says what it is: a wheel, a folder of an egg, an egg of one file."""
+_FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 
 
 def variables(mask: "bool | Sequence[str]" = True) -> Iterator[tuple[str, str]]:
@@ -31,12 +36,17 @@ def variables(mask: "bool | Sequence[str]" = True) -> Iterator[tuple[str, str]]:
 
 
 def packages() -> Iterator[tuple[str, str]]:
-    """The installed distributions and their versions, by normalised name."""
+    """The installed distributions and their versions, by normalised name.
+
+    `distribution.metadata` parses the description too, which takes six times as long.
+    """
     found: dict[str, str] = {}
     for distribution in distributions():
-        name = (distribution.metadata["Name"] or "").lower().replace("_", "-")
+        about = next(filter(None, map(distribution.read_text, _ABOUT)), "")
+        fields = dict(_FIELD.findall(about.partition("\n\n")[0]))
+        name = fields.get("Name", "").lower().replace("_", "-")
         if name:
-            found.setdefault(name, distribution.version)  # the first is the one that is imported
+            found.setdefault(name, fields.get("Version", ""))  # the first is the one that is imported
     yield from sorted(found.items())
 
 
