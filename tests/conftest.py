@@ -19,10 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = """
-    healthy_runs runtime_rules ecosystem report_page dogfood framework_monitors runtime_examples runner examples diff cache
-    runtime_cli recorder given_back convert distributed_rules watching sinks fuzz safe_fixes silent_errors bounds program
-    bad_input ranks snapshot monitor action extras cli rules server sarif pre_commit trace inferring invariants_page masking
-    damaged_runs adding_a_rule runtime_reports same_fingerprint
+    healthy_runs runtime_rules ecosystem given_back runtime_examples cache report_page convert ranks integrations snapshot
+    silent_errors runtime_cli overhead diff frameworks bad_input program framework_monitors recorder damaged_runs runs sinks
+    watching monitor trace server action safe_fixes fuzz runner runtime_reports dogfood examples pre_commit distributed_rules
+    verdicts rules masking
 """.split()
 """The files that take more than twenty seconds, longest first: they begin first, so that no worker waits for another at the end."""
 
