@@ -10,7 +10,10 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.syntax.edits import ProposedFix, replace, wrap
 from ta_lint.syntax.tree import Node, argument, is_name
 
-_NAMES = "arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn randperm tensor zeros"
+_NAMES = (
+    "FloatTensor LongTensor Tensor arange bernoulli eye from_numpy full linspace logspace normal ones rand randint randn "
+    "randperm tensor zeros"
+)
 _ANY = _NAMES.replace(" ", "|")
 
 KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
@@ -22,12 +25,19 @@ _PLACES = frozenset(
     "cpu cuda data detach device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
 )
 _VIEWS = frozenset(
-    "contiguous exp expand expand_as flatten float long permute repeat reshape squeeze sqrt t transpose unsqueeze view".split()
+    "clone contiguous cos exp expand expand_as flatten float long permute repeat reshape sin squeeze sqrt t transpose "
+    "unsqueeze view".split()
 )
+# Names in code that chooses a device, or makes a tensor learn.
+_CHOOSES = frozenset("cuda device new requires_grad requires_grad_ to type_as".split())
 
 
 # Methods by which a class handles moves itself.
 _MOVES = frozenset({"_apply", "cuda", "to"})
+
+_JOINS = regex(r"torch\.(cat|concat|hstack|stack|vstack)")
+
+_DEPTH = 4
 
 
 class Fate(StrEnum):
@@ -43,42 +53,61 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for klass in module.classes.modules():
-        if _MOVES & module.classes.methods(klass).keys():
+        if any(module.classes.method(klass, move) is not None for move in _MOVES):
             continue
         for name, assign in module.classes.assignments(klass):
             value = assign.value
-            if value is None or not _is_at_start(module, assign) or not _makes_tensor(module, value):
+            if value is None or not _is_at_start(module, assign):
                 continue
             if module.classes.attribute(klass, name) != [value]:
                 continue
-            fates = _fates(module, klass, name)
-            if Fate.PLACED in fates:
-                continue
-            if _learns(module, value) and Fate.GONE not in fates:
-                message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
-                yield Suspicion(assign, message, fix=_as_parameter(module, value))
-            elif Fate.CALCULATED in fates and _is_constant(module, value):
-                message = (
-                    f"`self.{name}` is neither parameter nor buffer: `.to()` and `state_dict()` pass it by"
-                )
-                yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
+            parts = module.parts.of(value)
+            if _makes_tensor(module, parts):
+                yield from _suspicion(module, klass, name, assign, parts)
+
+
+def _suspicion(
+    module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, parts: list[Node]
+) -> Iterator[Suspicion]:
+    """What is wrong with an attribute, as far as its uses show."""
+    fates = _fates(module, klass, name)
+    if Fate.PLACED in fates:
+        return
+    value = parts[0]
+    if _learns(module, value):
+        if Fate.GONE not in fates | _fates_before(module, value):
+            message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
+            yield Suspicion(assign, message, fix=_as_parameter(module, value))
+    elif Fate.CALCULATED in fates and _is_constant(module, parts):
+        message = f"`self.{name}` is neither parameter nor buffer: `.to()` and `state_dict()` pass it by"
+        yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
 
 
 def _is_at_start(module: FileFacts, assign: Node) -> bool:
+    """Whether a statement runs while its object is made: in `__init__`, or in a method that only `__init__` calls."""
     home = module.tree.home(assign)
-    return isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+    if not isinstance(home, cst.FunctionDef):
+        return False
+    if home.name.value == "__init__":
+        return True
+    homes = [module.tree.home(site) for site in module.calls.sites(home)]
+    return bool(homes) and all(
+        isinstance(at, cst.FunctionDef) and at.name.value == "__init__" for at in homes
+    )
 
 
-def _makes_tensor(module: FileFacts, value: Node) -> bool:
-    """Whether a part of a value is a new tensor or parameter."""
+def _makes_tensor(module: FileFacts, parts: list[Node]) -> bool:
+    """Whether a value has a part that is a new tensor or parameter."""
     return any(
         _is_new_parameter(module, call) or _FACTORY.fullmatch(module.qualified(call.func) or "")
-        for call in module.tree.within(value, cst.Call)
+        for part in parts
+        for call in module.tree.within(part, cst.Call)
     )
 
 
 def _learns(module: FileFacts, value: Node) -> bool:
     """Whether a tensor requires gradients: by its factory, or because it is computed from a new parameter."""
+    value = module.kinds.origin(value)
     if isinstance(value, cst.BinaryOperation):
         return any(_is_new_parameter(module, side) for side in (value.left, value.right))
     if not isinstance(value, cst.Call) or not _FACTORY.fullmatch(module.qualified(value.func) or ""):
@@ -91,26 +120,18 @@ def _is_new_parameter(module: FileFacts, node: Node) -> bool:
     return isinstance(node, cst.Call) and module.qualified(node.func) == "torch.nn.Parameter"
 
 
-def _is_constant(module: FileFacts, value: Node) -> bool:
+def _is_constant(module: FileFacts, parts: list[Node]) -> bool:
     """Whether a value is computed only from torch factories, without a device, and is not a scalar."""
-    if module.kind(value) is not Kind.TENSOR or _has_new_parameter(module, value):
+    value = parts[0]
+    if module.kind(value) is not Kind.TENSOR or module.shapes.shape(value) == ():
         return False
-    if any(
-        name.value in ("cuda", "device", "to", "new", "requires_grad")
-        for name in module.tree.within(value, cst.Name)
-    ):
+    if any(name.value in _CHOOSES for part in parts for name in module.tree.within(part, cst.Name)):
         return False
-    made = [
-        call
-        for call in module.tree.within(value, cst.Call)
-        if _FACTORY.fullmatch(module.qualified(call.func) or "")
-    ]
+    calls = [call for part in parts for call in module.tree.within(part, cst.Call)]
+    if any(module.kind(part) in (Kind.MODULE, Kind.PARAMETER) for part in (*parts, *calls)):
+        return False  # made with a model, or a parameter that is lost on the way, as in TA412
+    made = [call for call in calls if _FACTORY.fullmatch(module.qualified(call.func) or "")]
     return bool(made) and not any(_may_be_scalar(module, call) for call in made)
-
-
-def _has_new_parameter(module: FileFacts, value: Node) -> bool:
-    """Whether a parameter is created and lost on the way, as in TA412."""
-    return any(_is_new_parameter(module, call) for call in module.tree.within(value, cst.Call))
 
 
 def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
@@ -118,6 +139,14 @@ def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
     if module.qualified(call.func) != "torch.tensor" or not call.args:
         return False
     return not isinstance(module.kinds.origin(call.args[0].value), (cst.List, cst.ListComp, cst.Tuple))
+
+
+def _fates_before(module: FileFacts, value: Node) -> set[Fate]:
+    """The ways in which `__init__` uses a tensor under the name that it had before."""
+    if not isinstance(value, cst.Name):
+        return set()
+    mentions = [mention for mention in module.names.mentions(value) if mention is not value]
+    return {fate for mention in mentions for fate in _fate(module, mention)}
 
 
 def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
@@ -128,42 +157,79 @@ def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
         other = module.tree.enclosing(mention, cst.ClassDef)
         if on_self and (other is None or not module.classes.related(other, klass)):
             continue  # belongs to another class
-        fate = _fate(module, mention)
-        if on_self or fate in (Fate.PLACED, Fate.GONE):
-            fates.add(fate)
+        found = set(_fate(module, mention))
+        fates |= found if on_self else found & {Fate.PLACED, Fate.GONE}
     return fates
 
 
-def _fate(module: FileFacts, node: Node) -> Fate:
-    """How an expression uses a tensor, looking through views."""
+def _fate(module: FileFacts, node: Node, depth: int = _DEPTH) -> Iterator[Fate]:
+    """How code uses a tensor, looking through views, and through local names."""
     while True:
         above = module.tree.parent[node]
         match above:
             case cst.BinaryOperation():
-                return Fate.CALCULATED
+                yield Fate.CALCULATED
             case cst.Subscript() if above.value is node:
                 node = above
+                continue
             case cst.UnaryOperation():
                 node = above
+                continue
             case cst.Attribute() if above.attr.value in _VIEWS and isinstance(
                 module.tree.parent[above], cst.Call
             ):
                 node = module.tree.parent[above]
+                continue
             case cst.Attribute():
-                return Fate.PLACED if above.attr.value in _PLACES else Fate.READ
+                yield Fate.PLACED if above.attr.value in _PLACES else Fate.READ
             case cst.Arg():
-                call = module.tree.parent[above]
-                called = module.qualified(call.func) if isinstance(call, cst.Call) else None
-                if called is None or not called.startswith("torch.") or called.startswith("torch.optim."):
-                    return Fate.GONE
-                return Fate.CALCULATED if isinstance(call, cst.Call) and len(call.args) > 1 else Fate.READ
-            case cst.Element() | cst.Return() | cst.Yield():
-                return Fate.GONE
+                yield _fate_as_argument(module, above)
+            case cst.Element():
+                yield _fate_as_element(module, above)
+            case cst.Return() | cst.Yield():
+                yield Fate.GONE
+            case cst.Assign() if depth and above.value is node:
+                yield from _fates_of_name(module, above, depth - 1)
             case _:
-                return Fate.READ
+                yield Fate.READ
+        return
 
 
-def _as_parameter(module: FileFacts, value: cst.BaseExpression) -> ProposedFix | None:
+def _fate_as_argument(module: FileFacts, given: cst.Arg) -> Fate:
+    call = module.tree.parent[given]
+    called = module.qualified(call.func) if isinstance(call, cst.Call) else None
+    if called is None and isinstance(call, cst.Call) and module.parameters.is_trainable(call.func):
+        return Fate.CALCULATED  # with the weights of a layer
+    if called is None or not called.startswith("torch.") or called.startswith("torch.optim."):
+        return Fate.GONE
+    return Fate.CALCULATED if isinstance(call, cst.Call) and len(call.args) > 1 else Fate.READ
+
+
+def _fate_as_element(module: FileFacts, element: cst.Element) -> Fate:
+    """Of an element of a list: calculated in `torch.cat([a, b])`."""
+    whole = module.tree.parent[element]
+    given = module.tree.parent[whole]
+    call = module.tree.parent[given]
+    joined = isinstance(whole, (cst.List, cst.Tuple)) and len(whole.elements) > 1
+    if joined and isinstance(given, cst.Arg) and isinstance(call, cst.Call):
+        called = module.qualified(call.func) or ""
+        return Fate.CALCULATED if _JOINS.fullmatch(called) else Fate.GONE
+    return Fate.GONE
+
+
+def _fates_of_name(module: FileFacts, assign: cst.Assign, depth: int) -> Iterator[Fate]:
+    """The uses of a local name that an assignment gives the tensor to."""
+    target = assign.targets[0].target
+    if not isinstance(target, cst.Name):
+        yield Fate.READ
+        return
+    for mention in module.names.mentions(target):
+        reaching = module.names.definition(mention)
+        if reaching is not None and reaching.node is assign and mention is not target:
+            yield from _fate(module, mention, depth)
+
+
+def _as_parameter(module: FileFacts, value: Node) -> ProposedFix | None:
     """`nn.Parameter(torch.zeros(4, requires_grad=True))`; no fix if the value already contains a parameter."""
     spelled = module.spelled("torch.nn.Parameter", value)
     if spelled is None or not isinstance(value, cst.Call):

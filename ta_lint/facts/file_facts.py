@@ -39,6 +39,7 @@ from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.parameters import Parameters
+from ta_lint.facts.values.parts import Parts
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
@@ -122,6 +123,10 @@ class FileFacts:
     @cached_property
     def layers(self) -> Layers:
         return Layers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts(self.tree, self.kinds)
 
     @cached_property
     def chains(self) -> Chains:

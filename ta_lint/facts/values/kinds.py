@@ -79,6 +79,8 @@ class Kinds:
         called = self._names.qualified(call.func)
         if called is not None:
             return vocabulary.RETURNS_TENSOR.fullmatch(called) is not None
+        if (returned := self.calls.returned(call)) is not None:
+            return self._is_tensor(returned)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in vocabulary.TENSOR_METHODS:
             return self._is_tensor(call.func.value)
         made = self.construction(call.func)

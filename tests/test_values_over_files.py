@@ -1,0 +1,152 @@
+"""Rules about values and models where one file makes a value, or a class, and another one uses it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ta_lint.core.config import Configs, Options
+from ta_lint.engine import lint_file
+from ta_lint.file import File
+
+_FILE = re.compile(r"^# (?P<name>[\w/]+\.py)\n", re.MULTILINE)
+_MARK = re.compile(r"# (?P<rule>TA\d{3})$")
+
+
+def found_in(project: str, folder: Path, rule: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """The places that a rule reports in the files of a project, and those that are marked. `# name.py` begins a file."""
+    parts = _FILE.split(project)[1:]
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    for name, code in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(code)
+    config = Configs(Options(select=[rule]), folder).root_config
+    found, marked = set(), set()
+    for name, code in files.items():
+        findings = lint_file(File(folder / name, name, config))
+        found |= {(name, finding.site.line) for finding in findings if finding.counts}
+        lines = enumerate(code.split("\n"), 1)
+        marked |= {(name, number) for number, line in lines if _MARK.search(line)}
+    return found, marked
+
+
+PROJECTS = {
+    "TA413: a base that derives from nn.Module in another file": """\
+# base.py
+from torch import nn
+
+
+class Base(nn.Module):
+    def save(self, path):
+        raise NotImplementedError
+# model.py
+import torch
+
+from base import Base
+
+
+class Net(Base):
+    def __init__(self, size):
+        super().__init__()
+        table = torch.zeros(size, size)
+        self.table = table.unsqueeze(0)  # TA413
+
+    def forward(self, x):
+        return x + self.table
+""",
+    "TA413: a base of a base, and a base with its own `to`": """\
+# layers/__init__.py
+from .base import Layer
+# layers/base.py
+import torch
+
+
+class Root(torch.nn.Module):
+    pass
+
+
+class Layer(Root):
+    pass
+
+
+class Moving(Root):
+    def to(self, *args):
+        return super().to(*args)
+# model.py
+import torch
+
+from layers import Layer
+from layers.base import Moving
+
+
+class Net(Layer):
+    def __init__(self, size):
+        super().__init__()
+        self.table = torch.zeros(size, size)  # TA413
+
+    def forward(self, x):
+        return x + self.table
+
+
+class Other(Moving):
+    def __init__(self, size):
+        super().__init__()
+        self.table = torch.zeros(size, size)
+
+    def forward(self, x):
+        return x + self.table
+""",
+    "TA413: a table that a function of another file makes": """\
+# tables.py
+import torch
+
+
+def positions(length, dim):
+    table = torch.zeros(length, dim)
+    table[:, 0::2] = torch.sin(torch.arange(length).unsqueeze(1) / dim)
+    return table.unsqueeze(0)
+
+
+def placed(length, device):
+    return torch.zeros(length, device=device)
+# model.py
+import torch
+from torch import nn
+
+from tables import placed, positions
+
+
+class Net(nn.Module):
+    def __init__(self, size, device):
+        super().__init__()
+        self.table = positions(5000, size)  # TA413
+        self.start = placed(size, device)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.table[:, : x.size(1)] + self.start
+""",
+    "TA413: a base that is no module": """\
+# base.py
+class Base:
+    pass
+# model.py
+import torch
+
+from base import Base
+
+
+class Net(Base):
+    def __init__(self, size):
+        super().__init__()
+        self.table = torch.zeros(size, size)
+
+    def forward(self, x):
+        return x + self.table
+""",
+}
+
+
+@pytest.mark.parametrize("story", PROJECTS)
+def test_a_rule_follows_values_into_other_files(story: str, tmp_path: Path) -> None:
+    found, marked = found_in(PROJECTS[story], tmp_path, story[:5])
+    assert found == marked
