@@ -21,6 +21,9 @@ _DEPTH = 8
 # The only name pattern that decides a kind: every other one gave wrong results on real code.
 _OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
 
+# Functions that return an attribute of their first argument, or that argument as a number.
+_READS = frozenset({"builtins.getattr", "builtins.float", "builtins.int"})
+
 
 class Kinds:
     """Kinds from constructors, annotations, `isinstance`, callers' arguments, and calls that return their input.
@@ -359,6 +362,34 @@ class Kinds:
             inner = inner[:1] if qualified.endswith("Annotated") else inner
             return [part for value in inner for part in self._type_parts(value)]
         return [node]
+
+    def is_setting(self, node: Node) -> bool:
+        """Whether a value is what a constructor was given, or is read from it: `config.rate` and `config["rate"]` of its
+        parameter `config`, kept on `self` or not.
+        """
+        for _ in range(_DEPTH):
+            origin = self.origin(node)
+            if isinstance(origin, cst.Param):
+                function = self._tree.parent.get(self._tree.parent.get(origin, origin))
+                is_init = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+                return is_init and not is_name(origin.name, "self")
+            read_from = self._read_from(origin)
+            if read_from is None:
+                return False
+            node = read_from
+        return False
+
+    def _read_from(self, node: Node) -> Node | None:
+        """The object or mapping that a value is read from."""
+        if isinstance(node, (cst.Attribute, cst.Subscript)):
+            return node.value
+        if not isinstance(node, cst.Call):
+            return None
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("get", "pop"):
+            return node.func.value
+        called = self._names.qualified(node.func)
+        plain = bool(node.args) and not node.args[0].star
+        return node.args[0].value if plain and called in _READS else None
 
     def number(self, node: Node) -> float | None:
         """The number that an expression evaluates to: a literal, signed or not, or names that lead to one.
