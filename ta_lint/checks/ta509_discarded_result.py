@@ -9,12 +9,12 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.gradients import Flow
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, wrap
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, spreads
 
 _NAMES = (
-    "abs add bfloat16 clamp clip contiguous cpu cuda detach div double exp expand flatten flip float half log long "
-    "masked_fill mul neg permute pow relu repeat reshape roll scatter sigmoid softmax sqrt squeeze sub swapaxes t tanh to "
-    "transpose type unsqueeze view"
+    "abs add bfloat16 clamp clamp_max clamp_min clip contiguous cpu cuda detach div double exp expand flatten flip float "
+    "half index_add index_copy index_fill log long masked_fill masked_scatter mul neg permute pow relu repeat reshape roll "
+    "scatter scatter_add sigmoid softmax sqrt squeeze sub swapaxes t tanh to transpose tril triu type unsqueeze view"
 )
 _FUNCTION_NAMES = (
     "clamp clip dropout elu flatten gelu leaky_relu log_softmax masked_fill normalize permute relu reshape sigmoid silu "
@@ -22,6 +22,9 @@ _FUNCTION_NAMES = (
 )
 
 KEYWORDS = (tuple({*_NAMES.split(), *_FUNCTION_NAMES.split()}),)
+
+# The place of `inplace` among the arguments of a function.
+_INPLACE = {"dropout": 3, "elu": 2, "leaky_relu": 2, "relu": 1, "silu": 1}
 
 _METHODS = frozenset(_NAMES.split())
 _TIMES = frozenset({"Event", "perf_counter", "synchronize", "time", "timeit"})
@@ -48,13 +51,24 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _tensor(module: FileFacts, call: cst.Call) -> Node | None:
     """The tensor that a call computes from without changing it."""
     if _FUNCTIONS.fullmatch(module.qualified(call.func) or ""):
-        changes = argument(call, "out") is not None or argument(call, "inplace") is not None
-        return call.args[0].value if call.args and not call.args[0].star and not changes else None
+        given = call.args[0].value if call.args and not call.args[0].star else None
+        return given if not _may_change(module, call) else None
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _METHODS:
         return None
     receiver = call.func.value
-    is_tensor = module.kind(receiver) is Kind.TENSOR or module.gradients.of(receiver).flow is Flow.YES
+    is_tensor = (
+        module.kind(receiver) in (Kind.TENSOR, Kind.PARAMETER)
+        or module.gradients.of(receiver).flow is Flow.YES
+    )
     return receiver if is_tensor else None
+
+
+def _may_change(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a function may write to a tensor that it is given: to `out`, or in place, if that is not certainly off."""
+    name = (module.qualified(call.func) or "").rpartition(".")[2]
+    in_place = argument(call, "inplace", _INPLACE.get(name))
+    is_off = in_place is None or module.boolean(in_place) is False
+    return argument(call, "out") is not None or spreads(call) or not is_off
 
 
 def _is_made_here(module: FileFacts, tensor: Node) -> bool:

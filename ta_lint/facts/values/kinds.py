@@ -1,6 +1,7 @@
 """The kind of an expression in PyTorch terms. None means unknown; checks then stay silent."""
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from weakref import proxy
 
@@ -12,7 +13,7 @@ from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.facts.values.vocabulary import Kind
-from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, literal_key
 
 __all__ = ["Kind", "Kinds"]
 
@@ -20,6 +21,11 @@ _DEPTH = 8
 
 # The only name pattern that decides a kind: every other one gave wrong results on real code.
 _OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
+
+# Functions that give the items of their last argument.
+_COPIES = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.iter", "builtins.reversed", "builtins.filter"}
+)
 
 # Functions that return an attribute of their first argument, or that argument as a number.
 _READS = frozenset({"builtins.getattr", "builtins.float", "builtins.int"})
@@ -51,9 +57,12 @@ class Kinds:
     def _inferred(self, node: Node) -> Kind | None:
         origin = self.origin(node)
         if isinstance(origin, cst.Param):
-            return self._annotated(origin.annotation) or self._common(self.calls.given(origin) or [])
+            given = self._annotated(origin.annotation) or self._common(self.calls.given(origin) or [])
+            return given or (Kind.TENSOR if self._is_input(origin) else None)
         if isinstance(origin, cst.IfExp):
             return self._common([origin.body, origin.orelse])
+        if isinstance(origin, cst.Name) and self._is_item_of_parameters(origin):
+            return Kind.PARAMETER
         if isinstance(origin, (cst.Name, cst.Attribute)):
             alternatives = [value for value in self._alternatives(origin) if not self._same(value, origin)]
             return self._common(alternatives) or self._tensor(origin)
@@ -124,6 +133,78 @@ class Kinds:
         if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.target, cst.Name):
             return []
         return self.elements(loop.iter)
+
+    def _is_item_of_parameters(self, name: cst.Name) -> bool:
+        """Whether a variable is a parameter that a loop gets: `for p in model.parameters()`, `for p in group["params"]`."""
+        binding = self._names.definition(name)
+        if binding is None or not isinstance(loop := binding.node, (cst.For, cst.CompFor)):
+            return False
+        return any(
+            isinstance(target, cst.Name) and target.value == name.value and self._gives_parameters(iterable)
+            for target, iterable in self._iterated(loop.target, loop.iter)
+        )
+
+    def _iterated(self, target: Node, iterable: Node) -> Iterator[tuple[Node, Node]]:
+        """The targets of a loop, each with the iterable that it gets the items of."""
+        called = self._names.qualified(iterable.func) if isinstance(iterable, cst.Call) else None
+        parts = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else []
+        if isinstance(iterable, cst.Call) and called in _COPIES and iterable.args:
+            yield from self._iterated(target, iterable.args[-1].value)
+        elif isinstance(iterable, cst.Call) and called == "builtins.zip":
+            for part, arg in zip(parts, iterable.args, strict=False):
+                yield from self._iterated(part, arg.value)
+        elif isinstance(iterable, cst.Call) and called == "builtins.enumerate" and iterable.args:
+            if len(parts) == 2:
+                yield from self._iterated(parts[1], iterable.args[0].value)
+        elif isinstance(iterable, cst.Call) and _method(iterable) == "named_parameters":
+            yield from [(parts[1], iterable)] if len(parts) == 2 else []
+        else:
+            yield target, iterable
+
+    def _gives_parameters(self, iterable: Node) -> bool:
+        origin = self.origin(iterable)
+        if isinstance(origin, cst.Subscript):
+            return literal_key(origin) == "params"
+        if not isinstance(origin, cst.Call) or _method(origin) not in ("parameters", "named_parameters"):
+            return False
+        return isinstance(origin.func, cst.Attribute) and (
+            self.kind(origin.func.value) in (Kind.MODULE, Kind.CRITERION)
+            or (self.kind(origin.func.value) is None and self.calls.callee(origin) is None)
+        )
+
+    def _is_input(self, param: cst.Param) -> bool:
+        """Whether a parameter of a module's `forward` is certainly a tensor, as code uses it as it can use nothing else."""
+        if is_name(param.name, "self") or self._names.qualified(param.name) is not None:
+            return False
+        method = self._classes.method_around(param.name)
+        klass = self._tree.home(method) if method is not None else None
+        if method is None or method.name.value != "forward" or not isinstance(klass, cst.ClassDef):
+            return False
+        if not self._classes.derives(klass, "torch.nn.Module"):
+            return False
+        return any(self._takes_tensor(mention, param) for mention in self._names.mentions(param.name))
+
+    def _takes_tensor(self, mention: cst.Name, param: cst.Param) -> bool:
+        """Whether code around the mention of a parameter works with a single tensor alone."""
+        above = self._tree.parent[mention]
+        used = (
+            isinstance(above, cst.Attribute) and above.attr.value in vocabulary.METHODS_OF_TENSORS_ALONE
+        ) or (isinstance(above, cst.Arg) and self._is_input_of_layer(above))
+        binding = self._names.definition(mention) if used else None
+        return binding is not None and binding.node is param
+
+    def _is_input_of_layer(self, arg: cst.Arg) -> bool:
+        """Whether an argument is what a layer of torch is called with, or a function of `torch.nn.functional`."""
+        call = self._tree.parent[arg]
+        if not isinstance(call, cst.Call) or call.args[0] is not arg or arg.star or arg.keyword is not None:
+            return False
+        called = self._names.qualified(call.func)
+        if called is None:
+            made = self.construction(call.func)
+            layer = self._names.qualified(made.func) if made is not None else None
+            return layer is not None and vocabulary.LAYER_RETURNS_TENSOR.fullmatch(layer) is not None
+        functional = called.startswith("torch.nn.functional.")
+        return functional and vocabulary.RETURNS_TENSOR.fullmatch(called) is not None
 
     def elements(self, node: Node) -> list[Node]:
         """The elements of the list, tuple or comprehension behind an expression; empty if some are unknown."""
@@ -435,3 +516,7 @@ class Kinds:
         kind = self.kind(node)
         name = dotted(node)
         return kind is Kind.SCALER or (kind is None and name is not None and "scaler" in name.lower())
+
+
+def _method(call: cst.Call) -> str | None:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else None

@@ -71,6 +71,12 @@ TENSOR_METHODS = frozenset(
     "sum t tanh to transpose tril triu type type_as unflatten unsqueeze view view_as zero_".split()
 )
 
+# Methods that tensors have, and nothing else that code gives to a module: no array, list, batch or configuration.
+METHODS_OF_TENSORS_ALONE = frozenset(
+    "expand_as index_select log_softmax masked_fill masked_fill_ masked_select permute repeat_interleave type_as "
+    "unsqueeze unsqueeze_ view_as".split()
+)
+
 # Frameworks that return their arguments in order, wrapped and on the right device, of the same kind.
 PREPARES = frozenset({"prepare", "setup", "setup_dataloaders", "setup_module", "setup_optimizers"})
 PREPARERS = regex(
