@@ -16,6 +16,8 @@ KEYWORDS = (("exp", "log"),)
 
 _FUNCTIONAL = "torch.nn.functional."
 
+_OVERFLOWS = "overflows where `exp` does"
+
 # Added to 1, a smaller number loses at least three of float32's seven digits.
 _SMALL = 1e-3
 
@@ -47,7 +49,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
     """The suspicion about a logarithm whose operand has a combined function."""
-    activation = module.activations.of(operand)
+    activation = module.activations.picked(operand)
     if activation is not None and activation.name in ("softmax", "sigmoid"):
         stable = "log_softmax" if activation.name == "softmax" else "logsigmoid"
         yield _use(
@@ -57,15 +59,55 @@ def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -
             f"is infinite where `{activation.name}` rounds to 0",
             _arguments(module, operand) if activation.node is operand else None,
         )
+        return
+    origin = module.kinds.origin(operand)
+    here = origin is operand
+    if isinstance(origin, cst.Call) and (exponent := _summed(module, origin)) is not None:
+        over = _over(module, origin, exponent) if here else None
+        yield _use(module, call, "torch.logsumexp", _OVERFLOWS, over)
+    elif _is_sum_of_exponentials(module, origin):
+        yield _use(module, call, "torch.logsumexp", _OVERFLOWS, None)
     elif isinstance(operand, cst.BinaryOperation):
         yield from _logarithm_with_one(module, call, operand)
-    elif isinstance(operand, cst.Call) and (summed := _given(module, operand, "sum", more=True)) is not None:
-        exponent = _given(module, summed, "exp")
-        if exponent is not None and not _is_shifted(module, exponent):
-            rest = operand.args if _is_method(operand, summed) else operand.args[1:]
-            given = [module.verbatim(exponent), *(module.verbatim(arg).rstrip(", ") for arg in rest)]
-            over = ", ".join(given) if len(given) > 1 else None  # `logsumexp` requires the dimension
-            yield _use(module, call, "torch.logsumexp", "overflows where `exp` does", over)
+
+
+def _summed(module: FileFacts, node: Node) -> cst.BaseExpression | None:
+    """`x` in `torch.exp(x).sum(1)`, unless its largest element was taken off."""
+    summed = _given(module, node, "sum", more=True)
+    exponent = _given(module, module.kinds.origin(summed), "exp") if summed is not None else None
+    return exponent if exponent is not None and not _is_shifted(module, exponent) else None
+
+
+def _over(module: FileFacts, summing: cst.Call, exponent: cst.BaseExpression) -> str | None:
+    """The arguments of `logsumexp`, which requires the dimension."""
+    summed = _given(module, summing, "sum", more=True)
+    if summed is None or not module.tree.contains(summed, exponent):
+        return None  # it has a name, which other code may use
+    rest = summing.args if _is_method(summing, summed) else summing.args[1:]
+    given = [module.verbatim(exponent), *(module.verbatim(arg).rstrip(", ") for arg in rest)]
+    return ", ".join(given) if len(given) > 1 else None
+
+
+def _is_sum_of_exponentials(module: FileFacts, node: Node) -> bool:
+    """Whether a value adds up exponentials and numbers, among them a sum over a dimension or two exponentials."""
+    terms = [module.kinds.origin(term) for term in _terms(node)]
+    if len(terms) < 2:
+        return False
+    summed = [term for term in terms if _summed(module, term) is not None]
+    single = [
+        term
+        for term in terms
+        if (exponent := _given(module, term, "exp")) is not None and not _is_shifted(module, exponent)
+    ]
+    numbers = [term for term in terms if module.number(term) is not None]
+    adds_exponentials = bool(summed) or len(single) > 1
+    return adds_exponentials and len(summed) + len(single) + len(numbers) == len(terms)
+
+
+def _terms(node: Node) -> list[Node]:
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return [*_terms(node.left), *_terms(node.right)]
+    return [node]
 
 
 def _logarithm_with_one(
@@ -80,7 +122,7 @@ def _logarithm_with_one(
         exponent = _given(module, others[0], "exp")
         if exponent is not None:
             code = module.verbatim(exponent)
-            yield _use(module, call, f"{_FUNCTIONAL}softplus", "overflows where `exp` does", code)
+            yield _use(module, call, f"{_FUNCTIONAL}softplus", _OVERFLOWS, code)
         elif _is_small(module, others[0]):
             code = module.verbatim(others[0])
             yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)

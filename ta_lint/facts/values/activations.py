@@ -38,6 +38,12 @@ _SAME_VALUES = frozenset(
     "swapaxes to transpose unflatten unsqueeze view view_as".split()
 )
 
+# What takes some values out of a tensor.
+_PICKING = frozenset({"gather", "index_select", "masked_select", "select", "take_along_dim"})
+_PICKS = frozenset(f"torch.{name}" for name in _PICKING)
+
+_ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
+
 # Methods that change the layers in a container.
 _CHANGES = frozenset("add_module append extend insert pop register_module".split())
 
@@ -93,6 +99,8 @@ class Activations:
         part = self._part(origin)
         if part is not None:
             return self._of_module(part[0].func, depth - 1, part[1])
+        if isinstance(origin, cst.Param):
+            return self._of_given(origin, depth - 1)
         if not isinstance(origin, cst.Call):
             return None
         called = self._names.qualified(origin.func)
@@ -102,6 +110,57 @@ class Activations:
         if (name := self._tensor_method(origin)) is not None:
             return Activation(name, origin)
         return self._of_module(origin.func, depth - 1)
+
+    def _of_given(self, param: cst.Param, depth: int) -> Activation | None:
+        """The activation whose output all known calls give to a parameter."""
+        found = [self.of(value, depth) for value in self._kinds.calls.given(param) or ()]
+        same = len({activation.name if activation is not None else None for activation in found}) == 1
+        return found[0] if same else None
+
+    def picked(self, node: Node) -> Activation | None:
+        """The activation of which an expression certainly is some of the outputs: by `gather`, or by a product with a one-hot
+        tensor that is summed up.
+        """
+        origin = self._values(node)
+        if not isinstance(origin, cst.Call):
+            return self.of(origin)
+        called = self._names.qualified(origin.func)
+        tensor = _first_operand(origin) if called in _PICKS else _receiver(origin, _PICKING)
+        if tensor is not None:
+            return self.of(tensor)
+        summed = _first_operand(origin) if called == "torch.sum" else _receiver(origin, frozenset({"sum"}))
+        factors = self._factors(self._values(summed)) if summed is not None else []
+        for one, other in (factors, factors[::-1]) if len(factors) == 2 else ():
+            if self._is_one_hot(one):
+                return self.of(other)
+        return self.of(origin)
+
+    def _factors(self, node: Node) -> list[Node]:
+        """`a` and `b` of `a * b`, `torch.mul(a, b)` and `a.mul(b)`."""
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+            return [node.left, node.right]
+        if not isinstance(node, cst.Call):
+            return []
+        given: list[Node] = [arg.value for arg in node.args]
+        if self._names.qualified(node.func) == "torch.mul":
+            return given
+        receiver = _receiver(node, frozenset({"mul"}))
+        return [receiver, *given] if receiver is not None else []
+
+    def _is_one_hot(self, node: Node) -> bool:
+        """Whether a tensor certainly has a single 1 in each row, and 0 elsewhere."""
+        origin = self._values(node)
+        if isinstance(origin, cst.Subscript):
+            origin = self._values(origin.value)
+        if not isinstance(origin, cst.Call):
+            return False
+        if self._names.qualified(origin.func) in ("torch.nn.functional.one_hot", "torch.eye"):
+            return True
+        into = _receiver(origin, frozenset({"scatter", "scatter_"}))
+        made = self._values(into) if into is not None else None
+        value = argument(origin, "value", 2)
+        zeros = isinstance(made, cst.Call) and self._names.qualified(made.func) in _ZEROS
+        return zeros and value is not None and self._kinds.number(value) == 1
 
     def applied_to(self, activation: Activation, value: Node) -> cst.BaseExpression | None:
         """The argument of an activation, if only `value` uses its result.
@@ -257,6 +316,11 @@ def _receiver(node: Node, methods: frozenset[str]) -> Node | None:
     ):
         return node.func.value
     return None
+
+
+def _first_operand(call: cst.Call) -> Node | None:
+    """`x` in `torch.sum(x, dim=1)`."""
+    return argument(call, "input", 0)
 
 
 def _path(node: Node) -> str:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, argument
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self
 
 # If this file defines methods, a variable by one of these names is taken for the object that has them.
 _OWNERS = ("trainer", "agent")
@@ -51,6 +51,30 @@ class Calls:
                 found += [call for call in made if self._classes.local(call.func) is owner]
             self._sites[function] = found
         return self._sites[function]
+
+    def _sites_of_lambda(self, function: cst.Lambda) -> list[cst.Call]:
+        """The calls of a lambda by the one name, or attribute of `self`, that it is assigned to."""
+        assign = self._tree.parent[function]
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        if isinstance(target, cst.Name):
+            return [
+                call
+                for mention in self._names.mentions(target)
+                if (call := self._called_by(mention)) is not None
+                and (reaching := self._names.definition(mention)) is not None
+                and reaching.value is function
+            ]
+        name = attribute_of_self(target) if target is not None else None
+        klass = self._tree.enclosing(function, cst.ClassDef)
+        if name is None or klass is None or self._classes.attribute(klass, name) != [function]:
+            return []
+        calls = self._tree.within(klass, cst.Call)
+        return [call for call in calls if attribute_of_self(call.func) == name]
+
+    def _called_by(self, function: Node) -> cst.Call | None:
+        """The call of a function that a name mentions."""
+        above = self._tree.parent[function]
+        return above if isinstance(above, cst.Call) and above.func is function else None
 
     def _files_with_calls_of(self, function: cst.FunctionDef) -> list[cst.Module]:
         """The file that defines a function, this file, and those that import the function or its class."""
@@ -166,7 +190,8 @@ class Calls:
         if function is None or place is None:
             return None
         found: list[Node] = []
-        for call in self.sites(function):
+        sites = self._sites_of_lambda(function) if isinstance(function, cst.Lambda) else self.sites(function)
+        for call in sites:
             if any(arg.star for arg in call.args):
                 return None
             value = argument(call, param.name.value, place if place >= 0 else None) or param.default
@@ -175,11 +200,11 @@ class Calls:
             found.append(value)
         return found or None
 
-    def _function_of(self, param: cst.Param) -> cst.FunctionDef | None:
+    def _function_of(self, param: cst.Param) -> cst.FunctionDef | cst.Lambda | None:
         above = self._tree.parent.get(self._tree.parent.get(param, param))
-        return above if isinstance(above, cst.FunctionDef) else None
+        return above if isinstance(above, FUNCTIONS) else None
 
-    def _place(self, function: cst.FunctionDef, param: cst.Param) -> int | None:
+    def _place(self, function: cst.FunctionDef | cst.Lambda, param: cst.Param) -> int | None:
         """The index of a parameter among the positional arguments, -1 if it is keyword-only."""
         params = function.params
         if param in params.kwonly_params:
@@ -187,6 +212,8 @@ class Calls:
         positional = [*params.posonly_params, *params.params]
         if param not in positional:
             return None
+        if isinstance(function, cst.Lambda):
+            return positional.index(param)
         bound = isinstance(self._tree.home(function), cst.ClassDef) and not any(
             isinstance(item.decorator, cst.Name) and item.decorator.value == "staticmethod"
             for item in function.decorators
@@ -194,10 +221,12 @@ class Calls:
         return positional.index(param) - bound
 
     def returned(self, call: cst.Call) -> Node | None:
-        """The value that a called function of this file returns: that of its only `return`.
+        """The value that a called function of the project returns: that of its only `return`, or the body of a lambda.
 
         None for generators, coroutines and decorated functions, and for functions that may end without that `return`.
         """
+        if (short := self._lambda(call)) is not None:
+            return short.body
         function = self.callee(call)
         if function is None or function.asynchronous is not None or function.decorators:
             return None
@@ -205,6 +234,12 @@ class Calls:
             return None
         returns = self._tree.own(function, cst.Return)
         return returns[0].value if len(returns) == 1 else None
+
+    def _lambda(self, call: cst.Call) -> cst.Lambda | None:
+        """The lambda that a call by a local name runs."""
+        reaching = self._names.definition(call.func) if isinstance(call.func, cst.Name) else None
+        value = reaching.value if reaching is not None and reaching.how == "assign" else None
+        return value if isinstance(value, cst.Lambda) else None
 
 
 def called_name(call: cst.Call) -> str | None:
