@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.checkpoints import LoadCall, SavedDict
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.torch.checkpoints import LoadCall, SavedDict, bare
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import Node, argument, dotted, literal_text
+from ta_lint.syntax.tree import Node, argument, dotted, literal_text, spreads
 
 KEYWORDS = ("load_state_dict", "state_dict", "load")
 
@@ -18,6 +18,9 @@ _OPTIMIZER = regex(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LB
 
 # Variables with the step or epoch from which a loop continues.
 _GOES_ON = regex(r"start|begin|resum|last|initial", re.IGNORECASE)
+
+# What shows where a scheduler is, and moves it nowhere.
+_LOOKS = frozenset({"get_last_lr", "get_lr"})
 
 # Functions that load a model to use it, not to train it.
 _USES = regex(r"eval|test|infer|predict|demo|sample|generate|export|convert|best|valid", re.IGNORECASE)
@@ -28,6 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     saved = module.checkpoints.saved
     for loaded in module.checkpoints.loaded if saved else ():
+        yield from _under_another_key(loaded, saved, module)
         pair = next((one for one in saved if _restores_model(loaded, one, module)), None)
         if pair is None or _only_uses(loaded.call, module):
             continue
@@ -65,23 +69,115 @@ def _never_saved(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) ->
                 yield Suspicion(read, message, related=((saved[0].node, "saved here"),))
 
 
-def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
-    """Stateful optimizers that are in no checkpoint, although training resumes from one."""
-    keys = {*saved.entries, *loaded.reads}
-    if not saved.whole or any("opt" in key.lower() for key in keys) or not _goes_on(loaded, module):
+def _under_another_key(loaded: LoadCall, saved: list[SavedDict], module: FileFacts) -> Iterator[Suspicion]:
+    """Models that are loaded from a key that no checkpoint of the file has, and saved under one that nothing reads."""
+    if not all(one.whole for one in saved):
         return
-    known = saved.entries.values()
+    for key, reads in loaded.reads.items():
+        if any(key in one.entries for one in saved):
+            continue
+        for read in reads:
+            receiver = module.checkpoints.restored(read)
+            is_model = receiver is not None and module.checkpoints.role_of(receiver) is None
+            path = bare(receiver) if receiver is not None and is_model else None
+            entry = _unread_entry(path, loaded, saved, module) if path is not None else None
+            if entry is not None:
+                own, value = entry
+                message = f"`{path}` is loaded from `{key}`, and every checkpoint of this file has its state as `{own}`"
+                yield Suspicion(read, message, related=((value, "saved here"),))
+
+
+def _unread_entry(
+    path: str, loaded: LoadCall, saved: list[SavedDict], module: FileFacts
+) -> tuple[str, Node] | None:
+    """The entry that holds the state of an object in a checkpoint whose other entries are read, if nothing reads it."""
+    for one in saved:
+        read = {
+            key
+            for key in one.entries.keys() & loaded.reads.keys()
+            if module.checkpoints.owner(one.entries[key]) is not None
+        }
+        own = [key for key, value in one.entries.items() if module.checkpoints.owner(value) == path]
+        if read and len(own) == 1 and not _is_mentioned(own[0], one, module):
+            return own[0], one.entries[own[0]]
+    return None
+
+
+def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterator[Suspicion]:
+    """Optimizers with a state, or else schedulers, that are in no checkpoint, although training resumes from one."""
+    if not saved.whole or not _goes_on(loaded, module):
+        return
+    keys = " ".join((*saved.entries, *loaded.reads)).lower()
+    for role, word, made in (
+        ("optimizer", "opt", _optimizer_with_state),
+        ("scheduler", "sched", _moved_scheduler),
+    ):
+        if word in keys or _keeps_other_state(role, saved, module):
+            continue
+        call = made(module)
+        if call is not None:
+            name = called_name(call)
+            message = f"training resumes from this checkpoint, which has no state of the {role} `{name}`"
+            related = ((loaded.call, "loaded here"), (call, "made here"))
+            yield Suspicion(saved.node, message, related)
+            return
+
+
+def _keeps_other_state(role: str, saved: SavedDict, module: FileFacts) -> bool:
+    """Whether the file may store a state of such an object elsewhere, or under another name."""
+    known = list(saved.entries.values())
     for call in module.tree.all(cst.Call):
-        if called_name(call) == "state_dict" and call not in known:
-            return  # may be the optimizer's state
+        if called_name(call) != "state_dict" or not isinstance(call.func, cst.Attribute):
+            continue
+        owner = call.func.value
+        other = module.checkpoints.role_of(owner)
+        if other == role or (other is None and call not in known and module.kind(owner) is not Kind.MODULE):
+            return True
+    return False
+
+
+def _optimizer_with_state(module: FileFacts) -> cst.Call | None:
+    """The first optimizer of the file that has a state."""
     for optimizer, _ in module.calls_matching(_OPTIMIZER):
         if called_name(optimizer) != "SGD" or _has_momentum(optimizer, module):
-            name = called_name(optimizer)
-            message = f"training resumes from this checkpoint, which has no state of the optimizer `{name}`"
-            yield Suspicion(
-                saved.node, message, related=((loaded.call, "loaded here"), (optimizer, "made here"))
-            )
-            return
+            return optimizer
+    return None
+
+
+def _moved_scheduler(module: FileFacts) -> cst.Call | None:
+    """The first scheduler of the file that counts its own steps from the start, so that nothing puts it where it was."""
+    for call in module.tree.all(cst.Call):
+        assign = module.tree.parent[call]
+        if module.kinds.instance(call.func) is not Kind.SCHEDULER or not isinstance(assign, cst.Assign):
+            continue
+        name = dotted(assign.targets[0].target)
+        told = argument(call, "last_epoch") is not None or spreads(call)
+        told = told or any(_GOES_ON.search(part.value) for part in module.tree.within(call, cst.Name))
+        if name is not None and not told and _only_counts(name, call, module):
+            return call
+    return None
+
+
+def _only_counts(name: str, made: cst.Call, module: FileFacts) -> bool:
+    """Whether code uses a scheduler for single steps alone, and gives no epoch."""
+    last = name.rpartition(".")[2]
+    steps: list[cst.Call] = []
+    for use in module.tree.all(cst.Attribute):
+        if (dotted(use.value) or "").rpartition(".")[2] != last:
+            continue
+        call = module.tree.parent[use]
+        if use.attr.value == "step" and isinstance(call, cst.Call):
+            steps.append(call)
+        elif use.attr.value not in _LOOKS:
+            return False
+    told = called_name(made) != "ReduceLROnPlateau" and any(call.args for call in steps)
+    return bool(steps) and not told and not any(_catches_up(call, module) for call in steps)
+
+
+def _catches_up(step: cst.Call, module: FileFacts) -> bool:
+    """Whether a loop does nothing but this step, as many times as epochs were made before."""
+    loops = module.tree.loops(step)
+    return any(isinstance(loop, cst.For) and len(loop.body.body) == 1 for loop in loops)
 
 
 def _has_momentum(optimizer: cst.Call, module: FileFacts) -> bool:
@@ -108,6 +204,8 @@ def _goes_on(loaded: LoadCall, module: FileFacts) -> bool:
     for reads in loaded.reads.values():
         for read in reads:
             assign = module.tree.statement(read)
+            if isinstance(assign, cst.For) and _is_range(assign.iter):
+                return True
             if isinstance(assign, cst.Assign):
                 names = [(dotted(item.target) or "").rpartition(".")[2] for item in assign.targets]
                 if any(_GOES_ON.search(name) or _starts_loop(name, module) for name in names):
@@ -119,10 +217,15 @@ def _starts_loop(name: str, module: FileFacts) -> bool:
     """Whether a variable of this name is the start of a `range`, or in the condition of a `while`."""
     starts: list[Node] = [loop.test for loop in module.tree.all(cst.While)]
     for loop in module.tree.all(cst.For):
-        counts = isinstance(loop.iter, cst.Call) and called_name(loop.iter) in ("range", "trange")
-        if isinstance(loop.iter, cst.Call) and counts and len(loop.iter.args) > 1:
+        if isinstance(loop.iter, cst.Call) and _is_range(loop.iter):
             starts.append(loop.iter.args[0])
     return any(part.value == name for start in starts for part in module.tree.within(start, cst.Name))
+
+
+def _is_range(iterable: Node) -> bool:
+    """Whether an iterable counts from a given start."""
+    counts = isinstance(iterable, cst.Call) and called_name(iterable) in ("range", "trange")
+    return isinstance(iterable, cst.Call) and counts and len(iterable.args) > 1
 
 
 def _only_uses(call: cst.Call, module: FileFacts) -> bool:

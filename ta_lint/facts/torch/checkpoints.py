@@ -63,6 +63,11 @@ class Checkpoints:
             return "scheduler"
         return "scaler" if self._kinds.is_scaler(owner) else None
 
+    def owner(self, value: Node) -> str | None:
+        """The path of the object whose state a value is: `model` for `model.module.state_dict()`."""
+        owner = _owner(value)
+        return bare(owner) if owner is not None else None
+
     # -- what is loaded ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -144,6 +149,12 @@ def _saved(node: cst.Dict) -> SavedDict | None:
     if all(_owner(value) is None for value in entries.values()):
         return None
     return SavedDict(node, entries, whole=len(entries) == len(node.elements))
+
+
+def bare(owner: Node) -> str | None:
+    """The path of an object, without the wrapper around a model."""
+    path = dotted(owner)
+    return path.removesuffix(".module") if path is not None else None
 
 
 def _owner(value: Node) -> Node | None:
