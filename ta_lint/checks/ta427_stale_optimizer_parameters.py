@@ -69,9 +69,9 @@ def _changes(optimizer: OptimizerCall, module: FileFacts) -> Iterator[_Change]:
     """The later statements that change the parameters of a model on every path from the construction."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
-    for source in optimizer.sources or ():
-        path = dotted(source.model)
-        if path is None or source.part:
+    for source in module.parameters.whole(optimizer):
+        path = module.kinds.path(source.model)
+        if path is None:
             continue
         for node in tree.own(home, cst.Assign, cst.Call):
             if tree.before(optimizer.call, node) and tree.contains(block, node):
@@ -88,7 +88,7 @@ def _replaced(statement: cst.Assign, path: str, module: FileFacts) -> str | None
     target: Node = statement.targets[0].target
     while isinstance(target, cst.Subscript):
         target = target.value
-    name = dotted(target)
+    name = module.kinds.path(target)
     if (
         name is None
         or len(statement.targets) != 1
@@ -98,7 +98,7 @@ def _replaced(statement: cst.Assign, path: str, module: FileFacts) -> str | None
         return None
     called = module.qualified(statement.value.func)
     if called is not None and _REMAKES.fullmatch(called):
-        given = dotted(statement.value.args[0].value) if statement.value.args else None
+        given = module.kinds.path(statement.value.args[0].value) if statement.value.args else None
         return f"`{called.rpartition('.')[2]}` gives `{name}` other parameters" if given == name else None
     if _mentions(statement.value, path, module):
         return None  # the new value may contain the old one
@@ -111,9 +111,9 @@ def _called(call: cst.Call, path: str, module: FileFacts) -> str | None:
         return None
     called = module.qualified(call.func)
     if called is not None and called.endswith(".fully_shard") and _REMAKES.fullmatch(called):
-        given = dotted(call.args[0].value) if call.args else None
+        given = module.kinds.path(call.args[0].value) if call.args else None
         return f"`fully_shard` gives `{path}` other parameters" if given == path else None
-    if not isinstance(call.func, cst.Attribute) or dotted(call.func.value) != path:
+    if not isinstance(call.func, cst.Attribute) or module.kinds.path(call.func.value) != path:
         return None
     if call.func.attr.value == "resize_token_embeddings":
         return f"`{path}` gets new embeddings"
@@ -127,7 +127,9 @@ def _unfrozen(optimizer: OptimizerCall, path: str, module: FileFacts) -> Iterato
     """The places that unfreeze parameters after the optimizer took only those that required a gradient."""
     tree = module.tree
     home, block = tree.home(optimizer.call), tree.block(optimizer.call)
-    switches = [(dotted(s.model) or "", s) for s in module.parameters.switches if tree.home(s.node) is home]
+    switches = [
+        (module.kinds.path(s.model) or "", s) for s in module.parameters.switches if tree.home(s.node) is home
+    ]
     before = [(name, s) for name, s in switches if tree.before(s.node, optimizer.call)]
     for name, switch in switches:
         if (

@@ -13,7 +13,7 @@ from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.facts.values.vocabulary import Kind
-from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, literal_key
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, literal_key, literal_text
 
 __all__ = ["Kind", "Kinds"]
 
@@ -443,6 +443,52 @@ class Kinds:
             inner = inner[:1] if qualified.endswith("Annotated") else inner
             return [part for value in inner for part in self._type_parts(value)]
         return [node]
+
+    def path(self, node: Node) -> str | None:
+        """As `dotted`, of the object that a local name is another name for, without the wrapper around a model.
+
+        `model.fc` for `bare.fc` after `bare = model.module if hasattr(model, "module") else model`.
+        """
+        if isinstance(node, cst.Attribute):
+            whole = self.path(node.value)
+            if whole is None or (node.attr.value == "module" and whole != "self"):
+                return whole
+            return f"{whole}.{node.attr.value}"
+        if not isinstance(node, cst.Name):
+            return self._path_of_one(node)
+        binding = self._names.definition(node)
+        value = binding.value if binding is not None and binding.how == "assign" else None
+        other = (
+            isinstance(value, (cst.Name, cst.Attribute, cst.IfExp, cst.Call))
+            and value not in self._constructing
+        )
+        if value is None or not other:
+            return node.value
+        self._constructing.add(value)  # type: ignore[arg-type]
+        try:
+            return self._path_of_one(value) or node.value
+        finally:
+            self._constructing.discard(value)
+
+    def _path_of_one(self, node: Node) -> str | None:
+        """The path of the one object that an expression stands for, whether its model is wrapped or not."""
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            return self.path(node)
+        if isinstance(node, cst.IfExp):
+            either, other = self._path_of_one(node.body), self._path_of_one(node.orelse)
+            return either if either == other else None
+        if (
+            isinstance(node, cst.Call)
+            and node.args
+            and (
+                self._names.qualified(node.func) == "builtins.getattr"
+                and literal_text(node.args[1].value) == "module"
+                if len(node.args) == 3
+                else _method(node) == "unwrap_model"
+            )
+        ):
+            return self._path_of_one(node.args[0].value)
+        return None
 
     def is_setting(self, node: Node) -> bool:
         """Whether a value is what a constructor was given, or is read from it: `config.rate` and `config["rate"]` of its

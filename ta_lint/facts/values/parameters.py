@@ -10,6 +10,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, spreads
 
 Variable = cst.Name | cst.Attribute
@@ -34,7 +35,7 @@ class ParameterSource:
     """Parameters of `model`, a variable or attribute, in an optimizer.
 
     All of them; or those that required a gradient when the optimizer was built (`trainable`); or a `part` selected by
-    other conditions, `chosen` if there is just one. `group` is the parameter group, a dictionary, that they are
+    other conditions: `chosen` if there is just one, and `unless` if that must not hold. `group` is the parameter group, a dictionary, that they are
     passed in.
     """
 
@@ -42,6 +43,7 @@ class ParameterSource:
     trainable: bool = False
     part: bool = False
     chosen: Node | None = None
+    unless: Node | None = None
     group: cst.Dict | None = None
 
 
@@ -112,7 +114,7 @@ class Parameters:
 
     def sources(self, node: Node, depth: int = _DEPTH) -> list[ParameterSource] | None:
         """The models whose parameters an expression contains; None if some are uncertain."""
-        node = self._kinds.origin(node)
+        named, node = node, self._literal(node)
         if depth == 0:
             return None
         if isinstance(node, cst.Call):
@@ -121,17 +123,27 @@ class Parameters:
             return self._of_comprehension(node, depth - 1)
         if isinstance(node, cst.Dict):
             return self._of_group(node, depth - 1)
-        parts: list[Node]
+        found: list[list[ParameterSource] | None]
         if isinstance(node, (cst.List, cst.Tuple)):
-            if self._changes(node):
-                return None
-            parts = [element.value for element in node.elements]
+            found = [self.sources(element.value, depth - 1) for element in node.elements]
+            found.append(self._added(named, node, depth - 1))
         elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-            parts = [node.left, node.right]
+            found = [self.sources(part, depth - 1) for part in (node.left, node.right)]
         else:
             return self._of_parameter(node)
-        found = [self.sources(part, depth - 1) for part in parts]
         return None if None in found else [source for sources in found if sources for source in sources]
+
+    def _literal(self, node: Node) -> Node:
+        """The expression that an expression's value originates from; of a list with `+=` after it, the list."""
+        origin = self._kinds.origin(node)
+        if not isinstance(origin, cst.Name):
+            return origin
+        bindings = self._names.bindings(origin)
+        first = bindings[0] if bindings else None
+        grows = all(binding.how == "augment" for binding in bindings[1:])
+        if first is None or first.how != "assign" or not grows or not isinstance(first.value, cst.List):
+            return origin
+        return first.value
 
     def _of_call(self, call: cst.Call, depth: int) -> list[ParameterSource] | None:
         if (model := self.generated_by(call)) is not None:
@@ -180,7 +192,8 @@ class Parameters:
         if not others:
             return [replace(source, trainable=True) for source in sources]
         chosen = others[0] if len(others) == 1 else None
-        return [replace(source, part=True, chosen=chosen) for source in sources]
+        asks = len(others) < len(tests)
+        return [replace(source, part=True, chosen=chosen, trainable=asks) for source in sources]
 
     def _asks_for_gradient(self, test: Node) -> bool:
         """`p.requires_grad`, bare or in a lambda."""
@@ -204,18 +217,134 @@ class Parameters:
             return [ParameterSource(node)]
         return None
 
-    def _changes(self, container: Node) -> bool:
-        """Whether the file adds elements to a list after its literal."""
-        statement = self._tree.statement(container)
-        if not isinstance(statement, cst.Assign):
-            return False
-        targets = {dotted(target.target) for target in statement.targets} - {None}
-        return any(
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in ("append", "extend", "insert")
-            and dotted(call.func.value) in targets
-            for call in self._tree.all(cst.Call)
-        ) or any(dotted(statement.target) in targets for statement in self._tree.all(cst.AugAssign))
+    def _added(self, named: Node, literal: Node, depth: int) -> list[ParameterSource] | None:
+        """What code adds to a list after its literal, by the name that it has; None if that is uncertain."""
+        if isinstance(named, cst.Name):
+            mentions: list[Node] = [*self._names.mentions(named)]
+            if len([one for one in mentions if self._is_target(one)]) > 1:
+                return None  # several lists under one name
+        elif named is not literal:
+            path = dotted(named)
+            mentions = [one for one in self._tree.all(cst.Attribute) if dotted(one) == path]
+            return None if any(self._change(mention) is not None for mention in mentions) else []
+        else:
+            return []
+        found: list[ParameterSource] = []
+        for change in map(self._change, mentions):
+            sources = self._of_change(change, depth) if change is not None else []
+            if sources is None:
+                return None
+            found += sources
+        return found
+
+    def _is_target(self, mention: Node) -> bool:
+        """Whether an assignment gives a variable another value here."""
+        return (
+            isinstance(self._tree.parent[mention], (cst.AssignTarget, cst.Element, cst.AnnAssign))
+            and isinstance(self._tree.statement(mention), (cst.Assign, cst.AnnAssign))
+            and not self._is_read(mention)
+        )
+
+    def _is_read(self, mention: Node) -> bool:
+        value = getattr(self._tree.statement(mention), "value", None)
+        return value is not None and self._tree.contains(value, mention)
+
+    def _change(self, mention: Node) -> cst.Call | cst.AugAssign | None:
+        """The call or statement that adds elements to the list that is mentioned."""
+        above = self._tree.parent[mention]
+        if isinstance(above, cst.AugAssign) and above.target is mention:
+            return above
+        if not isinstance(above, cst.Attribute) or above.attr.value not in ("append", "extend", "insert"):
+            return None
+        call = self._tree.parent[above]
+        return call if isinstance(call, cst.Call) and call.func is above else None
+
+    def _of_change(self, change: cst.Call | cst.AugAssign, depth: int) -> list[ParameterSource] | None:
+        """What one call or statement adds to a list."""
+        if depth == 0:
+            return None
+        if isinstance(change, cst.AugAssign):
+            adds = isinstance(change.operator, cst.AddAssign)
+            value: cst.BaseExpression | None = change.value if adds else None
+        else:
+            value = change.args[0].value if len(change.args) == 1 and not change.args[0].star else None
+        if value is None:
+            return None
+        binding = self._names.definition(value) if isinstance(value, cst.Name) else None
+        if binding is not None and isinstance(binding.node, cst.For):
+            return self._of_loop(change, binding.node, value, depth)
+        found = self.sources(value, depth)
+        conditional = any(
+            isinstance(above, (cst.If, cst.For, cst.While)) for above in self._within_home(change)
+        )
+        return [replace(one, part=one.part or conditional) for one in found] if found is not None else None
+
+    def _of_loop(
+        self, change: Node, loop: cst.For, value: cst.BaseExpression, depth: int
+    ) -> list[ParameterSource] | None:
+        """What a loop over parameters adds to a list, one by one: `for n, p in model.named_parameters(): some.append(p)`."""
+        bound: Node = loop.target
+        if isinstance(bound, cst.Tuple) and len(bound.elements) == 2:
+            bound = bound.elements[1].value
+        if dotted(bound) != dotted(value) or not self._tree.contains(loop.body, change):
+            return None
+        tests: list[tuple[Node, bool]] = []
+        for above in self._within_home(change):
+            if above is loop:
+                break
+            if isinstance(above, cst.If):
+                tests.append((above.test, self._tree.contains(above.body, change)))
+            elif isinstance(above, (cst.For, cst.While, cst.Try)):
+                return None
+        tests += [(test, False) for test in _skipped(loop)]
+        inner = self.sources(loop.iter, depth)
+        return [self._narrowed(one, tests) for one in inner] if inner is not None else None
+
+    def _narrowed(self, source: ParameterSource, tests: list[tuple[Node, bool]]) -> ParameterSource:
+        """Those parameters of a source for which each test holds, or does not."""
+        others = [(test, holds) for test, holds in tests if not self._is_gradient(test, holds)]
+        trainable = source.trainable or len(others) < len(tests)
+        if not others:
+            return replace(source, trainable=trainable)
+        test, holds = others[0]
+        only = len(others) == 1 and not source.part
+        return replace(
+            source,
+            trainable=trainable,
+            part=True,
+            chosen=test if only and holds else None,
+            unless=test if only and not holds else None,
+        )
+
+    def _is_gradient(self, test: Node, holds: bool) -> bool:
+        """Whether a test is `p.requires_grad`, and holds, or `not p.requires_grad`, and does not."""
+        negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+        asked = test.expression if isinstance(test, cst.UnaryOperation) and negated else test
+        return self._asks_for_gradient(asked) and holds is not negated
+
+    def _within_home(self, node: Node) -> Iterator[Node]:
+        """The nodes above one, up to its function."""
+        home = self._tree.home(node)
+        for above in self._tree.ancestors(node):
+            if above is home:
+                return
+            yield above
+
+    def whole(self, optimizer: OptimizerCall) -> list[ParameterSource]:
+        """The models of which an optimizer holds all parameters, or all that are to be trained.
+
+        They may be in several groups, of which one has what another one leaves out.
+        """
+        sources = optimizer.sources or ()
+        found = [source for source in sources if not source.part]
+        parts = [source for source in sources if source.part]
+        for place, one in enumerate(parts):
+            found += [
+                replace(one, part=False, chosen=None, unless=None, trainable=one.trainable or other.trainable)
+                for other in parts[:place]
+                if dotted(one.model) == dotted(other.model) and _exclude(one, other)
+            ]
+        return found
 
     def generated_by(self, node: Node) -> cst.BaseExpression | None:
         """The model of `model.parameters()` or `model.named_parameters()`; None if the file defines such methods."""
@@ -346,3 +475,40 @@ class Parameters:
 
 def _literal(node: Node) -> bool | None:
     return node.value == "True" if isinstance(node, cst.Name) and node.value in ("True", "False") else None
+
+
+def _skipped(loop: cst.For) -> list[Node]:
+    """The conditions on which a loop goes on with the next one at once: `if not p.requires_grad: continue`."""
+    found: list[Node] = []
+    for statement in loop.body.body:
+        lines = statement.body.body if isinstance(statement, cst.If) and statement.orelse is None else ()
+        line = lines[0] if len(lines) == 1 else None
+        if not isinstance(statement, cst.If) or not isinstance(line, cst.SimpleStatementLine):
+            break
+        if not isinstance(line.body[0], cst.Continue):
+            break
+        found.append(statement.test)
+    return found
+
+
+def _exclude(one: ParameterSource, other: ParameterSource) -> bool:
+    """Whether each parameter is in exactly one of two parts of a model."""
+    first, second = _condition(one), _condition(other)
+    if first is None or second is None:
+        return False
+    return first[0] == second[0] and first[1] is not second[1]
+
+
+def _condition(source: ParameterSource) -> tuple[str, bool] | None:
+    """The condition of a part without its negation, and whether it has to hold."""
+    test, holds = (source.chosen, True) if source.chosen is not None else (source.unless, False)
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    if test is None:
+        return None
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        if isinstance(target.operator, (cst.In, cst.NotIn)):
+            text = f"{plain(test.left)} in {plain(target.comparator)}"
+            return text, holds is isinstance(target.operator, cst.In)
+    return plain(test), holds
