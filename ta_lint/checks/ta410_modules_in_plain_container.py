@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.containers import Container
 from ta_lint.syntax.edits import ProposedFix, replace, wrap
-from ta_lint.syntax.tree import Node
+from ta_lint.syntax.tree import Node, is_name
 
 KEYWORDS = ("self",)
 
@@ -42,9 +42,21 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             layer, node = made[0]
             held = f"`{layer}` in the plain {container.kind} `self.{container.name}`"
-            message = f"{held} is not registered: not trained, moved or saved"
+            harm = "not moved or saved" if _collects(container, module) else "not trained, moved or saved"
+            message = f"{held} is not registered: {harm}"
             related = ((node, f"`{layer}` is made here"),)
             yield Suspicion(container.statement, message, related=related, fix=_registered(container, module))
+
+
+def _collects(container: Container, module: FileFacts) -> bool:
+    """Whether the class collects parameters of other objects than itself, so that an optimizer may get those of the elements."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in ("named_parameters", "parameters")
+        and isinstance(call.func.value, (cst.Name, cst.Subscript))
+        and not is_name(call.func.value, "self")
+        for call in module.tree.within(container.klass, cst.Call)
+    )
 
 
 def _registered(container: Container, module: FileFacts) -> ProposedFix | None:

@@ -24,9 +24,15 @@ _ITERATES = frozenset("enumerate iter list next reversed sorted tuple zip".split
 
 # Methods that code calls on each element when it knows that the elements are not registered.
 _FOR_ELEMENTS = frozenset(
-    "add_module apply cpu cuda eval load_state_dict modules named_modules named_parameters parameters "
-    "requires_grad_ state_dict to train zero_grad".split()
+    "add_module apply cpu cuda eval load_state_dict modules named_modules requires_grad_ state_dict to train "
+    "zero_grad".split()
 )
+# Methods whose results code collects to train the elements, which are still neither moved nor saved.
+_FOR_TRAINING = frozenset({"named_parameters", "parameters"})
+_COLLECTS = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.iter", "itertools.chain", "itertools.chain.from_iterable"}
+)
+_DEPTH = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +198,79 @@ class Containers:
         call = self._tree.parent[attribute]
         if attribute.attr.value in _FOR_ELEMENTS:
             return True
+        if attribute.attr.value in _FOR_TRAINING:
+            return not isinstance(call, cst.Call) or not self._is_collected(call)
         return attribute.attr.value in _VIEWS and isinstance(call, cst.Call) and self._goes(call)
+
+    def _is_collected(self, node: Node, depth: int = _DEPTH) -> bool:
+        """Whether parameters only go into a list that a method returns: an optimizer gets them, and no module."""
+        above = self._tree.parent[node]
+        if depth == 0:
+            return False
+        match above:
+            case cst.Return() | cst.Yield():
+                function = self._tree.home(node)
+                return isinstance(function, cst.FunctionDef) and function.name.value not in _FOR_TRAINING
+            case cst.CompFor():
+                comprehension = self._comprehension(above)
+                return above.iter is node and self._is_collected(comprehension, depth - 1)
+            case cst.AugAssign():
+                return above.value is node and self._name_is_collected(above.target, depth - 1)
+            case cst.Assign():
+                return above.value is node and self._name_is_collected(above.targets[0].target, depth - 1)
+            case cst.Arg():
+                return self._argument_is_collected(above, depth - 1)
+            case (
+                cst.From()
+                | cst.List()
+                | cst.Tuple()
+                | cst.ListComp()
+                | cst.GeneratorExp()
+                | cst.Element()
+                | cst.StarredElement()
+                | cst.DictElement()
+                | cst.Dict()
+                | cst.BinaryOperation()
+            ):
+                return self._is_collected(above, depth)
+        return False
+
+    def _comprehension(self, loop: cst.CompFor) -> Node:
+        above: Node = loop
+        while isinstance(above, cst.CompFor):
+            above = self._tree.parent[above]
+        return above
+
+    def _argument_is_collected(self, arg: cst.Arg, depth: int) -> bool:
+        """Whether a call gives its argument on, or puts it into a list that is collected."""
+        call = self._tree.parent[arg]
+        if not isinstance(call, cst.Call):
+            return False
+        if self._names.qualified(call.func) in _COLLECTS:
+            return self._is_collected(call, depth)
+        adds = isinstance(call.func, cst.Attribute) and call.func.attr.value in ("append", "extend")
+        return (
+            adds and isinstance(call.func, cst.Attribute) and self._name_is_collected(call.func.value, depth)
+        )
+
+    def _name_is_collected(self, target: Node, depth: int) -> bool:
+        """Whether a local list is used for nothing else than to be collected."""
+        if not isinstance(target, cst.Name) or depth == 0:
+            return False
+        uses = [mention for mention in self._names.mentions(target) if mention is not target]
+        return all(
+            self._is_bound(use) or self._grows(use) or self._is_collected(use, depth - 1) for use in uses
+        )
+
+    def _is_bound(self, use: Node) -> bool:
+        above = self._tree.parent[use]
+        return isinstance(above, cst.AssignTarget) or (
+            isinstance(above, cst.AugAssign) and above.target is use
+        )
+
+    def _grows(self, use: Node) -> bool:
+        above = self._tree.parent[use]
+        return isinstance(above, cst.Attribute) and above.attr.value in ("append", "extend")
 
     def _goes_by_argument(self, arg: cst.Arg) -> bool:
         call = self._tree.parent[arg]
