@@ -7,26 +7,29 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, argument, attribute_of_self
+from ta_lint.syntax.tree import Node, argument, attribute_of_self, dotted, spreads
 
 _FACTORIES = "tensor|zeros|ones|full|empty|rand|randn|eye|arange|linspace"
 
-KEYWORDS = (("Parameter", "requires_grad"),)
+KEYWORDS = (("Parameter", "bias", "grad", "requires_grad", "weight"), ("*_", "+=", "-=", "*=", "/="))
 
 _IN_PLACE = frozenset(
     "add_ addcdiv_ addcmul_ bernoulli_ clamp_ clamp_max_ clamp_min_ copy_ div_ exponential_ fill_ lerp_ mul_ normal_ "
     "random_ sub_ uniform_ zero_".split()
 )
 _FACTORY = regex(rf"torch\.({_FACTORIES})(_like)?")
+_LAYER = regex(
+    r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|(BatchNorm)[123]d|GroupNorm|LayerNorm)"
+)
+_OPTIONAL = frozenset({"affine", "bias", "elementwise_affine"})
 _EXPECTS = regex(r"aises|suppress")
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for node, leaf in _changes(module):
-        made = module.kinds.origin(leaf)
+        made = _made(module, node, leaf)
         if (
-            isinstance(made, cst.Call)
-            and _is_leaf(module, made)
+            made is not None
             and not _follows_pass(module, made, node)
             and module.recording.records(node) is True
             and not _is_expected(module, node)
@@ -37,21 +40,55 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _changes(module: FileFacts) -> Iterator[tuple[Node, Node]]:
-    """The variables that the file changes in place, and where: `x += 1`, `x.add_(1)`, `x[0] += 1`."""
+    """The variables that the file changes in place, and where: `x += 1`, `x.add_(1)`, `x[0] += 1`, `x[0].zero_()`."""
     for statement in module.tree.all(cst.AugAssign):
-        target: Node = statement.target
-        while isinstance(target, cst.Subscript):
-            target = target.value
-        if isinstance(target, cst.Name) or attribute_of_self(target) is not None:
-            # The statement rebinds the name, so its old value comes from the assignment before.
-            yield statement, _before(module, statement, target)
+        target = _whole(statement.target)
+        if dotted(target) is not None:
+            yield statement, target
     for call in module.tree.all(cst.Call):
-        if (
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in _IN_PLACE
-            and (isinstance(call.func.value, cst.Name) or attribute_of_self(call.func.value) is not None)
-        ):
-            yield call, call.func.value
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _IN_PLACE:
+            target = _whole(call.func.value)
+            if dotted(target) is not None:
+                yield call, target
+
+
+def _whole(target: Node) -> Node:
+    """`x` in `x[0]`, a view of it."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return target
+
+
+def _made(module: FileFacts, node: Node, leaf: Node) -> Node | None:
+    """What makes the leaf that a variable certainly is: the call of it or of its layer, or the loop over parameters."""
+    if isinstance(leaf, cst.Name) or attribute_of_self(leaf) is not None:
+        made = module.kinds.origin(_before(module, node, leaf))
+        if attribute_of_self(made) is not None:  # `weight = self.weight`
+            made = module.kinds.origin(_before(module, node, made))
+        if isinstance(made, cst.Call) and _is_leaf(module, made):
+            return made
+    if isinstance(leaf, cst.Attribute) and leaf.attr.value in ("bias", "weight"):
+        return _layer_with(leaf, module)
+    return _loop_that_gives(leaf, node, module) if isinstance(leaf, cst.Name) else None
+
+
+def _layer_with(parameter: cst.Attribute, module: FileFacts) -> cst.Call | None:
+    """The call that makes the layer of torch whose weight or bias this is, if nothing in the file freezes parameters."""
+    made = module.kinds.construction(parameter.value)
+    if made is None or _LAYER.fullmatch(module.qualified(made.func) or "") is None:
+        return None
+    if any(arg.keyword is not None and arg.keyword.value in _OPTIONAL for arg in made.args) or spreads(made):
+        return None  # perhaps without such a parameter
+    return made if not module.recording.freezes(module.tree.root) else None
+
+
+def _loop_that_gives(name: cst.Name, change: Node, module: FileFacts) -> Node | None:
+    """The loop over parameters of which one is changed by its own gradient: `p -= rate * p.grad`."""
+    path = f"{name.value}.grad"
+    if not any(dotted(one) == path for one in module.tree.within(change, cst.Attribute)):
+        return None
+    loops = [loop for loop in module.tree.loops(change) if isinstance(loop, cst.For)]
+    return next((loop for loop in loops if module.kinds.takes_parameters(loop, name.value)), None)
 
 
 def _switches(module: FileFacts, node: Node) -> bool:
@@ -61,12 +98,19 @@ def _switches(module: FileFacts, node: Node) -> bool:
     return any(name in ("requires_grad", "requires_grad_") for name in names)
 
 
-def _before(module: FileFacts, statement: cst.AugAssign, target: Node) -> Node:
-    if not isinstance(target, cst.Name):
-        return target
-    bindings = [b for b in module.names.bindings(target) if b.node is not statement]
-    plain = len(bindings) == 1 and bindings[0].how == "assign" and bindings[0].value is not None
-    return bindings[0].value if plain and bindings[0].value is not None else target
+def _before(module: FileFacts, node: Node, target: Node) -> Node:
+    """What a variable is before a statement that rebinds it: `x += 1` does, and so `x` has two bindings."""
+    if isinstance(target, cst.Name):
+        if not isinstance(node, cst.AugAssign):
+            return target
+        bindings = [b for b in module.names.bindings(target) if b.node is not node]
+        plain = len(bindings) == 1 and bindings[0].how == "assign" and bindings[0].value is not None
+        return bindings[0].value if plain and bindings[0].value is not None else target
+    klass = module.tree.enclosing(target, cst.ClassDef)
+    name = attribute_of_self(target)
+    values = module.classes.attribute(klass, name) if klass is not None and name is not None else []
+    first = [value for value in values if not isinstance(value, cst.AugAssign)]
+    return first[0] if len(first) == 1 else target
 
 
 def _is_leaf(module: FileFacts, made: cst.Call) -> bool:

@@ -137,10 +137,13 @@ class Kinds:
     def _is_item_of_parameters(self, name: cst.Name) -> bool:
         """Whether a variable is a parameter that a loop gets: `for p in model.parameters()`, `for p in group["params"]`."""
         binding = self._names.definition(name)
-        if binding is None or not isinstance(loop := binding.node, (cst.For, cst.CompFor)):
-            return False
+        loop = binding.node if binding is not None else None
+        return isinstance(loop, (cst.For, cst.CompFor)) and self.takes_parameters(loop, name.value)
+
+    def takes_parameters(self, loop: cst.For | cst.CompFor, name: str) -> bool:
+        """Whether a loop gives a variable the parameters of a model, or of a group of an optimizer, one by one."""
         return any(
-            isinstance(target, cst.Name) and target.value == name.value and self._gives_parameters(iterable)
+            isinstance(target, cst.Name) and target.value == name and self._gives_parameters(iterable)
             for target, iterable in self._iterated(loop.target, loop.iter)
         )
 
