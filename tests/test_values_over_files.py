@@ -125,6 +125,96 @@ class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + self.table[:, : x.size(1)] + self.start
 """,
+    "TA316: the model and the loss are in other files": """\
+# models.py
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.fc(x)
+# losses.py
+import torch
+
+
+def squared(output, target):
+    return ((output - target) ** 2).mean()  # TA316
+# train.py
+import torch
+
+from losses import squared
+from models import Net
+
+model = Net()
+for _ in range(10):
+    x, y = torch.randn(16, 4), torch.randn(16)
+    loss = squared(model(x), y) + (model(x) - y).abs().mean()  # TA316
+    loss.backward()
+""",
+    "TA417: a configuration and a helper in other files": """\
+# config.py
+from dataclasses import dataclass
+
+
+@dataclass
+class Config:
+    dropout: float = 0.1
+    quiet: float = 0.0
+# attend.py
+from torch.nn import functional as F
+
+
+def attend(x, p):
+    return F.scaled_dot_product_attention(x, x, x, dropout_p=p)  # TA417
+
+
+def tied(x, p):
+    return F.scaled_dot_product_attention(x, x, x, dropout_p=p)
+# model.py
+from torch import nn
+from torch.nn import functional as F
+
+from attend import attend, tied
+from config import Config
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.config = Config()
+
+    def forward(self, x):
+        x = F.scaled_dot_product_attention(x, x, x, dropout_p=self.config.quiet)
+        x = F.scaled_dot_product_attention(x, x, x, dropout_p=self.config.dropout)  # TA417
+        return attend(x, self.config.dropout)
+
+    def mode(self, x):
+        return tied(x, self.config.dropout if self.training else 0.0)
+""",
+    "TA110: a function of another file gets softmax": """\
+# losses.py
+import torch
+
+
+def entropy(p):
+    return -(p * torch.log(p)).sum(dim=-1)  # TA110
+
+
+def smooth(p):
+    return -(p * torch.log(p)).sum(dim=-1)
+# train.py
+import torch
+
+from losses import entropy, smooth
+
+
+def loss(scores, given):
+    return entropy(torch.softmax(scores, dim=-1)) + smooth(given)
+""",
     "TA413: a base that is no module": """\
 # base.py
 class Base:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.shapes import ELEMENTWISE
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.syntax.tree import Node, argument, dotted
 
 _LOSSES = {
     "torch.nn.MSELoss": "torch.nn.functional.mse_loss",
@@ -23,10 +24,13 @@ _REFUSING = {
 KEYWORDS = (
     tuple(
         "MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss mse_loss l1_loss smooth_l1_loss "
-        "huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
+        "huber_loss binary_cross_entropy binary_cross_entropy_with_logits mean sum".split()
     ),
 )
 AROUND = ("Linear",)
+
+_REDUCES = frozenset({"mean", "sum"})
+_DISTANCES = frozenset({"abs", "pow", "square"})
 
 _FUNCTIONS = regex(r"torch\.(nn\.functional\.)?(relu|sigmoid|softplus|tanh|exp|clamp)")
 _LAYERS = regex(r"torch\.nn\.(Sigmoid|Tanh|ReLU|Softplus|Identity|Dropout|Hardtanh|LeakyReLU)")
@@ -37,12 +41,74 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for criterion, function in (_LOSSES | _REFUSING).items():
         for call in module.loss_calls(criterion, function):
             made, target = argument(call, "input", 0), argument(call, "target", 1)
-            if made is None or target is None or not _is_line(target, module):
-                continue
-            if _is_column(made, module):
+            if made is not None and target is not None and _spread(made, target, module):
                 refused = criterion in _REFUSING
                 what = "do not go together: it raises" if refused else "are broadcast to `[N, N]`"
                 yield Suspicion(call, f"the input `[N, 1]` and the target `[N]` {what}")
+    for difference in _written_out(module):
+        sides = (difference.left, difference.right)
+        spread = [other for one, other in (sides, sides[::-1]) if _spread(one, other, module)]
+        if spread and not _is_computed(spread[0], module):
+            message = "the output `[N, 1]` and the target `[N]` are broadcast to `[N, N]`"
+            yield Suspicion(difference, message)
+
+
+def _spread(made: Node, target: Node, module: FileFacts) -> bool:
+    return _is_line(target, module) and _is_column(made, module)
+
+
+def _written_out(module: FileFacts) -> list[cst.BinaryOperation]:
+    """The differences of which code takes the mean or sum of the squares or magnitudes: `((x - y) ** 2).mean()`."""
+    found: dict[int, cst.BinaryOperation] = {}
+    for call in module.tree.all(cst.Call):
+        if called_name(call) not in _REDUCES:
+            continue
+        distance = _operand(call, _REDUCES, module)
+        inner = _root(distance, module) if distance is not None else None
+        difference = module.kinds.origin(inner) if inner is not None else None
+        subtracts = isinstance(difference, cst.BinaryOperation) and isinstance(
+            difference.operator, cst.Subtract
+        )
+        if isinstance(difference, cst.BinaryOperation) and subtracts and module.is_here(difference):
+            found[module.tree.order(difference)] = difference
+    return list(found.values())
+
+
+def _operand(call: cst.Call, names: frozenset[str], module: FileFacts) -> Node | None:
+    """`x` in `x.mean()` and `torch.mean(x)`."""
+    called = module.qualified(call.func)
+    if called is not None:
+        prefix, _, name = called.rpartition(".")
+        return argument(call, "input", 0) if prefix == "torch" and name in names else None
+    is_method = isinstance(call.func, cst.Attribute) and call.func.attr.value in names
+    return call.func.value if isinstance(call.func, cst.Attribute) and is_method else None
+
+
+def _root(node: Node, module: FileFacts) -> Node | None:
+    """`x` in `x ** 2`, `x * x`, `0.5 * x.pow(2)` and `torch.abs(x)`."""
+    distance = module.kinds.origin(node)
+    if isinstance(distance, cst.Call):
+        return _operand(distance, _DISTANCES, module)
+    if not isinstance(distance, cst.BinaryOperation):
+        return None
+    left, right = distance.left, distance.right
+    if isinstance(distance.operator, cst.Power):
+        return left if module.number(right) is not None else None
+    if not isinstance(distance.operator, cst.Multiply):
+        return None
+    if dotted(left) is not None and dotted(left) == dotted(right):
+        return left
+    factors = [side for side in (left, right) if module.number(side) is None]
+    return _root(factors[0], module) if len(factors) == 1 else None
+
+
+def _is_computed(target: Node, module: FileFacts) -> bool:
+    """Whether a model computes a target: all differences of two sets of outputs are taken on purpose."""
+    return any(
+        module.kind(call.func) is Kind.MODULE
+        for part in module.parts.of(target)
+        for call in module.tree.within(part, cst.Call)
+    )
 
 
 def _is_line(target: Node, module: FileFacts) -> bool:
@@ -51,16 +117,19 @@ def _is_line(target: Node, module: FileFacts) -> bool:
     return shape is not None and len(shape) == 1 and shape[0] != 1
 
 
-def _is_column(node: Node, module: FileFacts) -> bool:
+def _is_column(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
     """Whether an expression is the output of a one-output model, for a batch."""
     value = module.kinds.origin(node)
     for _ in range(_DEPTH):
         if not isinstance(value, cst.Call):
-            return False
+            break
         inner = _elementwise(value, module)
         if inner is None:
             break
         value = module.kinds.origin(inner)
+    if isinstance(value, cst.Param):
+        given = module.calls.given(value) or []
+        return bool(given) and depth > 0 and all(_is_column(one, module, depth - 1) for one in given)
     if not isinstance(value, cst.Call) or len(value.args) != 1 or value.args[0].star:
         return False
     return _has_one_output(value.func, module, _DEPTH) and _is_batch(value.args[0].value, module)

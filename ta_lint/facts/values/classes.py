@@ -275,9 +275,14 @@ class Classes:
                 return found
         return []
 
-    def hold(self, name: str) -> bool:
-        """Whether a class of this file, or of one that it imports, may assign an attribute of this name."""
-        return name in self._held or name in self._names.attributes_of_imports
+    def hold(self, name: str, at: Node) -> bool:
+        """Whether a class that code at a node may have objects of can assign an attribute of this name.
+
+        For code of this file, a class of it or of one that it imports.
+        """
+        return (
+            name in self._held or name in self._names.attributes_of_imports or id(at) not in self._tree.number
+        )
 
     @cached_property
     def _held(self) -> set[str]:

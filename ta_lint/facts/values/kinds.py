@@ -330,7 +330,7 @@ class Kinds:
     def _attribute(self, node: cst.Attribute) -> list[Node]:
         """All values assigned to `self.x`, or to `x` of an instance of a class in this file; else empty."""
         name = node.attr.value
-        klass = self._class(node.value) if self._classes.hold(name) else None
+        klass = self._class(node.value) if self._classes.hold(name, node) else None
         if klass is None:
             return []
         values = [self._of_statement(value, name) for value in self._classes.attribute(klass, name)]

@@ -59,6 +59,8 @@ class Shapes:
             return _broadcast(left, right) if left is not None and right is not None else None
         if isinstance(node, cst.UnaryOperation):
             return self.shape(node.expression)
+        if isinstance(node, cst.Param):
+            return self._of_given(node)
         if isinstance(node, cst.Name):
             return self._of_batch(node)
         if isinstance(node, cst.Attribute):
@@ -80,6 +82,11 @@ class Shapes:
         if isinstance(node.func, cst.Attribute):
             return self._by_method(node, node.func.value)
         return None
+
+    def _of_given(self, param: cst.Param) -> Shape | None:
+        """The shape that all known calls give a parameter."""
+        found = {self.shape(value) for value in self._kinds.calls.given(param) or ()}
+        return found.pop() if len(found) == 1 else None
 
     def _of_batch(self, name: cst.Name) -> Shape | None:
         """The shape of an unpacked part of a batch whose samples come from known tensors."""
