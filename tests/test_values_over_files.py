@@ -215,6 +215,66 @@ from losses import entropy, smooth
 def loss(scores, given):
     return entropy(torch.softmax(scores, dim=-1)) + smooth(given)
 """,
+    "TA314: the class of the data set is in another file": """\
+# data/__init__.py
+from .recordings import Recordings, Stream, build
+# data/base.py
+class Base:
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        return self.load(index)
+# data/recordings.py
+from torch.utils.data import IterableDataset
+
+from .base import Base
+
+
+class Recordings(Base):
+    def __init__(self, part):
+        self.part = part
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield from range(10)
+
+
+def build(part):
+    recordings = Recordings(part)
+    return recordings
+# train.py
+import torch
+from torch.utils.data import DataLoader, Subset
+
+import data
+from data import Recordings, Stream, build
+
+
+def main(model, batch_size):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    first = DataLoader(Recordings("train"), batch_size=batch_size, num_workers=16)  # TA314
+    second = DataLoader(build("train"), batch_size=batch_size)  # TA314
+    third = DataLoader(Subset(data.Recordings("train"), range(9)), batch_size=batch_size, shuffle=False)  # TA314
+    fourth = DataLoader(Recordings("train"), batch_size=batch_size, shuffle=True)
+    fifth = DataLoader(Stream(), batch_size=batch_size)
+    for loader in range(3):
+        for batch in first:
+            model(batch).mean().backward()
+        for batch in second:
+            model(batch).mean().backward()
+        for batch in third:
+            model(batch).mean().backward()
+        for batch in fourth:
+            model(batch).mean().backward()
+        for batch in fifth:
+            model(batch).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    for batch in DataLoader(Recordings("valid"), batch_size=batch_size):
+        model(batch)
+""",
     "TA413: a base that is no module": """\
 # base.py
 class Base:

@@ -57,10 +57,10 @@ def _is_indexed(loader: LoaderCall, module: FileFacts) -> bool:
         return True
     klass = module.loaders.dataset_class(loader)
     if klass is not None:
-        indexed = module.classes.derives(
-            klass, "torch.utils.data.Dataset"
-        ) or "__getitem__" in module.classes.methods(klass)
-        return indexed and not module.classes.derives(klass, _ITERABLE)
+        if module.classes.derives(klass, _ITERABLE) or module.classes.method(klass, "__iter__") is not None:
+            return False
+        derives = module.classes.derives(klass, "torch.utils.data.Dataset")
+        return derives or module.classes.method(klass, "__getitem__") is not None
     return isinstance(made, cst.Call) and _INDEXED.fullmatch(module.qualified(made.func) or "") is not None
 
 
