@@ -7,13 +7,16 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import ProposedFix, add_argument
 from ta_lint.syntax.tree import Node, argument, spreads
 
 _FACTORIES = "arange|empty|eye|full|linspace|ones|rand|randint|randn|randperm|tensor|zeros"
-KEYWORDS = ("forward", tuple(_FACTORIES.split("|")))
+_OLD = "FloatTensor|LongTensor|Tensor"
+KEYWORDS = ("forward", tuple(f"{_FACTORIES}|{_OLD}".split("|")))
 
-_FACTORY = regex(rf"torch\.({_FACTORIES})")
+_FACTORY = regex(rf"torch\.({_FACTORIES}|{_OLD})")
+_OLD_FACTORY = regex(rf"torch\.({_OLD})")
 # Code that sets the default device of a whole file or block.
 _DEFAULT = regex(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
 
@@ -21,29 +24,50 @@ _DEFAULT = regex(r"set_default_device|set_default_tensor_type|with torch\.device
 _MOVES = frozenset("cpu cuda data_ptr device dim item numel numpy shape size to tolist type_as".split())
 _JOINS = regex(
     r"torch\.(add|bmm|cat|concat|div|eq|ge|gt|hstack|le|lt|masked_select|matmul|maximum|minimum|mm|mul|ne|stack|sub|"
-    r"vstack|where)"
+    r"vstack|where|nn\.functional\.scaled_dot_product_attention)"
+)
+# Functions whose result is computed from their first argument alone, on its device.
+_KEEPS = regex(
+    r"torch\.(abs|clamp|cos|cumsum|diag|exp|flatten|flip|log|logical_not|neg|permute|reshape|sigmoid|sin|sqrt|squeeze|"
+    r"transpose|tril|triu|unsqueeze)"
+)
+_JOINING_METHODS = frozenset(
+    "add add_ bmm copy_ div div_ eq gather ge gt index_add index_copy le lt masked_fill masked_fill_ masked_select matmul maximum "
+    "minimum mm mul mul_ ne scatter scatter_ scatter_add scatter_add_ sub sub_ where".split()
 )
 _TENSOR_WORDS = frozenset("device dim shape size type_as unsqueeze view".split())
+
+_DEPTH = 6
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if _DEFAULT.search(module.source.text):
         return
-    for klass in module.classes.modules():
-        forward = module.classes.methods(klass).get("forward")
-        if forward is None:
+    inputs = {
+        id(forward): found
+        for klass in module.classes.modules()
+        if (forward := module.classes.methods(klass).get("forward")) is not None
+        and (found := _inputs(forward, module))
+    }
+    for call in module.tree.all(cst.Call) if inputs else []:
+        if not _is_on_default(call, module):
             continue
-        inputs = _inputs(forward, module)
-        for call in module.tree.own(forward, cst.Call) if inputs else []:
-            if not _is_on_default(call, module):
-                continue
-            met = next((found for use in _uses(call, module) if (found := _meets(use, inputs, module))), None)
+        for use in _uses(call, module, _DEPTH):
+            home = module.tree.home(use)
+            met = _meets(use, inputs.get(id(home), []), module)
             if met is not None:
-                message = f"`{module.code(call.func)}` makes a tensor on the default device, and `{met}` may be on another"
-                edit = add_argument(call, f"device={met}.device")
-                yield Suspicion(
-                    call, message, fix=ProposedFix("make it on the same device", (edit,)) if edit else None
-                )
+                what, name = met
+                message = f"`{module.code(call.func)}` makes a tensor on the default device, and `{what}` may be on another"
+                here = home is module.tree.home(call)
+                yield Suspicion(call, message, fix=_fix(call, name, module) if here else None)
+                break
+
+
+def _fix(call: cst.Call, name: str, module: FileFacts) -> ProposedFix | None:
+    if _OLD_FACTORY.fullmatch(module.qualified(call.func) or ""):
+        return None
+    edit = add_argument(call, f"device={name}.device")
+    return ProposedFix("make it on the same device", (edit,)) if edit else None
 
 
 def _is_on_default(call: cst.Call, module: FileFacts) -> bool:
@@ -61,57 +85,104 @@ def _is_on_default(call: cst.Call, module: FileFacts) -> bool:
     return argument(call, "out") is None and module.shapes.shape(call) != ()
 
 
-def _inputs(forward: cst.FunctionDef, module: FileFacts) -> set[str]:
+def _inputs(forward: cst.FunctionDef, module: FileFacts) -> list[str]:
     """The parameters of `forward` that are certainly tensors: annotated, or used as only tensors are."""
     used = {
         attribute.value.value
         for attribute in module.tree.own(forward, cst.Attribute)
         if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TENSOR_WORDS
     }
-    return {
+    return [
         param.name.value
         for param in forward.params.params[1:]
         if param.name.value in used or module.kind(param) is Kind.TENSOR
-    }
+    ]
 
 
-def _uses(made: Node, module: FileFacts) -> Iterator[Node]:
-    """The expressions with the value of a call on its device: the call, views of it, mentions of its name."""
+def _uses(made: Node, module: FileFacts, depth: int) -> Iterator[Node]:
+    """The expressions with a value on the device of a call: the call, what is computed from it, mentions of its name, and
+    calls of the function that returns it.
+    """
     node = made
-    while isinstance(above := module.tree.parent[node], cst.Attribute):
-        call = module.tree.parent[above]
-        if above.attr.value in _MOVES or not isinstance(call, cst.Call) or call.func is not above:
-            return
-        node = call
-    yield node
-    statement = module.tree.parent[node]
-    if isinstance(statement, cst.Assign) and isinstance(name := statement.targets[0].target, cst.Name):
+    while True:
+        yield node
+        above = module.tree.parent[node]
+        following = _computed(node, above, module)
+        if following is None:
+            break
+        node = following
+    if depth and isinstance(above, cst.Assign) and isinstance(name := above.targets[0].target, cst.Name):
         for mention in module.names.mentions(name):
             binding = module.names.definition(mention)
-            if binding is not None and binding.node is statement and mention is not name:
-                yield from _uses(mention, module)
+            if binding is not None and binding.node is above and mention is not name:
+                yield from _uses(mention, module, depth - 1)
+    elif depth and isinstance(above, cst.Return):
+        function = module.tree.home(above)
+        for site in module.calls.sites(function) if isinstance(function, cst.FunctionDef) else []:
+            yield from _uses(site, module, depth - 1)
 
 
-def _meets(use: Node, inputs: set[str], module: FileFacts) -> str | None:
-    """The input that the other operand of an expression shares its device with."""
+def _computed(node: Node, above: Node, module: FileFacts) -> Node | None:
+    """The expression on the same device that is computed from one directly."""
+    match above:
+        case cst.Attribute():
+            call = module.tree.parent[above]
+            moves = above.attr.value in _MOVES or not isinstance(call, cst.Call) or call.func is not above
+            return None if moves else call
+        case cst.Subscript():
+            return above if above.value is node else None
+        case cst.BinaryOperation() | cst.Comparison():
+            return above
+        case cst.UnaryOperation():
+            return None if isinstance(above.operator, cst.Not) else above
+        case cst.ComparisonTarget():
+            return module.tree.parent[above]
+        case cst.Arg():
+            call = module.tree.parent[above]
+            first = isinstance(call, cst.Call) and call.args[0] is above
+            called = module.qualified(call.func) if isinstance(call, cst.Call) and first else None
+            return call if called is not None and _KEEPS.fullmatch(called) else None
+    return None
+
+
+def _meets(use: Node, inputs: list[str], module: FileFacts) -> tuple[str, str] | None:
+    """What an expression shares its device with, and the input that this is computed from, or that its layer is given too."""
+    if not inputs:
+        return None
+    known = set(inputs)
+    for other in _operands_beside(use, module):
+        if other is not use and (name := _device_of(other, known, module)):
+            return name, name
+    call = next(iter(_argument_of(use, module)), None)
+    made = module.kinds.construction(call.func) if call is not None else None
+    if call is None or made is None or not (module.qualified(made.func) or "").startswith("torch.nn."):
+        return None
+    layer = module.code(call.func)
+    return (layer, inputs[0]) if module.parameters.is_trainable(call.func) else None
+
+
+def _operands_beside(use: Node, module: FileFacts) -> list[Node]:
+    """The other operands of the operation that an expression is one of."""
     above = module.tree.parent[use]
-    others: list[Node] = []
     if isinstance(above, cst.BinaryOperation):
-        others = [above.left, above.right]
-    elif isinstance(above, cst.ComparisonTarget):
+        return [above.left, above.right]
+    if isinstance(above, cst.ComparisonTarget):
         comparison = module.tree.parent[above]
-        others = [comparison.left] if isinstance(comparison, cst.Comparison) else []
-    elif isinstance(above, cst.Comparison):
-        others = [target.comparator for target in above.comparisons]
-    elif isinstance(above, cst.AugAssign):
-        others = [above.target]
-    else:
-        call = next((a for a in _argument_of(use, module)), None)
-        if call is not None and _JOINS.fullmatch(module.qualified(call.func) or ""):
-            others = list(chain.from_iterable(module.layers.elements(arg.value) for arg in call.args))
-    return next(
-        (name for other in others if other is not use and (name := _device_of(other, inputs, module))), None
+        return [comparison.left] if isinstance(comparison, cst.Comparison) else []
+    if isinstance(above, cst.Comparison):
+        return [target.comparator for target in above.comparisons]
+    if isinstance(above, cst.AugAssign):
+        return [above.target]
+    call = next(iter(_argument_of(use, module)), None)
+    if call is None:
+        return []
+    called = module.qualified(call.func)
+    if called is not None and _JOINS.fullmatch(called):
+        return list(chain.from_iterable(module.layers.elements(arg.value) for arg in call.args))
+    joins = (
+        called is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _JOINING_METHODS
     )
+    return [call.func.value] if isinstance(call.func, cst.Attribute) and joins else []
 
 
 def _argument_of(use: Node, module: FileFacts) -> Iterator[cst.Call]:
@@ -123,7 +194,12 @@ def _argument_of(use: Node, module: FileFacts) -> Iterator[cst.Call]:
         yield call
 
 
-def _device_of(node: Node, inputs: set[str], module: FileFacts, depth: int = 6) -> str | None:
+def _is_unpacked_call(binding: Binding) -> bool:
+    """Whether a binding takes one of the values that a call returns."""
+    return binding.how == "unpack" and isinstance(binding.value, cst.Call)
+
+
+def _device_of(node: Node, inputs: set[str], module: FileFacts, depth: int = 12) -> str | None:
     """The input that an expression is computed from, through methods that keep the device."""
     if depth == 0:
         return None
@@ -135,7 +211,7 @@ def _device_of(node: Node, inputs: set[str], module: FileFacts, depth: int = 6) 
             return node.value if node.value in inputs else None
         return (
             _device_of(binding.value, inputs, module, depth - 1)
-            if binding.how == "assign" and binding.value
+            if binding.value is not None and (binding.how == "assign" or _is_unpacked_call(binding))
             else None
         )
     if isinstance(node, cst.Subscript):
