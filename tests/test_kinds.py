@@ -367,3 +367,87 @@ def test_isinstance_makes_a_kind_certain() -> None:
     )
     assert kind("def f(x):\n    if isinstance(x, nn.Module) or a:\n        ask(x)") is None
     assert kind("def f(x):\n    if not isinstance(x, nn.Module):\n        ask(x)") is None
+
+
+def test_a_loop_over_parameters_gets_parameters() -> None:
+    assert kind("for x in m.parameters():\n    ask(x)") is Kind.PARAMETER
+    assert kind("for n, x in m.named_parameters():\n    ask(x)") is Kind.PARAMETER
+    assert kind("for a, x in zip(b, list(m.parameters())):\n    ask(x)") is Kind.PARAMETER
+    assert kind("for g in groups:\n    for x in g['params']:\n        ask(x.data)") is Kind.TENSOR
+    assert kind("for n in m.named_parameters():\n    ask(n)") is None
+    assert kind("for x in m.layers():\n    ask(x)") is None
+    assert (
+        kind("class M:\n    def parameters(self):\n        pass\nfor x in M().parameters():\n    ask(x)")
+        is None
+    )
+
+
+def test_an_input_of_forward_is_a_tensor_where_code_uses_it_as_one() -> None:
+    head = "class M(nn.Module):\n    def __init__(self):\n        self.fc = nn.Linear(1, 1)\n"
+    assert kind(f"{head}    def forward(self, x):\n        ask(x)\n        self.fc(x)") is Kind.TENSOR
+    assert kind(f"{head}    def forward(self, x):\n        ask(x)\n        x.unsqueeze(0)") is Kind.TENSOR
+    assert (
+        kind(f"{head}    def forward(self, x):\n        ask(x)\n        x = x[0]\n        self.fc(x)") is None
+    )
+    assert kind(f"{head}    def forward(self, x):\n        ask(x)\n        self.net(x)") is None
+    assert kind(f"{head}    def encode(self, x):\n        ask(x)\n        self.fc(x)") is None
+
+
+def test_a_function_and_a_lambda_give_a_tensor() -> None:
+    assert kind("def f(n):\n    y = torch.zeros(n)\n    return y.sin()\nask(f(1))") is Kind.TENSOR
+    assert kind("f = lambda n: torch.zeros(n)\nask(f(1))") is Kind.TENSOR
+    assert kind("f = lambda n: n\nask(f(1))") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("bare = model.module if wrapped else model\nask(bare.fc)", "model.fc"),
+        ("net = self.model\nask(net.fc.weight)", "self.model.fc.weight"),
+        ("bare = getattr(model, 'module', model)\nask(bare)", "model"),
+        ("ask(accelerator.unwrap_model(model))", "model"),
+        ("ask(self.module.fc)", "self.module.fc"),
+        ("bare = teacher if wrapped else model\nask(bare)", "bare"),
+        ("model = Net()\nask(model)", "model"),
+        ("model = model\nask(model)", "model"),
+        ("ask(models[0])", None),
+    ],
+)
+def test_a_path_leads_through_other_names_and_wrappers(code: str, expected: str | None) -> None:
+    module, expression = asked(code)
+    assert module.kinds.path(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("self.config.rate", True),
+        ("self.config['rate']", True),
+        ("self.rate", True),
+        ("float(self.options.get('rate', 0.1))", True),
+        ("self.made", False),
+        ("self.unknown", False),
+        ("x.rate", False),
+    ],
+)
+def test_a_setting_is_what_a_constructor_was_given_or_what_is_read_of_it(
+    expression: str, expected: bool
+) -> None:
+    code = (
+        "class M(nn.Module):\n    def __init__(self, config, rate, **options):\n        self.config = config\n"
+        "        self.rate = rate\n        self.options = options\n        self.made = config.make()\n"
+        f"    def forward(self, x):\n        ask({expression})"
+    )
+    module, asked_for = asked(code)
+    assert module.kinds.is_setting(asked_for) is expected
+
+
+def test_the_parts_of_a_value_are_what_it_is_computed_from() -> None:
+    code = (
+        "def sizes(n):\n    return torch.arange(n)\n"
+        "a = torch.zeros(3)\nb = a.view(-1)\nc = b * sizes(3)\nd = torch.ones(3)\nask(c)"
+    )
+    module, expression = asked(code)
+    written = {module.verbatim(part) for part in module.parts.of(expression)}
+    assert {"b * sizes(3)", "a.view(-1)", "torch.zeros(3)", "torch.arange(n)"} <= written
+    assert "torch.ones(3)" not in written
