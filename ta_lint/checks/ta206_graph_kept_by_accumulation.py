@@ -6,27 +6,39 @@ from dataclasses import dataclass
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.file_facts import is_test
+from ta_lint.facts.loops.graphs import GivenGraph, operands
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import ProposedFix, call_method
-from ta_lint.syntax.tree import Node, argument, dotted, is_name
+from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, is_name
 
-KEYWORDS = (("append", "+"),)
+KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "+", "["),)
 AROUND = ("*backward",)
 
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})
 _MAPPINGS = ("builtins.dict", "collections.Counter", "collections.OrderedDict", "collections.defaultdict")
+_APPENDS = frozenset({"append", "appendleft"})
+_ENTRIES = frozenset({"get", "setdefault"})  # of a dictionary
+_JOINS = ("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "torch.vstack")
 
 
 @dataclass(frozen=True)
 class RunningSum:
-    """`target += value`, `target = target + value` or `target.append(value)` in a statement that runs once per pass."""
+    """`total += loss`, `total = 0.9 * total + loss`, `losses.append(loss)`, `average.add_(loss)`, `losses[step] = loss`.
+
+    `target` is what takes the values, once in each pass of `region`; `is_list` says that it keeps them one by one, and
+    `in_entry` that it is an entry of a container.
+    """
 
     statement: cst.BaseSmallStatement
     target: Node
-    value: Node
+    values: tuple[Node, ...]
     region: Region
+    is_list: bool = False
+    in_entry: bool = False
 
     @property
     def owner(self) -> Node:
@@ -37,34 +49,54 @@ class RunningSum:
         return owner
 
     @property
-    def is_list(self) -> bool:
-        return isinstance(self.statement, cst.Expr) or isinstance(self.value, cst.List)
-
-    @property
     def taken(self) -> list[Node]:
-        """The added value, or the elements of an added tuple or list."""
-        if isinstance(self.value, (cst.Tuple, cst.List)):
-            return [element.value for element in self.value.elements]
-        return [self.value]
+        """The added values, or the elements of an added tuple, list or dictionary."""
+        return [part for value in self.values for part in _elements(value)]
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or not any(name.partition(".")[0] == "torch" for name in module.names.imported):
-        return  # tests are short, and other libraries have their own `backward`
-    regions = dict.fromkeys(_regions(module))
-    for region in regions:
-        for found in _accumulations(module, region):
-            kept = [(value, part) for value in found.taken if (part := module.graphs.held(value, region))]
-            if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
-                taken = "appended" if found.is_list else "added"
-                target, loss = module.code(found.target), module.code(kept[0][1])
-                message = f"`{target}` keeps the graph of every `{loss}` {taken} to it"
-                edits = [edit for value, _ in kept for edit in call_method(value, ".detach()")]
-                passes = module.graphs.passes(kept[0][1], region)
-                related = tuple((call, "the backward pass starts here") for call in passes)
-                is_seen = not _is_number_alone(module, found, [part for _, part in kept])
-                fix = ProposedFix("detach it", tuple(edits), unsafe=is_seen)
-                yield Suspicion(found.statement, message, fix=fix, related=related)
+    if module.is_test:
+        return  # tests are short
+    reported: set[Node] = set()
+    if _knows_torch(module, module.tree.root):
+        for region in dict.fromkeys(_regions(module)):
+            for found in _sums(module, region):
+                kept = [(value, part) for value in found.taken if (part := module.graphs.held(value, region))]
+                if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
+                    reported.add(found.statement)
+                    yield _kept_by_sum(module, found, kept)
+    for statement in module.tree.all(cst.AugAssign, cst.Assign, cst.Expr):
+        if statement not in reported and (suspicion := _kept_by_keeper(module, statement)) is not None:
+            yield suspicion
+
+
+def _knows_torch(module: FileFacts, node: Node) -> bool:
+    """Whether the file of a node imports torch: other libraries have their own `backward`."""
+    return any(name.partition(".")[0] == "torch" for name in module.names.imported_by(node))
+
+
+def _kept_by_sum(module: FileFacts, found: RunningSum, kept: list[tuple[Node, Node]]) -> Suspicion:
+    passes = module.graphs.passes(kept[0][1], found.region)
+    is_seen = not _is_number_alone(module, found, [part for _, part in kept])
+    return _suspicion(
+        module, found, kept, [(call, "the backward pass starts here") for call in passes], is_seen
+    )
+
+
+def _suspicion(
+    module: FileFacts,
+    found: RunningSum,
+    kept: list[tuple[Node, Node]],
+    related: list[tuple[Node, str]],
+    unsafe: bool,
+) -> Suspicion:
+    taken = "appended" if found.is_list else "added"
+    message = (
+        f"`{module.code(found.target)}` keeps the graph of every `{module.code(kept[0][1])}` {taken} to it"
+    )
+    edits = tuple(edit for value, _ in kept for edit in call_method(value, ".detach()"))
+    fix = ProposedFix("detach it", edits, unsafe=unsafe)
+    return Suspicion(found.statement, message, fix=fix, related=tuple(related))
 
 
 def _regions(module: FileFacts) -> Iterator[Region]:
@@ -79,7 +111,7 @@ def _regions(module: FileFacts) -> Iterator[Region]:
 # -- what accumulates -----------------------------------------------------------------------------------------
 
 
-def _accumulations(module: FileFacts, region: Region) -> Iterator[RunningSum]:
+def _sums(module: FileFacts, region: Region) -> Iterator[RunningSum]:
     tree = module.tree
     for statement in tree.own(region, cst.AugAssign, cst.Assign, cst.Expr):
         loops = tree.loops(statement)
@@ -88,34 +120,149 @@ def _accumulations(module: FileFacts, region: Region) -> Iterator[RunningSum]:
             if isinstance(region, cst.FunctionDef)
             else loops[:1] == [region]
         )
-        if once and (parts := _parts(statement)) is not None:
-            yield RunningSum(statement, *parts, region)
+        if once and (found := _running_sum(module, statement, region)) is not None:
+            yield found
 
 
-def _parts(statement: cst.AugAssign | cst.Assign | cst.Expr) -> tuple[Node, Node] | None:
-    """The target and value of an accumulating statement."""
-    if isinstance(statement, cst.AugAssign):
-        return (statement.target, statement.value) if isinstance(statement.operator, cst.AddAssign) else None
+def _running_sum(
+    module: FileFacts, statement: cst.AugAssign | cst.Assign | cst.Expr, region: Region
+) -> RunningSum | None:
+    """What a statement accumulates, and where; None for any other statement."""
     if isinstance(statement, cst.Expr):
-        return _appended(statement.value)
-    total = statement.value
-    if (
-        len(statement.targets) == 1
-        and isinstance(total, cst.BinaryOperation)
-        and isinstance(total.operator, cst.Add)
-    ):
-        target = statement.targets[0].target
-        for old, new in ((total.left, total.right), (total.right, total.left)):
-            if dotted(target) is not None and dotted(old) == dotted(target):
-                return target, new
+        return _called(statement, region)
+    if isinstance(statement, cst.Assign):
+        return _assigned(module, statement, region)
+    if not isinstance(statement.operator, cst.AddAssign):
+        return None
+    is_list = isinstance(statement.value, cst.List)
+    in_entry = isinstance(statement.target, cst.Subscript)
+    return RunningSum(statement, statement.target, (statement.value,), region, is_list, in_entry)
+
+
+def _assigned(module: FileFacts, statement: cst.Assign, region: Region) -> RunningSum | None:
+    target, total = statement.targets[0].target, statement.value
+    if len(statement.targets) > 1:
+        return None
+    if isinstance(total, cst.IfExp):  # loss if total is None else total + loss
+        total = total.orelse if _is_first_value(total, target) else total.body
+    in_entry = isinstance(target, cst.Subscript)
+    values = _added(total, target) or _joined(module, total, target)
+    if values:
+        is_list = any(isinstance(value, cst.List) for value in values)
+        return RunningSum(statement, target, values, region, is_list, in_entry)
+    if isinstance(target, cst.Subscript) and _is_counted(module, target, statement):
+        return RunningSum(statement, target.value, (total,), region, True, True)
     return None
 
 
-def _appended(call: Node) -> tuple[Node, Node] | None:
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+def _is_first_value(choice: cst.IfExp, target: Node) -> bool:
+    """Whether the test asks if there is nothing yet: `total is None`."""
+    test = choice.test
+    return (
+        isinstance(test, cst.Comparison)
+        and dotted(test.left) == dotted(target)
+        and isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+    )
+
+
+def _added(total: Node, target: Node) -> tuple[Node, ...]:
+    """What is added to the old value of a target: `loss` in `0.9 * total + loss`; empty if the old value is not in it."""
+    terms = list(_terms(total))
+    old = [term for term in terms if any(_is_old(operand, target) for operand in operands(term))]
+    return tuple(term for term in terms if term not in old) if len(old) == 1 else ()
+
+
+def _terms(total: Node) -> Iterator[Node]:
+    if isinstance(total, cst.BinaryOperation) and isinstance(total.operator, cst.Add):
+        yield from _terms(total.left)
+        yield from _terms(total.right)
+    elif (
+        isinstance(total, cst.Call)
+        and isinstance(total.func, cst.Attribute)
+        and total.func.attr.value == "add"
+        and total.args
+    ):
+        yield from _terms(total.func.value)
+        yield total.args[0].value
+    else:
+        yield total
+
+
+def _is_old(operand: Node, target: Node) -> bool:
+    """Whether an operand is the old value of a target: `total`, or `totals.get("loss", 0)` for `totals["loss"]`."""
+    if isinstance(operand, cst.Call):
+        entry = isinstance(operand.func, cst.Attribute) and operand.func.attr.value in _ENTRIES
+        return (
+            entry
+            and isinstance(target, cst.Subscript)
+            and isinstance(operand.func, cst.Attribute)
+            and dotted(operand.func.value) == dotted(target.value)
+        )
+    return dotted(target) is not None and dotted(operand) == dotted(target)
+
+
+def _joined(module: FileFacts, total: Node, target: Node) -> tuple[Node, ...]:
+    """What `torch.cat([total, loss.view(1)])` appends to the old value of a target."""
+    if not isinstance(total, cst.Call) or not total.args or dotted(target) is None:
+        return ()
+    parts = _elements(total.args[0].value)
+    if dotted(target) not in map(dotted, parts) or module.qualified(total.func) not in _JOINS:
+        return ()
+    return tuple(part for part in parts if dotted(part) != dotted(target))
+
+
+def _is_counted(module: FileFacts, target: cst.Subscript, statement: Node) -> bool:
+    """Whether each pass sets another entry: the key counts the passes, as in `losses[step] = loss`."""
+    key = target.slice[0].slice if len(target.slice) == 1 else None
+    loops = module.tree.loops(statement)
+    if not isinstance(key, cst.Index) or not isinstance(key.value, cst.Name) or not loops:
+        return False
+    bindings = module.names.bindings(key.value)
+    if [binding.node for binding in bindings if binding.how == "for"] == [loops[0]]:
+        counted = loops[0].iter if isinstance(loops[0], cst.For) else None
+        return isinstance(counted, cst.Call) and called_name(counted) in ("enumerate", "range", "trange")
+    return any(
+        binding.how == "augment" and loops[0] in module.tree.loops(binding.node) for binding in bindings
+    )
+
+
+def _called(statement: cst.Expr, region: Region) -> RunningSum | None:
+    """What `losses.append(loss)`, `history.setdefault("loss", []).append(loss)` and `average.add_(loss)` take."""
+    call = statement.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or not call.args:
         return None
-    appends = call.func.attr.value == "append" and len(call.args) == 1
-    return (call.func.value, call.args[0].value) if appends else None
+    target, name = call.func.value, call.func.attr.value
+    if call.args[0].keyword is not None or call.args[0].star:
+        return None
+    if name == "add_":
+        while _is_in_place(target):  # average.mul_(0.9).add_(loss)
+            target = target.func.value  # type: ignore[attr-defined]
+        in_entry = isinstance(target, cst.Subscript)
+        return RunningSum(statement, target, (call.args[0].value,), region, False, in_entry)
+    if name not in _APPENDS or len(call.args) > 1:
+        return None
+    in_entry = isinstance(target, cst.Subscript)
+    if isinstance(target, cst.Call) and isinstance(target.func, cst.Attribute):
+        in_entry = target.func.attr.value in _ENTRIES
+        target = target.func.value if in_entry else target
+    return RunningSum(statement, target, (call.args[0].value,), region, True, in_entry)
+
+
+def _is_in_place(node: Node) -> bool:
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value.endswith("_")
+        and not node.func.attr.value.startswith("_")
+    )
+
+
+def _elements(value: Node) -> list[Node]:
+    if isinstance(value, (cst.Tuple, cst.List)):
+        return [element.value for element in value.elements]
+    if isinstance(value, cst.Dict):
+        return [element.value for element in value.elements if isinstance(element, cst.DictElement)]
+    return [value]
 
 
 def _repeats(module: FileFacts, found: RunningSum) -> bool:
@@ -124,16 +271,101 @@ def _repeats(module: FileFacts, found: RunningSum) -> bool:
     return not module.loops.is_last_pass(found.statement, found.region)
 
 
+# -- what a function keeps that is called with a loss ---------------------------------------------------------
+
+
+def _kept_by_keeper(module: FileFacts, statement: cst.AugAssign | cst.Assign | cst.Expr) -> Suspicion | None:
+    """The accumulation in a function that a pass calls with its loss: `meter.update(loss)`."""
+    function = module.tree.home(statement)
+    if not isinstance(function, cst.FunctionDef) or module.tree.loops(statement):
+        return None
+    found = _running_sum(module, statement, function)
+    if found is None:
+        return None
+    kept: list[tuple[Node, Node]] = []
+    sources: list[GivenGraph] = []
+    for value in found.taken:
+        if (given := module.graphs.given(value, function)) is not None:
+            kept.append((value, given[0]))
+            sources.append(given[1])
+    if not sources or not _is_kept_by(module, found, sources[0]):
+        return None
+    source = sources[0]
+    related: list[tuple[Node, str]] = [
+        (source.call, f"`{module.code(source.value)}` comes from here, with its graph")
+    ]
+    passes = module.graphs.passes(source.value, source.region)
+    related += [(call, "the backward pass starts here") for call in passes if call is not source.call]
+    return _suspicion(module, found, kept, related, True)
+
+
+def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:
+    """Whether what a function accumulates outlives the passes that give it."""
+    region = given.region
+    if not _knows_torch(module, given.call) or is_test(module.parsed(given.call).source.path):
+        return False
+    if isinstance(region, LOOPS):
+        if module.loops.is_last_pass(given.call, region):
+            return False
+    elif not any(module.tree.loops(site) for site in module.calls.sites(region)):
+        return False
+    if not found.is_list and _is_off(module, given.call):
+        return False
+    return _is_live(module, found) and _lives_on(module, found) and not _is_made_anew(module, found, given)
+
+
+def _is_made_anew(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:
+    """Whether a pass makes the object that accumulates, or resets it."""
+    if not isinstance(found.owner, cst.Attribute):
+        return False
+    called = _called_in(module, given.region)
+    klass = module.tree.enclosing(found.statement, cst.ClassDef)
+    values = module.classes.attribute(klass, found.owner.attr.value) if klass is not None else []
+    own = (found.statement, getattr(found.statement, "value", None))
+    if any(module.tree.home(value) in called for value in values if value not in own):
+        return True
+    receiver = given.call.func.value if isinstance(given.call.func, cst.Attribute) else None
+    if receiver is None or is_name(receiver, "self"):
+        return klass is None
+    made = module.kinds.construction(receiver)
+    return made is None or module.tree.contains(given.region, made) or module.tree.home(made) in called
+
+
+def _called_in(module: FileFacts, region: Region) -> set[Node]:
+    """The functions of the project that a region calls, and those that they call."""
+    found: set[Node] = set()
+    pending: list[Node] = [region]
+    while pending:
+        functions = [module.calls.callee(call) for call in module.tree.own(pending.pop(), cst.Call)]
+        new = [function for function in functions if function is not None and function not in found]
+        found.update(new)
+        pending += new
+    return found
+
+
 # -- whether it keeps what it takes ---------------------------------------------------------------------------
 
 
 def _is_live(module: FileFacts, found: RunningSum) -> bool:
     """Whether a graph is recorded where the sum is computed; a list keeps its elements in any case."""
-    return found.is_list or not any(
-        isinstance(item.item, cst.Call) and called_name(item.item) in _WITHOUT_GRADIENT
-        for block in module.tree.ancestors(found.statement)
+    return found.is_list or not _is_off(module, found.statement)
+
+
+def _is_off(module: FileFacts, node: Node) -> bool:
+    """Whether a node is under `no_grad` or the like, or in a function that is decorated by it."""
+    home = module.tree.home(node)
+    decorators = [item.decorator for item in home.decorators] if isinstance(home, cst.FunctionDef) else []
+    contexts = [
+        item.item
+        for block in module.tree.ancestors(node)
         if isinstance(block, cst.With)
         for item in block.items
+    ]
+    return any(
+        isinstance(one, cst.Call) and called_name(one) in _WITHOUT_GRADIENT for one in contexts
+    ) or any(
+        (dotted(one.func if isinstance(one, cst.Call) else one) or "").rpartition(".")[2] in _WITHOUT_GRADIENT
+        for one in decorators
     )
 
 
@@ -162,16 +394,23 @@ def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -
     if any(tree.contains(found.region, binding.node) for binding in bindings):
         return []
     before = [binding for binding in bindings if tree.before(binding.node, found.region)]
-    if not before or before[-1].value is None:
+    return _values_of(module, before[-1], owner.value) if before else []
+
+
+def _values_of(module: FileFacts, binding: Binding, name: str) -> list[Node]:
+    """The values that a binding may give a variable; empty if they are uncertain."""
+    if isinstance(binding.node, cst.Param):
+        given = module.calls.given(binding.node) or []
+        return [module.kinds.origin(value) for value in given]
+    if binding.value is None:
         return []
-    last = before[-1].value
-    if before[-1].how == "unpack":
-        return _unpacked(before[-1].node, owner.value)
-    return [last] if before[-1].how == "assign" else []
+    if binding.how == "unpack":
+        return _unpacked(binding.node, name)
+    return [binding.value] if binding.how == "assign" else []
 
 
 def _unpacked(statement: Node, name: str) -> list[Node]:
-    """The value that one of the names gets in `total, count = 0, 0`."""
+    """The value that one of the names gets in `total, count = 0, 0`, or one of the attributes of `self`."""
     if not isinstance(statement, cst.Assign) or not isinstance(statement.value, cst.Tuple):
         return []
     targets = [item.target for item in statement.targets if isinstance(item.target, cst.Tuple)]
@@ -195,14 +434,16 @@ def _starts_of_attribute(module: FileFacts, name: str, found: RunningSum) -> lis
     called = {called_name(call) for call in tree.own(found.region, cst.Call)}
     homes = [tree.home(start) for start in starts]
     in_pass = any(isinstance(home, cst.FunctionDef) and home.name.value in called for home in homes)
-    return [] if in_pass or any(tree.contains(found.region, start) for start in starts) else starts
+    if in_pass or any(tree.contains(found.region, start) for start in starts):
+        return []
+    return [one for start in starts for one in _unpacked(start, f"self.{name}") or [start]]
 
 
 def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
     """Whether a value is a plain start of an accumulation, with the usual `+=` and `append`."""
     call = start if isinstance(start, cst.Call) else None
     called = (module.qualified(call.func) or "") if call is not None else ""
-    if isinstance(found.target, cst.Subscript):
+    if found.in_entry:
         return (
             isinstance(start, (cst.Dict, cst.DictComp, cst.List))
             or called in _MAPPINGS
@@ -213,6 +454,8 @@ def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
         return isinstance(start, cst.List) or called == "builtins.list" or unbounded
     if call is not None and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
         return _is_start(module, call.func.value, found)  # torch.zeros(1).to(device)
+    if is_name(start, "None"):
+        return isinstance(found.statement, cst.Assign) and isinstance(found.statement.value, cst.IfExp)
     return module.number(start) is not None or called.startswith("torch.") or called == "builtins.float"
 
 

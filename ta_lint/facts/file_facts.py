@@ -190,7 +190,7 @@ class FileFacts:
 
     @cached_property
     def graphs(self) -> Graphs:
-        return Graphs(self.tree, self.names, self.calls, self.loops)
+        return Graphs(self.tree, self.names, self.calls)
 
     @cached_property
     def parameters(self) -> Parameters:

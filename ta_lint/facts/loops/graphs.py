@@ -6,10 +6,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from ta_lint.facts.loops.loops import BACKWARD, Loops, Region
+from ta_lint.facts.loops.loops import Region, is_backward
 from ta_lint.facts.values.calls import Calls, called_name
 from ta_lint.facts.values.names import Binding, Names
-from ta_lint.syntax.tree import Node, Tree, dotted, is_name
+from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted, is_name
 
 Variable = cst.Name | cst.Attribute
 
@@ -25,12 +25,31 @@ _DIFFERENTIABLE = frozenset(
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
 
 
+_NO_PARAMETERS: frozenset[cst.Param] = frozenset()
+
+# What takes the graph away from what is returned.
+_DETACHES = frozenset("detach detach_ item numpy tolist float".split())
+
+
+@dataclass(frozen=True, eq=False)
+class GivenGraph:
+    """A call that gives a function a value whose graph was gone back through: `meter.update(loss)`.
+
+    `value` is what holds the graph there, in `region`, the innermost loop around the call, or else its function.
+    """
+
+    call: cst.Call
+    value: Node
+    region: Region
+
+
 @dataclass(frozen=True, eq=False)
 class BackwardCall:
     """A call of `backward` that frees the graph it goes through.
 
-    `region` is the innermost loop around the call, or else its function. `losses` are the variables that the call starts
-    from and the variables that these are sums of: all of them certainly hold a graph.
+    `call` is the `backward`, or the call of a function of the project that goes back through what it is given. `region` is the
+    innermost loop around the call, or else its function. `losses` are the variables that the call starts from and the
+    variables that these are sums of: all of them certainly hold a graph.
     """
 
     call: cst.Call
@@ -41,12 +60,13 @@ class BackwardCall:
 class Graphs:
     """The calls of `backward` in a file, and queries about the values that hold a graph."""
 
-    def __init__(self, tree: Tree, names: Names, calls: Calls, loops: Loops) -> None:
+    def __init__(self, tree: Tree, names: Names, calls: Calls) -> None:
         self._tree = tree
         self._names = names
         self._calls = calls
-        self._loops = loops
-        self._returns: dict[cst.FunctionDef, bool] = {}
+        self._returns: dict[tuple[cst.FunctionDef, int | None], bool] = {}
+        self._gone_through: dict[cst.FunctionDef, frozenset[cst.Param]] = {}
+        self._in_region: dict[Region, list[BackwardCall]] = {}
 
     @cached_property
     def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -54,27 +74,61 @@ class Graphs:
 
         Calls with a gradient of their own are left out, because they do not start from a loss.
         """
-        calls = [
-            call
-            for call in self._tree.all(cst.Call)
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value in BACKWARD
-        ]
+        calls = [call for call in self._tree.all(cst.Call) if is_backward(call)]
         return [(call, _start(call)) for call in calls if not _has_gradient(call)]
 
     @cached_property
     def backwards(self) -> list[BackwardCall]:
-        """The calls of `backward` whose loss is a variable, in source order."""
-        found = []
-        for call in self._tree.all(cst.Call):
-            if (
-                not isinstance(call.func, cst.Attribute)
-                or call.func.attr.value not in BACKWARD
-                or _retains(call)
-            ):
-                continue
-            if (region := self._region(call)) is not None:
-                found.append(BackwardCall(call, region, tuple(self._sources(_start(call), region, _DEPTH))))
-        return found
+        """The calls of `backward` in this file whose loss is a variable, in source order."""
+        calls = (call for call in self._tree.all(cst.Call) if is_backward(call))
+        return [found for call in calls if (found := self._backward(call)) is not None]
+
+    def backwards_in(self, region: Region) -> list[BackwardCall]:
+        """The backward passes in a region's own code, in this file or another, those in functions that it calls included."""
+        if region not in self._in_region:
+            calls = self._tree.own(region, cst.Call)
+            found = (self._backward(call) or self._handed_back(call) for call in calls)
+            self._in_region[region] = [one for one in found if one is not None and one.region is region]
+        return self._in_region[region]
+
+    def _backward(self, call: cst.Call) -> BackwardCall | None:
+        region = self._region(call) if is_backward(call) and not _retains(call) else None
+        if region is None:
+            return None
+        return BackwardCall(call, region, tuple(self._sources(_start(call), region, _DEPTH)))
+
+    def _handed_back(self, call: cst.Call) -> BackwardCall | None:
+        """The backward pass in a function of the project, through what this call gives to it."""
+        region = self._region(call) if call.args and not is_backward(call) else None
+        function = self._calls.callee(call) if region is not None else None
+        if region is None or function is None:
+            return None
+        given = self._calls.arguments(call, function)
+        values = [given[param] for param in self._goes_through(function) if param in given]
+        losses = [source for value in values for source in self._sources(value, region, _DEPTH)]
+        return BackwardCall(call, region, tuple(losses)) if losses else None
+
+    def _goes_through(self, function: cst.FunctionDef) -> frozenset[cst.Param]:
+        """The parameters whose graph a function frees by a backward pass."""
+        if function not in self._gone_through:
+            self._gone_through[function] = _NO_PARAMETERS  # it may call itself
+            regions = [function, *self._tree.own(function, *LOOPS)]
+            losses = [
+                loss
+                for region in regions
+                for backward in self.backwards_in(region)
+                for loss in backward.losses
+            ]
+            params = [self._parameter(loss, function) for loss in losses]
+            self._gone_through[function] = frozenset(param for param in params if param is not None)
+        return self._gone_through[function]
+
+    def _parameter(self, variable: Node, function: cst.FunctionDef) -> cst.Param | None:
+        """The parameter of a function that a variable is, unless the function binds it again."""
+        binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
+        if binding is None or not isinstance(binding.node, cst.Param):
+            return None
+        return binding.node if self._tree.contains(function.params, binding.node) else None
 
     def _region(self, call: cst.Call) -> Region | None:
         loops = self._tree.loops(call)
@@ -96,7 +150,7 @@ class Graphs:
     def held(self, value: Node, region: Region) -> Node | None:
         """The part of a value that still holds the graph of an iteration after `backward` went through it.
 
-        It is a variable, or a call of a function in this file that returns one; None if the value is detached, a number, or
+        It is a variable, or a call of a function of the project that returns one; None if the value is detached, a number, or
         unknown.
         """
         for operand in operands(value):
@@ -107,19 +161,49 @@ class Graphs:
                 return operand
         return None
 
+    def given(self, value: Node, function: cst.FunctionDef) -> tuple[Node, GivenGraph] | None:
+        """The part of a value that is a parameter of a function, with a call that gives it what still holds a graph."""
+        for operand in operands(value):
+            param = self._parameter(operand, function)
+            found = self._given_to(function, param, (function,)) if param is not None else None
+            if found is not None:
+                return operand, found
+        return None
+
+    def _given_to(
+        self, function: cst.FunctionDef, param: cst.Param, seen: tuple[Node, ...]
+    ) -> GivenGraph | None:
+        for site in self._calls.sites(function):
+            value, region = self._calls.arguments(site, function).get(param), self._region(site)
+            if value is None or region is None:
+                continue
+            held = self.held(value, region)
+            if held is not None:
+                return GivenGraph(site, held, region)
+            home = self._tree.home(site)
+            if not isinstance(home, cst.FunctionDef) or home in seen:
+                continue
+            for operand in operands(value):
+                outer = self._parameter(operand, home)
+                found = self._given_to(home, outer, (*seen, home)) if outer is not None else None
+                if found is not None:
+                    return found
+        return None
+
     def passes(self, held: Node, region: Region) -> list[cst.Call]:
         """The backward passes that go through the graph of what `held` returns."""
         binding = self._names.definition(held) if isinstance(held, cst.Name) else None
         made = held if isinstance(held, cst.Call) else binding.value if binding is not None else None
         function = self._calls.callee(made) if isinstance(made, cst.Call) else None
-        return [backward.call for backward in self.backwards if backward.region in (function, region)]
+        regions = [found for found in (function, region) if found is not None]
+        found = [backward.call for place in regions for backward in self.backwards_in(place)]
+        return list(dict.fromkeys(found))
 
     def _holds(self, variable: Variable, region: Region) -> bool:
         return any(
-            backward.region is region
-            and not self._tree.apart(backward.call, variable)
+            not self._tree.apart(backward.call, variable)
             and any(self._same(loss, variable, region) for loss in backward.losses)
-            for backward in self.backwards
+            for backward in self.backwards_in(region)
         ) or (isinstance(variable, cst.Name) and self._is_returned_graph(variable, region))
 
     def _same(self, loss: Variable, use: Variable, region: Region) -> bool:
@@ -162,28 +246,49 @@ class Graphs:
     # -- functions that return a loss after going back through it ---------------------------------------------
 
     def _is_returned_graph(self, variable: cst.Name, region: Region) -> bool:
-        """Whether the region binds a variable to the result of such a function."""
+        """Whether the region binds a variable to the result of such a function, or to a part of it."""
         binding = self._names.definition(variable)
-        if binding is None or binding.how != "assign" or not self._tree.contains(region, binding.node):
+        if binding is None or not isinstance(binding.value, cst.Call):
             return False
-        return isinstance(binding.value, cst.Call) and self._returns_graph(binding.value)
+        if not self._tree.contains(region, binding.node):
+            return False
+        if binding.how == "assign":
+            return self._returns_graph(binding.value)
+        place = _place_in_tuple(binding.node, variable.value) if binding.how == "unpack" else None
+        return place is not None and self._returns_graph(binding.value, place)
 
-    def _returns_graph(self, call: cst.Call) -> bool:
+    def _returns_graph(self, call: cst.Call, place: int | None = None) -> bool:
+        """Whether a call returns a graph that was gone back through, by itself or at this place of a tuple."""
         function = self._calls.callee(call)
         if function is None:
             return False
-        if function not in self._returns:
-            self._returns[function] = False  # it may call itself
-            self._returns[function] = self._always_returns_graph(function)
-        return self._returns[function]
+        if (function, place) not in self._returns:
+            self._returns[function, place] = False  # it may call itself
+            self._returns[function, place] = self._function_returns_graph(function, place)
+        return self._returns[function, place]
 
-    def _always_returns_graph(self, function: cst.FunctionDef) -> bool:
-        if not any(backward.region is function for backward in self.backwards):
+    def _function_returns_graph(self, function: cst.FunctionDef, place: int | None) -> bool:
+        """Whether one `return` after a backward pass holds its graph, and no other one frees a graph on purpose."""
+        passes = self.backwards_in(function)
+        if not passes or self._tree.own(function, cst.Yield):
             return False
-        returned = [statement.value for statement in self._tree.own(function, cst.Return)]
-        return bool(returned) and all(
-            value is not None and self.held(value, function) is not None for value in returned
-        )
+        holding = False
+        for statement in self._tree.own(function, cst.Return):
+            value = _at_place(statement.value, place)
+            later = any(self._tree.before(backward.call, statement) for backward in passes)
+            if later and value is not None and self.held(value, function) is not None:
+                holding = True
+            elif not self._goes_elsewhere(value):
+                return False
+        return holding
+
+    def _goes_elsewhere(self, value: Node | None) -> bool:
+        """Whether a function returns nothing, a number, or what another one returns: `return self.other_step(batch)`."""
+        if value is None or isinstance(value, (cst.Integer, cst.Float)) or is_name(value, "None"):
+            return True
+        if not isinstance(value, cst.Call):
+            return False
+        return self._calls.callee(value) is not None or called_name(value) not in _DETACHES
 
 
 def operands(value: Node) -> Iterator[Variable | cst.Call]:
@@ -280,6 +385,27 @@ def _retains(call: cst.Call) -> bool:
         if arg.keyword is not None and arg.keyword.value in ("retain_graph", "create_graph")
     ]
     return any(not is_name(arg.value, "False") for arg in kept)
+
+
+def _at_place(value: Node | None, place: int | None) -> Node | None:
+    """What a `return` gives at a place of its tuple; the value itself if no place is asked for."""
+    if place is None or value is None:
+        return value
+    if not isinstance(value, cst.Tuple) or place >= len(value.elements):
+        return None
+    return value.elements[place].value
+
+
+def _place_in_tuple(statement: Node, name: str) -> int | None:
+    """The place at which `loss, outputs = step(batch)` binds a name."""
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0].target
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    names = [dotted(element.value) for element in target.elements]
+    starred = any(isinstance(element, cst.StarredElement) for element in target.elements)
+    return names.index(name) if name in names and not starred else None
 
 
 def _owner(variable: Variable) -> cst.Name:

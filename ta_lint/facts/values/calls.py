@@ -200,6 +200,21 @@ class Calls:
             found.append(value)
         return found or None
 
+    def arguments(self, call: cst.Call, function: cst.FunctionDef) -> dict[cst.Param, cst.BaseExpression]:
+        """What a call gives to the parameters of the function that it runs, without those whose argument is unknown."""
+        if any(arg.star == "*" for arg in call.args):
+            return {}
+        found: dict[cst.Param, cst.BaseExpression] = {}
+        params = function.params
+        for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+            place = self._place(function, param)
+            if place is None or (place < 0 and param not in params.kwonly_params):
+                continue  # `self`
+            value = argument(call, param.name.value, place if place >= 0 else None)
+            if value is not None:
+                found[param] = value
+        return found
+
     def _function_of(self, param: cst.Param) -> cst.FunctionDef | cst.Lambda | None:
         above = self._tree.parent.get(self._tree.parent.get(param, param))
         return above if isinstance(above, FUNCTIONS) else None

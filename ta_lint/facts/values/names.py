@@ -213,6 +213,11 @@ class Names:
             for name in _target_names(target):
                 self._bind(name, Binding("unpack", statement, value))
 
+    def imported_by(self, node: Node) -> set[str]:
+        """The qualified names of everything that the file of a node imports."""
+        other = self._other(node)
+        return other.imported if other is not None else self.imported
+
     # -- asking -----------------------------------------------------------------------------------------------
 
     def scope(self, node: Node) -> Node:

@@ -1,0 +1,27 @@
+"""Each section of the pages in `tests/projects` is a project of several files: the findings are those marked, and no other."""
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from marked import Block, blocks
+
+from ta_lint.core.config import Configs, Options
+from ta_lint.engine import lint_file
+from ta_lint.file import File
+
+PAGES = sorted((Path(__file__).parent / "projects").glob("*.md"))
+PROJECTS = [
+    list(files) for page in PAGES for _, files in groupby(blocks(page), lambda block: (page, block.heading))
+]
+
+
+@pytest.mark.parametrize("files", PROJECTS, ids=lambda files: files[0].heading)
+def test_a_project_gives_exactly_the_findings_it_marks(files: list[Block], tmp_path: Path) -> None:
+    for block in files:
+        (tmp_path / block.settings["path"]).write_text(block.code)
+    for block in files:
+        config = Configs(Options(), tmp_path).root_config
+        file = File(tmp_path / block.settings["path"], block.settings["path"], config)
+        found = {(finding.site.line, finding.rule) for finding in lint_file(file) if finding.counts}
+        assert found == block.expected("static"), block.settings["path"]
