@@ -8,11 +8,12 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.file_facts import is_test
 from ta_lint.facts.loops.calls_in_loop import LoopCall, Variable
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_after, insert_line_before
-from ta_lint.syntax.tree import LOOPS, Node
+from ta_lint.syntax.tree import LOOPS, Node, dotted
 
 KEYWORDS = (("eval", "train"),)
 AROUND = ("*backward",)
@@ -27,16 +28,17 @@ _FIXED = regex(
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loops.framework is not None or _writes_mode(module):
+    if module.is_test or module.loops.framework is not None or _writes_mode(module, module.tree.root):
         return
     reported: set[Node] = set()
-    loops = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)  # inner loops first
-    for loop in loops:
+    for loop in _loops(module):
         events = module.calls_in_loop.events(loop.body)
         if not any(event.action is Action.BACKWARD for event in events):
             continue
         for index, event in enumerate(events):
             if event.action is not Action.EVAL or event.subject is None or event.call in reported:
+                continue
+            if not module.is_here(event.call):
                 continue
             trained = _trained_next(module, loop, events, index, event.subject)
             if trained is not None and not _is_the_same_in_both(module, event):
@@ -44,10 +46,29 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield _suspicion(module, loop, event, trained)
 
 
+def _loops(module: FileFacts) -> Iterator[Loop]:
+    """The loops that may run an `eval()` of this file: its own, then those of the files that use it; inner ones first."""
+    own = sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)
+    yield from own
+    evals = [call for call in module.tree.all(cst.Call) if called_name(call) == "eval"]
+    for loop in module.calls_in_loop.loops_over(evals):
+        if not module.is_here(loop) and not _is_out_of_sight(module, loop):
+            yield loop
+
+
+def _is_out_of_sight(module: FileFacts, loop: Loop) -> bool:
+    """Whether a loop of another file is in a test, or in code of a framework, or its file sets modes by hand."""
+    return (
+        is_test(module.parsed(loop).source.path)
+        or module.loops.framework_of(loop) is not None
+        or _writes_mode(module, module.tree.root_of(loop))
+    )
+
+
 def _is_the_same_in_both(module: FileFacts, event: LoopCall) -> bool:
     """Whether a model certainly has no layer that depends on the mode."""
     assert isinstance(event.call.func, cst.Attribute)
-    return module.evaluations.depends_on_mode(event.call.func.value) is False
+    return module.evaluations.depends_on_mode(event.call.func.value, event.subject) is False
 
 
 def _suspicion(module: FileFacts, loop: Loop, event: LoopCall, trained: LoopCall) -> Suspicion:
@@ -85,13 +106,17 @@ def _trained_next(
             if position < index:
                 return event
             runs = any(_runs_between(module, use, model, switched, event) for use in events)
-            return event if runs and _is_for_evaluation(module, switched, loop, model, events) else None
+            is_apart = _is_for_evaluation(module, switched, loop, model, events)
+            is_apart = is_apart or _comes_after_training(
+                module, events[:index], events[index:position], model
+            )
+            return event if runs and is_apart else None
     return None
 
 
-def _writes_mode(module: FileFacts) -> bool:
-    """Whether the file sets the mode by hand: `model.training = was_training`."""
-    targets = (item.target for item in module.tree.all(cst.AssignTarget))
+def _writes_mode(module: FileFacts, root: Node) -> bool:
+    """Whether a file sets the mode by hand: `model.training = was_training`."""
+    targets = (item.target for item in module.tree.within(root, cst.AssignTarget))
     return any(isinstance(target, cst.Attribute) and target.attr.value == "training" for target in targets)
 
 
@@ -128,18 +153,35 @@ def _lives_on(module: FileFacts, loop: Loop, events: list[LoopCall], model: Vari
 
 
 def _goes_through(module: FileFacts, backward: LoopCall, model: Variable, events: list[LoopCall]) -> bool:
-    """Whether the model is called and recorded in the function of a backward pass, or in one that it calls."""
-    home = module.tree.home(backward.call)
-    steps = [step for step in module.loops.steps if module.tree.home(step.call) is home]
+    """Whether the model is called and recorded in the function of a backward pass, in one that it calls, or in one that gives
+    it the loss."""
+    homes = _homes_of_loss(module, backward)
+    calls = module.tree.own(homes[0], cst.Call)
+    steps = [step for call in calls if (step := module.loops.step(call)) is not None]
     optimized = [module.calls_in_loop.optimized_by(step.optimizer) for step in steps]
     if steps and not any(models is None or _has(models, model, module) for models in optimized):
         return False
     return any(
         _uses(event, model)
-        and home in {module.tree.home(call) for call in (event.call, *event.via)}
+        and not {module.tree.home(call) for call in (event.call, *event.via)}.isdisjoint(homes)
         and module.recording.records(event.call) is not False
         for event in events
     )
+
+
+def _homes_of_loss(module: FileFacts, backward: LoopCall) -> list[Node]:
+    """The function of a backward pass, and those that give it the loss as an argument."""
+    homes = [module.tree.home(backward.call)]
+    given: Node = backward.call
+    for call in reversed(backward.via):
+        names = module.tree.within(given, cst.Name)
+        if not any(
+            isinstance(module.kinds.origin(name), cst.Param) for name in names if name.value != "self"
+        ):
+            break
+        homes.append(module.tree.home(call))
+        given = call
+    return homes
 
 
 def _has(models: list[Variable], model: Variable, module: FileFacts) -> bool:
@@ -180,21 +222,52 @@ def _is_at_the_end(module: FileFacts, node: Node, loop: Loop) -> bool:
     conditions = [
         above for above in tree.ancestors(node) if isinstance(above, cst.If) and tree.contains(loop, above)
     ]
-    return any(tree.contains(above.body, node) and _holds_once(module, above.test) for above in conditions)
+    return any(
+        tree.contains(above.body, node) and _holds_once(module, above.test, loop) for above in conditions
+    )
 
 
-def _holds_once(module: FileFacts, test: Node) -> bool:
-    """`epoch == epochs - 1`, `step % len(loader) == 0`; not `phase == "val"`."""
+def _holds_once(module: FileFacts, test: Node, loop: Loop) -> bool:
+    """Whether a condition holds in one iteration of a loop: `epoch == epochs - 1`, `step % len(loader) == 0` in a pass over it.
+
+    Not `phase == "val"`, nor `step == len(loader) - 1` in the loop over the epochs, each of which has such a step.
+    """
     tree = module.tree
     equals = [
         target for target in tree.within(test, cst.ComparisonTarget) if isinstance(target.operator, cst.Equal)
     ]
     if not equals or any(isinstance(target.comparator, cst.SimpleString) for target in equals):
         return False
-    remainders = any(
-        isinstance(operation.operator, cst.Modulo) for operation in tree.within(test, cst.BinaryOperation)
+    if any(_counts_inside(module, name, loop) for name in tree.within(test, cst.Name)):
+        return False
+    remainders = [
+        operation
+        for operation in tree.within(test, cst.BinaryOperation)
+        if isinstance(operation.operator, cst.Modulo)
+    ]
+    return all(_is_whole_pass(module, remainder.right, loop) for remainder in remainders)
+
+
+def _counts_inside(module: FileFacts, name: cst.Name, loop: Loop) -> bool:
+    """Whether a name counts the iterations of a loop inside this one, which begins anew in each iteration."""
+    return any(
+        binding.how == "for" and binding.node is not loop and module.tree.contains(loop.body, binding.node)
+        for binding in module.names.bindings(name)
     )
-    return not remainders or bool(tree.within(test, cst.Call))
+
+
+def _is_whole_pass(module: FileFacts, modulus: Node, loop: Loop) -> bool:
+    """Whether so many steps are as many as a loop has in one pass: `len(loader)`, `len(dataset) // batch_size`."""
+    tree = module.tree
+    modulus = module.kinds.origin(modulus)
+    lengths = [call for call in tree.within(modulus, cst.Call) if called_name(call) == "len"]
+    if not lengths or not isinstance(loop, cst.For):
+        return False
+    if tree.within(modulus, cst.Integer, cst.Float):
+        return False  # a part of a pass: len(loader) // 10
+    measured = {dotted(arg.value) for call in lengths for arg in call.args}
+    over = {dotted(name) for name in tree.within(loop.iter, cst.Name, cst.Attribute)}
+    return modulus in lengths or measured.isdisjoint(over)
 
 
 def _is_other_branch(module: FileFacts, switched: LoopCall, event: LoopCall) -> bool:
@@ -223,6 +296,19 @@ def _is_for_evaluation(
     if condition is None or not tree.contains(loop.body, condition):
         return False
     return any(_uses(event, model) and tree.contains(condition.body, event.place) for event in events)
+
+
+def _comes_after_training(
+    module: FileFacts, before: list[LoopCall], between: list[LoopCall], model: Variable
+) -> bool:
+    """Whether the pass has trained the model in training mode before, and evaluates it between `eval()` and training it again."""
+    last = max(
+        (i for i, event in enumerate(before) if event.action is Action.TRAIN and event.subject == model),
+        default=None,
+    )
+    if last is None or not any(event.action is Action.BACKWARD for event in before[last:]):
+        return False
+    return any(_uses(event, model) and module.recording.records(event.call) is False for event in between)
 
 
 # -- the fix --------------------------------------------------------------------------------------------------

@@ -1,25 +1,27 @@
 """The calls that run in one iteration of a loop, helpers included: they set modes, call models and go backward.
 
-Variables are followed into the functions of this file that receive them, so `evaluate(net)` with `model.eval()` inside sets
+Variables are followed into the functions of the project that receive them, so `evaluate(net)` with `model.eval()` inside sets
 the mode of `net`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import islice
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts.loops.loops import BACKWARD
+from ta_lint.facts.loops.loops import BACKWARD, Loop
 from ta_lint.facts.values.calls import Calls, called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Binding, Names
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
-_CALLS_DEEP = 2
+_CALLS_DEEP = 6
+_MOST_CALLS = 2000  # of one region; one with more is followed less deep
+_CALLERS_DEEP = 4
 _ALIASES_DEEP = 6
 
 # Methods that modules have and hardly anything else does: whatever they are called on is taken for a module.
@@ -36,7 +38,7 @@ Variable = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False)
 class LoopCall:
-    """A call that runs in a region, in its own code or in a function of this file that it calls.
+    """A call that runs in a region, in its own code or in a function of the project that it calls.
 
     `action` is a change of mode or a backward pass, None for any other call. `subject` is the variable that is called, or on
     which a method is called; `given` are the variables among the arguments; `via` are the calls that lead from the region to
@@ -67,24 +69,35 @@ class CallsInLoop:
         self._events: dict[Node, list[LoopCall]] = {}
         self._own_events: dict[cst.Call, LoopCall] = {}
         self._variables: dict[Node, Variable | None] = {}
-        self._model_names: set[str] | None = None
+        self._model_names: dict[cst.Module, set[str]] = {}
+        self._optimized: dict[cst.Module, list[Variable]] = {}
 
     def events(self, region: Node) -> list[LoopCall]:
-        """The calls in a region's own code and in the functions of this file that it calls, two calls deep, in source order."""
+        """The calls in a region's own code and in the functions of the project that it calls, in the order of the source."""
         if region not in self._events:
-            self._events[region] = list(self._walk(region, {}, ()))
+            found: list[LoopCall] = []
+            for depth in range(_CALLS_DEEP, 0, -2):
+                found = list(islice(self._walk(region, {}, (), (), depth), _MOST_CALLS))
+                if len(found) < _MOST_CALLS:
+                    break
+            self._events[region] = found
         return self._events[region]
 
     def _walk(
-        self, region: Node, known: dict[Node, Variable | None], via: tuple[cst.Call, ...]
+        self,
+        region: Node,
+        known: dict[Node, Variable | None],
+        via: tuple[cst.Call, ...],
+        entered: tuple[cst.FunctionDef, ...],
+        depth: int,
     ) -> Iterator[LoopCall]:
         for call in self._tree.own(region, cst.Call):
             function = self._calls.callee(call) if not self.is_mode(call) else None
             if function is None:
                 yield self._event(call, known, via) if via else self._own_event(call)
-            elif len(via) < _CALLS_DEEP and not self._tree.contains(function, region):
+            elif len(via) < depth and function not in entered and not self._tree.contains(function, region):
                 inner = known | self._handed_over(call, function, known)
-                yield from self._walk(function.body, inner, (*via, call))
+                yield from self._walk(function.body, inner, (*via, call), (*entered, function), depth)
 
     def _own_event(self, call: cst.Call) -> LoopCall:
         """A call seen from the region whose own code it is in: the same for every such region."""
@@ -148,11 +161,15 @@ class CallsInLoop:
         kind = self._kinds.kind(node)
         if kind is not None:
             return kind is Kind.MODULE
-        if self._model_names is None:
-            attributes = self._tree.all(cst.Attribute)
+        name = dotted(node)
+        if name is None:
+            return False
+        root = self._tree.root_of(node)
+        if root not in self._model_names:
+            attributes = self._tree.within(root, cst.Attribute)
             receivers = (dotted(found.value) for found in attributes if found.attr.value in _OF_MODULES)
-            self._model_names = {name for name in receivers if name is not None}
-        return dotted(node) in self._model_names
+            self._model_names[root] = {receiver for receiver in receivers if receiver is not None}
+        return name in self._model_names[root]
 
     # -- variables --------------------------------------------------------------------------------------------
 
@@ -211,19 +228,16 @@ class CallsInLoop:
         self, call: cst.Call, function: cst.FunctionDef, known: dict[Node, Variable | None]
     ) -> dict[Node, Variable | None]:
         """The variables that one call of a function gives to its parameters."""
-        params = [*function.params.posonly_params, *function.params.params]
-        bound = isinstance(call.func, cst.Attribute) and isinstance(self._tree.home(function), cst.ClassDef)
-        found: dict[Node, Variable | None] = {}
-        for index, param in enumerate(params[1:] if bound else params):
-            value = argument(call, param.name.value, index)
-            found[param] = self._variable(value, known, _ALIASES_DEEP) if value is not None else None
-        for param in function.params.kwonly_params:
-            value = argument(call, param.name.value)
-            found[param] = self._variable(value, known, _ALIASES_DEEP) if value is not None else None
-        return found
+        params = function.params
+        given = self._calls.arguments(call, function)
+        return {
+            param: self._variable(given[param], known, _ALIASES_DEEP) if param in given else None
+            for param in (*params.posonly_params, *params.params, *params.kwonly_params)
+            if param in given or param.name.value not in ("self", "cls")
+        }
 
-    def meanings(self, variable: Variable, depth: int = _CALLS_DEEP) -> list[Variable]:
-        """A variable and, if it is a parameter, the variables that callers in this file give to it."""
+    def meanings(self, variable: Variable, depth: int = _CALLERS_DEEP) -> list[Variable]:
+        """A variable and, if it is a parameter, the variables that its callers give to it."""
         found = [variable]
         if depth and isinstance(variable[0], cst.Param):
             for value in self._calls.given(variable[0]) or []:
@@ -231,8 +245,8 @@ class CallsInLoop:
                     found += [(*meaning, *variable[2:]) for meaning in self.meanings(outer, depth - 1)]
         return found
 
-    def values(self, node: Node, depth: int = _CALLS_DEEP) -> list[Node]:
-        """The expressions that a value may come from, followed through parameters of functions of this file."""
+    def values(self, node: Node, depth: int = _CALLERS_DEEP) -> list[Node]:
+        """The expressions that a value may come from, followed through parameters of functions of the project."""
         origin = self._kinds.origin(node)
         if not depth or not isinstance(origin, cst.Param):
             return [node]
@@ -245,25 +259,49 @@ class CallsInLoop:
         """The calls of a function from outside it."""
         return [site for site in self._calls.sites(function) if not self._tree.contains(function, site)]
 
-    def is_optimized(self, model: Variable) -> bool | None:
-        """Whether an optimizer built in this file has parameters of a model.
+    def loops_over(self, calls: Iterable[cst.Call]) -> list[Loop]:
+        """The loops of the project that run one of these calls, in their own code or through functions, the inner ones first."""
+        found: dict[Loop, None] = {}
+        pending: list[Node] = list(calls)
+        reached: set[Node] = set()
+        while pending:
+            place = pending.pop()
+            found.update(dict.fromkeys(self._tree.loops(place)))
+            home = self._tree.home(place)
+            if isinstance(home, cst.FunctionDef) and home not in reached:
+                reached.add(home)
+                pending += self._calls.sites(home)
+        return sorted(found, key=self._tree.order, reverse=True)
 
-        None if this file builds no optimizer, or if the model comes from another file.
+    def is_optimized(self, model: Variable) -> bool | None:
+        """Whether an optimizer that the project builds has parameters of a model.
+
+        None if no file that has the model builds an optimizer, or if it is not known where the model comes from.
         """
-        if any(found[: len(one)] == one for one in self.meanings(model) for found in self._optimized):
+        meanings = self.meanings(model)
+        roots = [
+            self._tree.root,
+            *(self._tree.root_of(one[0]) for one in meanings if isinstance(one[0], cst.CSTNode)),
+        ]
+        optimized = [found for root in dict.fromkeys(roots) for found in self._optimized_in(root)]
+        if any(found[: len(one)] == one for one in meanings for found in optimized):
             return True
         is_given = isinstance(model[0], cst.Param) and self._calls.given(model[0]) is None
-        return None if is_given or not self._optimized else False
+        return None if is_given or not optimized else False
 
     def optimized_by(self, optimizer: Node) -> list[Variable] | None:
         """The models whose parameters an optimizer has; None if this file does not show them."""
         made = self._kinds.construction(optimizer)
         return (self._owners(made) or None) if made is not None else None
 
-    @cached_property
-    def _optimized(self) -> list[Variable]:
-        calls = [call for call in self._tree.all(cst.Call) if self._kinds.kind(call) is Kind.OPTIMIZER]
-        return [owner for call in calls for owner in self._owners(call)]
+    def _optimized_in(self, root: cst.Module) -> list[Variable]:
+        """The models whose parameters the optimizers of one file have."""
+        if root not in self._optimized:
+            calls = [
+                call for call in self._tree.within(root, cst.Call) if self._kinds.kind(call) is Kind.OPTIMIZER
+            ]
+            self._optimized[root] = [owner for call in calls for owner in self._owners(call)]
+        return self._optimized[root]
 
     def _owners(self, optimizer: cst.Call) -> list[Variable]:
         """The models whose `parameters()` are passed to a new optimizer."""

@@ -331,9 +331,14 @@ class Evaluations:
             for other in events
         )
 
-    def depends_on_mode(self, model: Node) -> bool | None:
-        """Whether a model has layers that depend on the mode; None if this file does not show them."""
-        made = [self._kinds.construction(value) for value in self._calls_in_loop.values(model)]
+    def depends_on_mode(self, model: Node, variable: Variable | None = None) -> bool | None:
+        """Whether a model has layers that depend on the mode; None if the project does not show them.
+
+        `variable` is what the expression means, where it may mean several models.
+        """
+        values = self._calls_in_loop.values(model)
+        meant = [value for value in values if self._calls_in_loop.variable(value) == variable]
+        made = [self._kinds.construction(value) for value in meant or values]
         if not made or None in made:
             return None
         found = [self._has_such_layers(call, ()) for call in made if call is not None]

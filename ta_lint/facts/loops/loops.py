@@ -82,6 +82,7 @@ class Loops:
         self._classes = classes
         self._kinds = kinds
         self._calls = kinds.calls
+        self._frameworks: dict[cst.Module, str | None] = {}
         self.gated = _GATED_TEXT.search(text) is not None or any(
             name.partition(".")[0] in _GATED_IMPORTS for name in names.imported
         )
@@ -94,10 +95,21 @@ class Loops:
 
         Rules about the order of events in a loop stay silent if there is one.
         """
-        imported = next((name for name in sorted(self._names.imported) if _FRAMEWORKS.match(name)), None)
+        return self.framework_of(self._tree.root)
+
+    def framework_of(self, node: Node) -> str | None:
+        """The framework that may run code which the loops of the file of a node do not show."""
+        root = self._tree.root_of(node)
+        if root not in self._frameworks:
+            self._frameworks[root] = self._framework_in(root)
+        return self._frameworks[root]
+
+    def _framework_in(self, root: cst.Module) -> str | None:
+        names = sorted(self._names.imported_by(root))
+        imported = next((name for name in names if _FRAMEWORKS.match(name)), None)
         if imported is not None:
             return imported.partition(".")[0]
-        bases = (base.value for klass in self._classes.all() for base in klass.bases)
+        bases = (base.value for klass in self._tree.within(root, cst.ClassDef) for base in klass.bases)
         foreign = (base for base in bases if not self._classes.is_of_project(base))
         named = ((dotted(base) or "").rpartition(".")[2] for base in foreign)
         return next((name for name in named if name in _FRAMEWORK_BASES), None)
