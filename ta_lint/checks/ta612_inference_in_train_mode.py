@@ -17,62 +17,64 @@ AROUND = (("*backward", "load_state_dict", "torchvision", "create_model"),)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None:
         return
-    modes, goes_back = module.evaluations.modes, module.evaluations.goes_back
-    if not modes:
-        yield from _never_set(module) if goes_back else _predictions(module)
-    elif Action.TRAIN in modes and goes_back:
-        yield from _set_to_train(module)
-
-
-def _set_to_train(module: FileFacts) -> Iterator[Suspicion]:
-    for evaluation in module.evaluations.all:
-        if module.recording.records(evaluation.call) is not False:
-            continue
-        mode = module.evaluations.mode(evaluation)
-        if mode is None or mode[0] is not Action.TRAIN:
-            continue
-        depends = module.evaluations.depends_on_mode(module.calls_in_loop.called(evaluation.call))
-        if depends or (depends is None and _must_depend(module, evaluation)):
-            model = module.code(module.calls_in_loop.called(evaluation.call))
-            message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode"
-            related = ((mode[1], "the mode is set here"),)
-            yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
-
-
-def _never_set(module: FileFacts) -> Iterator[Suspicion]:
-    """Trained and evaluated models with mode-dependent layers, in a file that never sets a mode."""
     facts = module.evaluations
     for evaluation in facts.all:
-        called = module.calls_in_loop.called(evaluation.call)
-        if (
-            module.recording.records(evaluation.call) is not False
-            or facts.depends_on_mode(called) is not True
-        ):
+        if module.recording.records(evaluation.call) is not False:
             continue
-        trained = facts.trained_before(evaluation)
-        if trained is not None and not facts.is_handed_away(called):
-            model = module.code(called)
-            message = f"`{module.code(evaluation.call)}` evaluates `{model}` in training mode: nothing calls `eval()`"
-            yield Suspicion(evaluation.call, message, related=((trained, "it is trained here"),))
+        files = facts.files(evaluation.call)
+        if not facts.goes_back(files) or any(module.loops.framework_of(file) for file in files):
+            continue
+        modes = facts.modes_in(files)
+        found = _set_to_train(module, evaluation) if Action.TRAIN in modes else None
+        if not modes:
+            found = _never_set(module, evaluation, files)
+        if found is not None:
+            yield found
+    if not facts.modes and not facts.goes_back([module.tree.root]):
+        yield from _predictions(module)
+
+
+def _set_to_train(module: FileFacts, evaluation: Evaluation) -> Suspicion | None:
+    mode = module.evaluations.mode(evaluation)
+    if mode is None or mode[0] is not Action.TRAIN:
+        return None
+    called = module.calls_in_loop.called(evaluation.call)
+    depends = module.evaluations.depends_on_mode(called)
+    if not depends and (depends is False or not _must_depend(module, evaluation)):
+        return None
+    message = f"`{module.code(evaluation.call)}` evaluates `{module.code(called)}` in training mode"
+    related = ((mode[1], "the mode is set here"),)
+    return Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
+
+
+def _never_set(module: FileFacts, evaluation: Evaluation, files: list[cst.Module]) -> Suspicion | None:
+    """A trained and evaluated model with mode-dependent layers, where no file sets a mode."""
+    facts = module.evaluations
+    called = module.calls_in_loop.called(evaluation.call)
+    if facts.depends_on_mode(called) is not True:
+        return None
+    trained = facts.trained_before(evaluation)
+    if trained is None or facts.is_handed_away(called, files):
+        return None
+    message = f"`{module.code(evaluation.call)}` evaluates `{module.code(called)}` in training mode: nothing calls `eval()`"
+    return Suspicion(evaluation.call, message, related=((trained, "it is trained here"),))
 
 
 def _predictions(module: FileFacts) -> Iterator[Suspicion]:
-    """Models that predict with loaded weights, in a file that never sets a mode."""
+    """Models that predict with loaded weights, where no file trains or sets a mode."""
     facts = module.evaluations
     for prediction in facts.predictions:
         called = module.calls_in_loop.called(prediction.call)
-        if (
-            module.recording.records(prediction.call) is not False
-            or facts.depends_on_mode(called) is not True
-        ):
+        if module.recording.records(prediction.call) is not False or not facts.depends_on_mode(called):
             continue
-        if not facts.is_handed_away(called):
-            message = f"`{module.code(prediction.call)}` predicts in training mode: nothing calls `eval()`"
-            related = ((prediction.loaded, "its weights come from here"),)
-            edit = insert_line_before(module.tree, prediction.call, f"{module.verbatim(called)}.eval()")
-            yield Suspicion(
-                prediction.call, message, related, ProposedFix("predict in evaluation mode", (edit,))
-            )
+        files = facts.files(prediction.call)
+        if facts.modes_in(files) or facts.goes_back(files) or facts.is_handed_away(called, files):
+            continue
+        message = f"`{module.code(prediction.call)}` predicts in training mode: nothing calls `eval()`"
+        related = ((prediction.loaded, "its weights come from here"),)
+        edit = insert_line_before(module.tree, prediction.call, f"{module.verbatim(called)}.eval()")
+        fix = ProposedFix("predict in evaluation mode", (edit,))
+        yield Suspicion(prediction.call, message, related, fix)
 
 
 def _must_depend(module: FileFacts, evaluation: Evaluation) -> bool:

@@ -1,7 +1,7 @@
 """Evaluations: code that runs a model, measures its output and trains nothing."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,14 +10,14 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
 from ta_lint.facts.loops.calls_in_loop import CallsInLoop, LoopCall, Variable
-from ta_lint.facts.loops.loops import BACKWARD, Loop, Loops
+from ta_lint.facts.loops.loops import BACKWARD, Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
-_CALLERS_DEEP = 2
+_CALLERS_DEEP = 5
 
 # Functions that only code calls which trains, attacks a model or differentiates.
 _DIFFERENTIATES = regex(
@@ -54,9 +54,10 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """`call` runs `model` in `region`: the outermost loop around it, or else the function, in which nothing trains."""
+    """`call` runs `model` in `region`: the outermost loop or comprehension around it, or else the function, in which nothing
+    trains."""
 
-    region: Loop | cst.FunctionDef
+    region: Node
     call: cst.Call
     model: Variable
 
@@ -89,6 +90,7 @@ class Evaluations:
         self._loops = loops
         self._calls_in_loop = calls_in_loop
         self._differentiates: dict[Node, bool] = {}
+        self._modes_of: dict[cst.Module, frozenset[Action]] = {}
 
     @cached_property
     def all(self) -> list[Evaluation]:
@@ -111,16 +113,27 @@ class Evaluations:
             return None
         return Evaluation(region, call, model)
 
-    def _region(self, call: cst.Call) -> Loop | cst.FunctionDef | None:
+    def _region(self, call: cst.Call) -> Node | None:
         home = self._tree.home(call)
         if isinstance(home, cst.FunctionDef) and _ON_PURPOSE.search(home.name.value):
             return None
-        loops = [loop for loop in self._tree.loops(call) if not self.trains(loop.body)]
+        loops: list[Node] = [loop for loop in self._tree.loops(call) if not self.trains(loop.body)]
+        loops = loops or [found for found in self._comprehensions(call) if not self.trains(found)]
         if loops:
             return loops[-1] if any(self._goes_over_data(loop) for loop in loops) else None
         if not isinstance(home, cst.FunctionDef) or home.name.value == "forward":
             return None
         return None if self.trains(home.body) or self._is_returned(call, home) else home
+
+    def _comprehensions(self, call: cst.Call) -> list[Node]:
+        """The comprehensions around a call in its function, the innermost first."""
+        found: list[Node] = []
+        for above in self._tree.ancestors(call):
+            if isinstance(above, cst.BaseStatement):
+                break
+            if isinstance(above, _COMPREHENSIONS):
+                found.append(above)
+        return found
 
     def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a function returns the output of a call: its caller may call `backward` on it."""
@@ -135,9 +148,12 @@ class Evaluations:
             name.value in targets for found in returned for name in self._tree.within(found, cst.Name)
         )
 
-    def _goes_over_data(self, loop: Loop) -> bool:
+    def _goes_over_data(self, loop: Node) -> bool:
         """Whether a loop iterates over data, or counts and computes a loss; rollouts and samplers do neither."""
-        if isinstance(loop, cst.For) and not _counts(loop.iter):
+        iterable = loop.iter if isinstance(loop, cst.For) else None
+        if isinstance(loop, _COMPREHENSIONS):
+            iterable = loop.for_in.iter
+        if iterable is not None and not _counts(iterable):
             return True
         return any("loss" in name.value.lower() for name in self._tree.within(loop, cst.Name))
 
@@ -179,44 +195,74 @@ class Evaluations:
     def _scopes(self, call: cst.Call) -> Iterator[Node]:
         """The function around a call and the functions that call it, or the module."""
         homes = [self._tree.home(call)]
+        seen: set[Node] = set()
         for _ in range(_CALLERS_DEEP + 1):
             yield from homes
-            sites = [
-                s
-                for home in homes
-                if isinstance(home, cst.FunctionDef)
-                for s in self._calls_in_loop.sites(home)
+            seen.update(homes)
+            functions = [home for home in homes if isinstance(home, cst.FunctionDef)]
+            sites = [site for function in functions for site in self._calls_in_loop.sites(function)]
+            homes = [
+                home for home in dict.fromkeys(self._tree.home(site) for site in sites) if home not in seen
             ]
-            homes = list(dict.fromkeys(self._tree.home(site) for site in sites))
+
+    def files(self, call: cst.Call) -> list[cst.Module]:
+        """The files whose code may set the mode of the model of a call: this one, those of the model's class and of the code that
+        leads to the call, and those of what that code runs."""
+        found: dict[cst.Module, None] = {self._tree.root: None}
+        for value in self._calls_in_loop.values(self._calls_in_loop.called(call)):
+            made = self._kinds.construction(value)
+            klass = self._classes.local(made.func) if made is not None else None
+            found.update(
+                dict.fromkeys(self._tree.root_of(node) for node in (made, klass) if node is not None)
+            )
+        for home in self._scopes(call):
+            found[self._tree.root_of(home)] = None
+            found.update(dict.fromkeys(self._tree.root_of(event.call) for event in self._events(home)))
+        return list(found)
+
+    def _events(self, home: Node) -> list[LoopCall]:
+        return self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
 
     def _modes(self, evaluation: Evaluation, home: Node) -> Iterator[tuple[Action, cst.Call] | None]:
-        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
+        events = self._events(home)
         for index, event in enumerate(events):
             if event.call is evaluation.call:
                 yield self._mode_at(events, index)
 
     @cached_property
     def modes(self) -> frozenset[Action]:
-        """The modes into which the file puts any model."""
-        calls = (call for call in self._tree.all(cst.Call) if called_name(call) in ("eval", "train"))
-        found = {self._calls_in_loop.mode(call) for call in calls if self._calls_in_loop.is_mode(call)}
-        by_hand = any(
-            isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
-            for target in self._tree.all(cst.AssignTarget)
-        )
-        return frozenset(found | ({Action.MODE} if by_hand else set()))
+        """The modes into which this file puts any model."""
+        return self.modes_in([self._tree.root])
 
-    @cached_property
-    def goes_back(self) -> bool:
-        """Whether anything in the file calls `backward`."""
-        return any(called_name(call) in BACKWARD for call in self._tree.all(cst.Call))
+    def modes_in(self, files: Iterable[cst.Module]) -> frozenset[Action]:
+        """The modes into which these files put any model."""
+        return frozenset().union(*(self._modes_in(root) for root in files))
+
+    def _modes_in(self, root: cst.Module) -> frozenset[Action]:
+        if root not in self._modes_of:
+            calls = (
+                call for call in self._tree.within(root, cst.Call) if called_name(call) in ("eval", "train")
+            )
+            found = {self._calls_in_loop.mode(call) for call in calls if self._calls_in_loop.is_mode(call)}
+            by_hand = any(
+                isinstance(target.target, cst.Attribute) and target.target.attr.value == "training"
+                for target in self._tree.within(root, cst.AssignTarget)
+            )
+            self._modes_of[root] = frozenset(found | ({Action.MODE} if by_hand else set()))
+        return self._modes_of[root]
+
+    def goes_back(self, files: Iterable[cst.Module]) -> bool:
+        """Whether anything in these files calls `backward`."""
+        return any(
+            called_name(call) in BACKWARD for root in files for call in self._tree.within(root, cst.Call)
+        )
 
     def trained_before(self, evaluation: Evaluation) -> cst.Call | None:
         """A backward pass before an evaluation, in the same iteration or the previous one, if an optimizer has the model."""
         if self._calls_in_loop.is_optimized(evaluation.model) is not True:
             return None
         for home in self._scopes(evaluation.call):
-            events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
+            events = self._events(home)
             for index, event in enumerate(events):
                 if event.call is evaluation.call:
                     for earlier in self._before(events, index):
@@ -270,12 +316,13 @@ class Evaluations:
         told = any(value is not None and dotted(value) not in ("None", "False") for value in given)
         return made if told and self._names.qualified(made.func) is not None else None
 
-    def is_handed_away(self, model: Node) -> bool:
-        """Whether a model is passed to code of another file, which may set its mode."""
-        made = self._kinds.construction(model)
+    def is_handed_away(self, model: Node, files: Iterable[cst.Module]) -> bool:
+        """Whether one of these files passes a model to code outside of the project, which may set its mode."""
+        made = {self._kinds.construction(value) for value in self._calls_in_loop.values(model)}
         return any(
-            self._kinds.construction(arg.value) is made
-            for call in self._tree.all(cst.Call)
+            self._kinds.construction(arg.value) in made
+            for root in files
+            for call in self._tree.within(root, cst.Call)
             if self._kinds.calls.callee(call) is None
             and not (self._names.qualified(call.func) or "").startswith(_LEAVES_MODES)
             for arg in call.args
@@ -320,8 +367,7 @@ class Evaluations:
         """Whether the function around an evaluation puts no model into evaluation mode: if it does, it may leave this one out
         on purpose."""
         home = self._tree.home(evaluation.call)
-        events = self._calls_in_loop.events(home.body if isinstance(home, cst.FunctionDef) else home)
-        return not any(event.action is Action.EVAL and not event.via for event in events)
+        return not any(event.action is Action.EVAL and not event.via for event in self._events(home))
 
     def _is_chosen(self, event: LoopCall, events: list[LoopCall]) -> bool:
         """Whether a condition decides between this change of mode and another."""
@@ -348,12 +394,12 @@ class Evaluations:
         klass = self._classes.local(call.func)
         qualified = self._names.qualified(call.func) or ""
         if klass is None and qualified != "torch.nn.Sequential":
-            depends = _DEPENDS_ON_MODE.fullmatch(qualified) is not None
+            depends = self._is_such_a_layer(call)
             return depends if depends or qualified.startswith("torch.nn.") else None
         if klass in seen:
             return False
         inside = [found for found in self._tree.within(klass or call, cst.Call) if found is not call]
-        if any(_DEPENDS_ON_MODE.fullmatch(self._names.qualified(found.func) or "") for found in inside):
+        if any(self._is_such_a_layer(found) for found in inside):
             return True
         parts = [
             self._has_such_layers(found, (*seen, klass) if klass is not None else seen)
@@ -361,6 +407,13 @@ class Evaluations:
             if _MAKES_LAYERS.search(called_name(found) or "") and not self._is_plain(found)
         ]
         return True if any(parts) else None if None in parts else False
+
+    def _is_such_a_layer(self, call: cst.Call) -> bool:
+        qualified = self._names.qualified(call.func) or ""
+        if _DEPENDS_ON_MODE.fullmatch(qualified) is None:
+            return False
+        share = argument(call, "p", 0) if qualified.startswith("torch.nn.Dropout") else None
+        return share is None or self._kinds.number(share) != 0
 
     def _is_plain(self, call: cst.Call) -> bool:
         return (self._names.qualified(call.func) or "").startswith(("torch.", "builtins."))
