@@ -1,15 +1,19 @@
 """TA601: gradients are cleared after `backward()` and before `step()`, so the step has none."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Kind, StepCall, Suspicion
+from ta_lint.facts.loops.loops import Region
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, argument, dotted
+from ta_lint.syntax.tree import LOOPS, Node, argument, dotted
 
 KEYWORDS = ("zero_grad",)
 AROUND = (
@@ -27,18 +31,184 @@ _COMPUTES_GRADIENTS = regex(
     r"torch\.(autograd|func|utils\.checkpoint|optim|distributed)\..*|builtins\.(exec|eval)"
 )
 
+# Names of functions that may compute gradients or make a step, and of what only takes note of them.
+_COMPUTES = regex(r"back|grad|(?<!_)train|fit|step|update|optimi|closure|learn", re.IGNORECASE)
+_REPORTS = regex(
+    r"(^|[._])(\w*bar|\w*meters?|tqdm|progress|metrics?|writer|log\w*|wandb|tracker|stats?|timer|\w*sched\w*|ema|extend|save\w*|"
+    r"reset)([._]|$)|empty_cache",
+    re.IGNORECASE,
+)
+
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
+    reported: set[Node] = set()
     for step in module.loops.steps:
         clear = _clear_before(step, module)
         backward = _backward_before(clear, step, module) if clear is not None else None
         if clear is not None and backward is not None and not _is_skipped(clear, backward, step, module):
-            message = (
-                f"`{module.code(clear)}` clears what `{module.code(backward)}` computed, "
-                f"before `{module.code(step.call)}` can use it"
-            )
-            related = ((backward, "the gradients are computed here"), (step.call, "the step that has none"))
-            yield Suspicion(clear, message, related=related, fix=_moved(clear, backward, step, module))
+            reported.add(clear)
+            fix = _moved(clear, backward, step, module)
+            yield _suspicion(module, clear, backward, step.call, fix)
+    if module.loops.framework is None and not module.loops.gated:
+        yield from _in_circles(module, reported)
+
+
+def _suspicion(
+    module: FileFacts, clear: cst.Call, backward: cst.Call, step: cst.Call, fix: ProposedFix | None = None
+) -> Suspicion:
+    message = (
+        f"`{module.code(clear)}` clears what `{module.code(backward)}` computed, "
+        f"before `{module.code(step)}` can use it"
+    )
+    related = ((backward, "the gradients are computed here"), (step, "the step that has none"))
+    return Suspicion(clear, message, related=related, fix=fix)
+
+
+# -- over several passes of a loop ----------------------------------------------------------------------------
+
+
+def _in_circles(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
+    """Gradients that are lost between two passes: `step(); backward(); zero_grad()` in a loop, or under a guard of the step."""
+    judged: set[Node] = set()
+    for region in _regions(module):
+        paths = module.order.paths(region)
+        events = list(dict.fromkeys(event for path in paths for event in path))
+        steps = [event for event in events if event.action is Action.STEP and event.call not in judged]
+        if not {Action.BACKWARD, Action.CLEAR, Action.STEP} <= {event.action for event in events}:
+            continue
+        judged.update(step.call for step in steps)
+        if not steps or _is_out_of_sight(module, region, events):
+            continue
+        for subject in dict.fromkeys(_subject(module, step) for step in steps):
+            own = [step for step in steps if _subject(module, step) == subject]
+            clear = _starves(module, paths, own) or _clears_each_time(module, region, paths, own)
+            if clear is None or clear.place in reported or clear.call in reported:
+                continue
+            backward = next(event for event in events if event.action is Action.BACKWARD)
+            shown = clear.call if module.is_here(clear.call) else clear.place
+            reported.add(shown)
+            yield _suspicion(module, shown, backward.place, own[0].place)
+
+
+def _regions(module: FileFacts) -> Iterator[Region]:
+    """The loops of the file, the inner ones first, and the functions that loops call for each step and nothing beside it."""
+    yield from sorted(module.tree.all(*LOOPS), key=module.tree.order, reverse=True)
+    for training in module.training_loops:
+        if isinstance(training.region, cst.FunctionDef):
+            sites = module.calls.sites(training.region)
+            around = [
+                event for loop in training.callers for path in module.order.paths(loop) for event in path
+            ]
+            if all(module.tree.loops(site) for site in sites) and all(
+                event.place in sites for event in around
+            ):
+                yield training.region
+
+
+def _is_out_of_sight(module: FileFacts, region: Region, events: list[LoopEvent]) -> bool:
+    """Whether something in a region may bring gradients that its events do not show."""
+    if any(event.action is Action.UNKNOWN for event in events):
+        return True
+    nodes = module.loops.reach(region)
+    if any(True for node in nodes for _ in module.clearings.writes(node)):
+        return True
+    if module.tree.own(region, cst.Yield, cst.Await):
+        return True
+    names = [name for event in events for name in module.tree.within(event.subject, cst.Name)[:1]]
+    optimizers = [name for name in names if module.kinds.is_optimizer(name)]
+    if any(module.tree.contains(region, b.node) for name in optimizers for b in module.names.bindings(name)):
+        return True
+    known = {call for event in events for call in (event.call, *event.via)}
+    return any(call not in known and _may_compute(call, module) for call in module.tree.own(region, cst.Call))
+
+
+def _may_compute(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call may compute gradients: by its name, or as it is made for nothing but its effect."""
+    is_mode = module.calls_in_loop.is_mode(call)
+    if is_mode or module.calls.callee(call) is not None or _is_known(call, module):
+        return False
+    name = dotted(call.func) or called_name(call) or ""
+    if _REPORTS.search(name):
+        return False
+    return isinstance(module.tree.parent[call], cst.Expr) or _COMPUTES.search(name) is not None
+
+
+def _clears(module: FileFacts, event: LoopEvent, step: LoopEvent) -> bool:
+    """Whether an event clears all gradients that a step uses."""
+    if event.action is not Action.CLEAR or called_name(event.call) != "zero_grad":
+        return False
+    cleared, stepped = module.order.subject(event), module.order.subject(step)
+    if plain(cleared) == plain(stepped):
+        return True
+    if not isinstance(cleared, cst.BaseExpression) or not isinstance(stepped, cst.BaseExpression):
+        return False
+    return _is_what_is_optimized(cleared, StepCall(step.call, stepped), module)
+
+
+def _subject(module: FileFacts, event: LoopEvent) -> str:
+    return plain(module.order.subject(event))
+
+
+def _last(module: FileFacts, path: ExecutionPath, step: LoopEvent) -> tuple[Action, LoopEvent] | None:
+    """What last decided on the gradients of an optimizer before the end of a path: a backward pass, a clearing or a step."""
+    for event in reversed(path):
+        if event.action is Action.BACKWARD or _clears(module, event, step):
+            return event.action, event
+        if event.action is Action.STEP and _subject(module, event) == _subject(module, step):
+            return event.action, event
+    return None
+
+
+def _starves(module: FileFacts, paths: list[ExecutionPath], steps: list[LoopEvent]) -> LoopEvent | None:
+    """The clearing that comes right before each step, in its pass or in the one before, with no backward pass between."""
+    found: list[tuple[Action, LoopEvent]] = []
+    for path in paths:
+        for index, event in enumerate(path):
+            if event.action is not Action.STEP or event.call not in [step.call for step in steps]:
+                continue
+            if (last := _last(module, path[:index], event)) is not None:
+                found.append(last)
+                if any(earlier.action is Action.BACKWARD for earlier in path[: path.index(last[1])]):
+                    return None  # all in one pass
+            else:
+                found += filter(None, (_last(module, earlier, event) for earlier in paths))
+    if not found or any(action is not Action.CLEAR for action, _ in found):
+        return None
+    return found[0][1]
+
+
+def _clears_each_time(
+    module: FileFacts, region: Region, paths: list[ExecutionPath], steps: list[LoopEvent]
+) -> LoopEvent | None:
+    """The clearing in each pass of a loop whose only step comes after several: all but the last gradients are lost."""
+    step = steps[0]
+    others = {event.call for path in paths for event in path if event.action is Action.STEP}
+    if not isinstance(region, LOOPS) or others != {step.call}:
+        return None
+    guard = module.order.guard(step, region)
+    if guard is None:
+        return None
+    idle = [path for path in paths if all(event.action is not Action.STEP for event in path)]
+    training = [path for path in paths if any(event.action is Action.BACKWARD for event in path)]
+    clears = [[event for event in path if _clears(module, event, step)] for path in training]
+    if not all(clears) or not any(path in training for path in idle):
+        return None
+    backwards = {event for path in training for event in path if event.action is Action.BACKWARD}
+    if any(module.tree.contains(guard, event.place) for event in backwards):
+        return None
+    clear = next((event for event in clears[0] if not module.tree.contains(guard, event.place)), None)
+    return clear if clear is not None and not _is_idle(module, clear) else None
+
+
+def _is_idle(module: FileFacts, clear: LoopEvent) -> bool:
+    """Whether Accelerate may have wrapped an optimizer, so that it clears nothing before the last micro-batch."""
+    names = module.names.imported_by(clear.call)
+    return module.kind(clear.subject) is not Kind.MODULE and any(
+        name.partition(".")[0] == "accelerate" for name in names
+    )
+
+
+# -- within one pass ------------------------------------------------------------------------------------------
 
 
 def _moved(clear: cst.Call, backward: cst.Call, step: StepCall, module: FileFacts) -> ProposedFix | None:

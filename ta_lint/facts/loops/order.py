@@ -1,7 +1,7 @@
 """The order of events in a training step: what certainly runs before what in one iteration of a loop, or one call of a function.
 
 An execution path is one way through the code, as the list of its events. On one path, equal conditions have equal outcomes,
-functions of this file are entered two calls deep, and the body of an inner loop runs once. What holds on every path is certain.
+functions of the project are entered, and the body of an inner loop runs once. What holds on every path is certain.
 """
 
 import re
@@ -20,8 +20,8 @@ from ta_lint.facts.values.names import Names
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted
 
-_CALLS_DEEP = 2
-_MOST_PATHS = 500  # a region with more of them is not judged
+_CALLS_DEEP = 4
+_MOST_PATHS = 500  # a region with more of them is followed less deep, and not judged if that does not help
 
 # The name of a learning rate scheduler, for one of unknown kind whose `step()` has no argument.
 _SCHEDULER_NAME = regex(
@@ -114,17 +114,25 @@ class StepOrder:
         self._loops = loops
         self._paths: dict[Node, list[ExecutionPath]] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
+        self._found: dict[cst.Call, LoopEvent | None] = {}
+        self._unknown_schedulers: dict[cst.Module, set[str | None]] = {}
 
     # -- events -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _events(self) -> dict[cst.Call, LoopEvent]:
+    def _events(self) -> list[LoopEvent]:
         calls = self._tree.all(cst.Call)
-        return {call: event for call in calls if (event := self._event(call)) is not None}
+        return [event for call in calls if (event := self._at(call)) is not None]
 
     def events(self, action: Action) -> list[LoopEvent]:
         """The events with one action in this file, in source order."""
-        return [event for event in self._events.values() if event.action is action]
+        return [event for event in self._events if event.action is action]
+
+    def _at(self, call: cst.Call) -> LoopEvent | None:
+        """The event that a call of this file, or of another one, is."""
+        if call not in self._found:
+            self._found[call] = self._event(call)
+        return self._found[call]
 
     def _event(self, call: cst.Call) -> LoopEvent | None:
         name = called_name(call)
@@ -189,22 +197,23 @@ class StepOrder:
         last = (dotted(node) or "").rpartition(".")[2]
         if kind is not None or _SCHEDULER_NAME.fullmatch(last) is None:
             return kind is Kind.SCHEDULER
-        return dotted(node) not in self._foreign_schedulers
+        return dotted(node) not in self._foreign_schedulers(self._tree.root_of(node))
 
-    @cached_property
-    def _foreign_schedulers(self) -> set[str | None]:
-        """Variables that hold an instance of a class of unknown kind: it may need its step before the optimizer's.
+    def _foreign_schedulers(self, root: cst.Module) -> set[str | None]:
+        """Variables of a file that hold an instance of a class of unknown kind: it may need its step before the optimizer's.
 
         What a function builds is a scheduler of torch more often than not.
         """
-        return {
-            dotted(target.target)
-            for assign in self._tree.all(cst.Assign)
-            if isinstance(assign.value, cst.Call)
-            and (called_name(assign.value) or "")[:1].isupper()
-            and self._kinds.kind(assign.value) is None
-            for target in assign.targets
-        }
+        if root not in self._unknown_schedulers:
+            self._unknown_schedulers[root] = {
+                dotted(target.target)
+                for assign in self._tree.within(root, cst.Assign)
+                if isinstance(assign.value, cst.Call)
+                and (called_name(assign.value) or "")[:1].isupper()
+                and self._kinds.kind(assign.value) is None
+                for target in assign.targets
+            }
+        return self._unknown_schedulers[root]
 
     def _may_step(self, call: cst.Call, name: str) -> bool:
         """Whether a call may take any action of a training step in code that this file does not show."""
@@ -261,14 +270,18 @@ class StepOrder:
     def paths(self, region: Node) -> list[ExecutionPath]:
         """The execution paths of a loop's body or a function, without those that raise; empty if there are too many."""
         if region not in self._paths:
-            try:
-                paths = self._block(region.body, _PartialPath(), 0, ())  # type: ignore[attr-defined]
-                self._paths[region] = list(
-                    dict.fromkeys(path.events for path in paths if path.left != "raise")
-                )
-            except _TooManyPaths:
-                self._paths[region] = []
+            self._paths[region] = (
+                self._paths_from(region, 0) or self._paths_from(region, _CALLS_DEEP // 2) or []
+            )
         return self._paths[region]
+
+    def _paths_from(self, region: Node, depth: int) -> list[ExecutionPath] | None:
+        """The paths of a region that is so many calls deep itself; None if there are too many."""
+        try:
+            paths = self._block(region.body, _PartialPath(), depth, ())  # type: ignore[attr-defined]
+        except _TooManyPaths:
+            return None
+        return list(dict.fromkeys(path.events for path in paths if path.left != "raise"))
 
     def actions(self, place: Node) -> set[Action]:
         """The actions that may happen at or below a node, on any path."""
@@ -277,8 +290,8 @@ class StepOrder:
         while reached:
             node, depth = reached.popitem()
             for call in self._tree.within(node, cst.Call):
-                if call in self._events:
-                    found.add(self._events[call].action)
+                if (event := self._at(call)) is not None:
+                    found.add(event.action)
                 elif (function := self._entered(call, depth)) is not None:
                     reached[function] = depth + 1
         return found
@@ -404,7 +417,7 @@ class StepOrder:
     ) -> list[_PartialPath]:
         paths = [start]
         for call in self._own_calls(node):
-            event = self._events.get(call)
+            event = self._at(call)
             if event is not None:
                 happened = replace(event, via=via) if via else event
                 paths = [replace(path, events=(*path.events, happened)) for path in paths]
@@ -436,7 +449,7 @@ class StepOrder:
         if (node, depth) not in self._has_events:
             self._has_events[node, depth] = False  # a function that calls itself ends here
             self._has_events[node, depth] = any(
-                call in self._events or self._entered(call, depth) is not None
+                self._at(call) is not None or self._entered(call, depth) is not None
                 for call in self._own_calls(node)
             )
         return self._has_events[node, depth]
@@ -486,6 +499,47 @@ class StepOrder:
             return None
         operation, flushes = modulus
         return Accumulation(loop, guard, operation.left, operation.right, flushes, steps[0], backwards)
+
+    def guard(self, step: LoopEvent, loop: Loop) -> cst.If | None:
+        """The `if` that lets a step run only after several passes of its loop, as where gradients are accumulated.
+
+        It asks for a remainder, for a count that the loop resets, or for `sync_gradients` of Accelerate.
+        """
+        for test in self._tree.own(loop.body, cst.If):
+            if self._is_guarded(step.place, test) and self._recurs(test, loop):
+                return test
+        return None
+
+    def _recurs(self, guard: cst.If, loop: Loop) -> bool:
+        made = self._kinds.origin(guard.test)
+        test = made if isinstance(made, cst.BaseExpression) else guard.test
+        if any(isinstance(o.operator, cst.Modulo) for o in self._tree.within(test, cst.BinaryOperation)):
+            return True
+        names = self._tree.within(test, cst.Name, cst.Attribute)
+        if any(dotted(name) is not None and "sync_gradients" in str(dotted(name)) for name in names):
+            return True
+        counted = {dotted(added.target) for added in self._tree.own(loop.body, cst.AugAssign)}
+        reset = {
+            dotted(item.target)
+            for assign in self._tree.own(loop.body, cst.Assign)
+            if isinstance(assign.value, cst.Integer)
+            for item in assign.targets
+        }
+        return any(dotted(name) in counted & reset for name in names)
+
+    def subject(self, event: LoopEvent) -> Node:
+        """The subject of an event in the region's own code: `opt` for `optimizer` in `step(optimizer)`, called with `opt`."""
+        node: Node = event.subject
+        for call in reversed(event.via):
+            function = self._calls.callee(call)
+            binding = self._names.definition(node) if isinstance(node, cst.Name) else None
+            if function is None or binding is None or not isinstance(binding.node, cst.Param):
+                break
+            given = self._calls.arguments(call, function).get(binding.node)
+            if given is None:
+                break
+            node = given
+        return node
 
     def _is_guarded(self, node: Node, guard: cst.If) -> bool:
         """Whether a node runs only if the guard allows it: in its body, or after `if ...: continue`."""
