@@ -10,7 +10,7 @@ from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.loops.order import LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, Side, move
-from ta_lint.syntax.tree import argument, dotted
+from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = ("step", ("*sched*", "*lr_*"))
 
@@ -42,18 +42,18 @@ def _steps_without_arguments(module: FileFacts) -> bool:
 
 
 def _is_own(module: FileFacts, schedule: LoopEvent) -> bool:
-    """Whether this file defines the scheduler's class: a range test has no first learning rate to lose."""
-    made = module.kinds.construction(schedule.subject)
-    return made is not None and module.classes.local(made.func) is not None
+    """Whether the project defines the scheduler's class: a range test has no first learning rate to lose."""
+    made = (module.kinds.construction(value) for value in module.calls_in_loop.values(schedule.subject))
+    return any(call is not None and module.classes.local(call.func) is not None for call in made)
 
 
 def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
     """The first step of the optimizer on each path, if it comes after the scheduler's step."""
-    region = module.order.region(schedule, Action.STEP)
+    region = _region(module, schedule)
     if region is None:
         return None
     first: LoopEvent | None = None
-    for path, index in module.order.paths_with(region, schedule):
+    for path, index in module.order.paths_with(region, schedule, below=True):
         if any(event.action is Action.UNKNOWN or _steps(module, event, schedule) for event in path[:index]):
             return None
         step = next((event for event in path[index:] if _steps(module, event, schedule)), None)
@@ -61,6 +61,18 @@ def _step_after(module: FileFacts, schedule: LoopEvent) -> LoopEvent | None:
     if first is None or _is_sometimes(module, schedule, first, region):
         return None
     return None if _has_stepped(module, schedule, region) else first
+
+
+def _region(module: FileFacts, schedule: LoopEvent) -> Region | None:
+    """The innermost loop or function around the scheduler's step in which the optimizer steps too, or the innermost loop that
+    runs both through functions."""
+    region = module.order.region(schedule, Action.STEP)
+    if region is not None or not isinstance(module.tree.home(schedule.call), cst.FunctionDef):
+        return region
+    if module.tree.loops(schedule.call):
+        return None
+    loops = module.calls_in_loop.loops_over([schedule.call])
+    return next((loop for loop in loops if module.order.holds(loop, Action.SCHEDULE, Action.STEP)), None)
 
 
 def _steps(module: FileFacts, event: LoopEvent, schedule: LoopEvent) -> bool:
@@ -95,18 +107,29 @@ def _is_sometimes(module: FileFacts, schedule: LoopEvent, step: LoopEvent, regio
 
 
 def _has_stepped(module: FileFacts, schedule: LoopEvent, region: Region) -> bool:
-    """Whether the optimizer steps before the loop, or the region is a function with loops around either step."""
+    """Whether the optimizer may step before the region first runs, or the scheduler steps in a loop of its own."""
     tree = module.tree
-    if isinstance(region, cst.FunctionDef):
-        steps = [
-            event.place
-            for path in module.order.paths(region)
-            for event in path
-            if event.action is Action.STEP
-        ]
-        return any(tree.loops(place) for place in [schedule.call, *steps] if tree.home(place) is region)
-    home = tree.home(region)
-    return any(
-        tree.home(event.call) is home and tree.before(event.call, region)
-        for event in module.order.events(Action.STEP)
-    )
+    if not isinstance(region, cst.FunctionDef):
+        return _steps_before(module, region)
+    if tree.loops(schedule.call):
+        return True
+    paths = module.order.paths(region)
+    steps = [event.place for path in paths for event in path if event.action is Action.STEP]
+    sites = module.calls_in_loop.sites(region)
+    if not sites:  # one step may be the first; a pass over the data may come after another
+        return any(tree.loops(place) for place in steps)
+    first = {tree.home(site): site for site in sorted(sites, key=tree.order, reverse=True)}
+    return any(_steps_before(module, site) for site in first.values())
+
+
+def _steps_before(module: FileFacts, place: Node, seen: frozenset[Node] = frozenset()) -> bool:
+    """Whether an optimizer may step before a place is first reached, in the function around it or in those that call it."""
+    tree, home = module.tree, module.tree.home(place)
+    earlier = [call for call in tree.own(home, cst.Call) if tree.before(call, place)]
+    if any(not tree.contains(call, place) and module.order.may_step(call) for call in earlier):
+        return True
+    if not isinstance(home, cst.FunctionDef) or home in seen:
+        return False
+    sites = module.calls_in_loop.sites(home)
+    first = {tree.home(site): site for site in sorted(sites, key=tree.order, reverse=True)}
+    return any(_steps_before(module, site, seen | {home}) for site in first.values())

@@ -43,7 +43,7 @@ _TORCH_CLIPS = regex(
 _HARMLESS = regex(
     r"adjust_\w+|append|dict|enumerate|float|(get|set|update)_(last_)?(lr|learning_rate)\w*|getattr|hasattr|id|info|int|"
     r"isinstance|item|len|list|log\w*|print|repr|(torch_)?save\w*|add_\w+|scale_loss|state_dict|str|synchronize|type|"
-    r"write\w*|zip|super|tuple|set|any|all|next|iter|debug|format|set_(description|postfix)\w*|_?\w*checkpoint\w*"
+    r"write\w*|zip|super|tuple|set|any|all|next|iter|debug|format|master_params|set_(description|postfix)\w*|_?\w*checkpoint\w*"
 )
 _STEPS_ELSEWHERE = regex(
     r"_?(\w+_)?(optimi[sz]er_step|optimi[sz]e|optimize_parameters|apply_gradients|first_step|second_step)"
@@ -197,7 +197,17 @@ class StepOrder:
         last = (dotted(node) or "").rpartition(".")[2]
         if kind is not None or _SCHEDULER_NAME.fullmatch(last) is None:
             return kind is Kind.SCHEDULER
-        return dotted(node) not in self._foreign_schedulers(self._tree.root_of(node))
+        if dotted(node) in self._foreign_schedulers(self._tree.root_of(node)):
+            return False
+        origin = self._kinds.origin(node)
+        given = self._calls.given(origin) if isinstance(origin, cst.Param) else None
+        return not any(map(self._is_of_unknown_class, given or []))
+
+    def _is_of_unknown_class(self, node: Node) -> bool:
+        made = self._kinds.construction(node)
+        if made is None or self._kinds.kind(made) is not None:
+            return False
+        return (called_name(made) or "")[:1].isupper()
 
     def _foreign_schedulers(self, root: cst.Module) -> set[str | None]:
         """Variables of a file that hold an instance of a class of unknown kind: it may need its step before the optimizer's.
@@ -296,14 +306,28 @@ class StepOrder:
                     reached[function] = depth + 1
         return found
 
-    def paths_with(self, region: Node, event: LoopEvent) -> list[tuple[ExecutionPath, int]]:
-        """The paths with an event of the region's own code, each with the event's index on it."""
+    def may_step(self, call: cst.Call) -> bool:
+        """Whether a call makes a step of an optimizer, itself or in the function that it runs."""
+        event = self._at(call)
+        if event is not None:
+            return event.action is Action.STEP
+        function = self._calls.callee(call)
+        return function is not None and Action.STEP in self.actions(function.body)
+
+    def paths_with(
+        self, region: Node, event: LoopEvent, below: bool = False
+    ) -> list[tuple[ExecutionPath, int]]:
+        """The paths with an event of the region's own code, or also of functions that it calls, each with the event's index."""
         return [
             (path, index)
             for path in self.paths(region)
             for index, found in enumerate(path)
-            if found.call is event.call and not found.via
+            if found.call is event.call and (below or not found.via)
         ]
+
+    def holds(self, region: Node, *actions: Action) -> bool:
+        """Whether all of these actions happen on paths of a region."""
+        return self._holds(region, actions)
 
     # -- following paths --------------------------------------------------------------------------------------
 
