@@ -14,7 +14,7 @@ from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, is_name
 
-KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "+", "["),)
+KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "enumerate", "*range", "+"),)
 AROUND = ("*backward",)
 
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})

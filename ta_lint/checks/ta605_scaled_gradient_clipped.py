@@ -1,22 +1,24 @@
 """TA605: gradients are clipped while they are still scaled by a gradient scaler."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
+
+import libcst as cst
 
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
-KEYWORDS = ("*clip*",)
-AROUND = (
-    "*backward",
-    "scale",
-    "step",
-)
+KEYWORDS = (("*clip*", "*clamp*"),)
+AROUND = ("*backward", "scale", "step")
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
+
+_HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+_CLAMPS = ("clamp", "clamp_", "clip", "clip_")
 
 
 class _State(Enum):
@@ -47,6 +49,80 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         yield Suspicion(
             clip.call, message, ((step.place, "the step that unscales"),), _fix(module, clip, step)
         )
+    yield from _clipped_by_hooks(module)
+
+
+# -- hooks ----------------------------------------------------------------------------------------------------
+
+
+def _clipped_by_hooks(module: FileFacts) -> Iterator[Suspicion]:
+    """Hooks of parameters that clip each gradient as it is computed, before any step could unscale it."""
+    for call in module.tree.all(cst.Call):
+        if called_name(call) not in _HOOKS or not call.args or not isinstance(call.func, cst.Attribute):
+            continue
+        clip = _clip_in_hook(module, call.args[0].value)
+        if clip is None or module.order.minds_scale([call.args[0].value, clip]):
+            continue
+        step = _scaled_step(module, call) if _is_parameter(module, call.func.value) else None
+        if step is not None and step.scaler is not None:
+            message = f"the hook clips gradients that `{module.code(step.scaler)}` has scaled, so the scale decides how much"
+            yield Suspicion(call, message, ((step.call, "the step that unscales"),))
+
+
+def _clip_in_hook(module: FileFacts, hook: cst.BaseExpression) -> cst.Call | None:
+    """The call by which a hook clips the gradient that it is given, if it returns no other."""
+    if isinstance(hook, cst.Lambda):
+        params, results = hook.params.params, [hook.body]
+    else:
+        bindings = module.names.bindings(hook) if isinstance(hook, cst.Name) else []
+        function = bindings[0].node if len(bindings) == 1 else None
+        if not isinstance(function, cst.FunctionDef):
+            return None
+        params = function.params.params
+        returned = [found.value for found in module.tree.own(function, cst.Return)]
+        results = [value for value in returned if value is not None]
+    clips = [_clip_of(module, module.kinds.origin(result), params[:1]) for result in results]
+    return clips[0] if clips and all(clips) else None
+
+
+def _clip_of(module: FileFacts, result: Node, params: Sequence[cst.Param]) -> cst.Call | None:
+    """The call, if it clips the value of the parameter: `torch.clamp(grad, -1, 1)`, `grad.clamp(-1, 1)`."""
+    if not isinstance(result, cst.Call) or called_name(result) not in _CLAMPS or not params:
+        return None
+    name = params[0].name.value
+    if isinstance(result.func, cst.Attribute) and is_name(result.func.value, name):
+        return result
+    given = argument(result, "input", 0)
+    of_torch = (module.qualified(result.func) or "").startswith("torch.")
+    return result if of_torch and given is not None and is_name(given, name) else None
+
+
+def _is_parameter(module: FileFacts, node: Node) -> bool:
+    """Whether a variable goes over the parameters of a model, or is a weight or bias."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in ("weight", "bias")
+    binding = module.names.definition(node) if isinstance(node, cst.Name) else None
+    if binding is None or binding.how != "for" or binding.value is None:
+        return False
+    calls = module.tree.within(binding.value, cst.Call)
+    return any(called_name(call) in ("parameters", "named_parameters") for call in calls)
+
+
+def _scaled_step(module: FileFacts, hook: cst.Call) -> LoopEvent | None:
+    """The step of a scaler, if all that goes back in the files that have the model is scaled."""
+    home = module.tree.home(hook)
+    sites = module.calls_in_loop.sites(home) if isinstance(home, cst.FunctionDef) else []
+    roots = dict.fromkeys([module.tree.root, *(module.tree.root_of(site) for site in sites)])
+    events = [event for root in roots for event in module.order.events_in(root)]
+    backwards = [event for event in events if event.action is Action.BACKWARD]
+    steps = [event for event in events if event.action is Action.STEP]
+    if not backwards or any(event.scaler is None for event in (*backwards, *steps)):
+        return None
+    enabled = (step for step in steps if step.scaler is not None and not _is_disabled(module, step.scaler))
+    return next(enabled, None)
+
+
+# -- the order of a step --------------------------------------------------------------------------------------
 
 
 def _state(path: ExecutionPath, index: int) -> tuple[_State, LoopEvent | None]:

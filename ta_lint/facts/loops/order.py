@@ -121,7 +121,11 @@ class StepOrder:
 
     @cached_property
     def _events(self) -> list[LoopEvent]:
-        calls = self._tree.all(cst.Call)
+        return self.events_in(self._tree.root)
+
+    def events_in(self, root: cst.Module) -> list[LoopEvent]:
+        """The events of a file, in source order."""
+        calls = self._tree.within(root, cst.Call)
         return [event for call in calls if (event := self._at(call)) is not None]
 
     def events(self, action: Action) -> list[LoopEvent]:
