@@ -1,6 +1,5 @@
 """Each section of the pages in `tests/projects` is a project of several files: the findings are those marked, and no other."""
 
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,10 @@ from ta_lint.engine import lint_file
 from ta_lint.file import File
 
 PAGES = sorted((Path(__file__).parent / "projects").glob("*.md"))
+BLOCKS = [block for page in PAGES for block in blocks(page)]
 PROJECTS = [
-    list(files) for page in PAGES for _, files in groupby(blocks(page), lambda block: (page, block.heading))
+    [block for block in BLOCKS if (block.page, block.heading) == project]
+    for project in dict.fromkeys((block.page, block.heading) for block in BLOCKS)
 ]
 
 

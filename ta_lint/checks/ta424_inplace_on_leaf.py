@@ -122,7 +122,7 @@ def _is_leaf(module: FileFacts, made: cst.Call) -> bool:
     return _FACTORY.fullmatch(qualified) is not None and wanted is not None and module.boolean(wanted) is True
 
 
-def _follows_pass(module: FileFacts, made: cst.Call, node: Node) -> bool:
+def _follows_pass(module: FileFacts, made: Node, node: Node) -> bool:
     """Whether the leaf is created after the change, or on another path."""
     same = module.tree.home(made) is module.tree.home(node)
     return same and module.tree.before(node, made)

@@ -467,7 +467,7 @@ class Kinds:
         )
         if value is None or not other:
             return node.value
-        self._constructing.add(value)  # type: ignore[arg-type]
+        self._constructing.add(value)
         try:
             return self._path_of_one(value) or node.value
         finally:
