@@ -22,10 +22,10 @@ _FACTORY = regex(rf"torch\.(?:{_ANY})")
 
 # Uses of a tensor by code that handles its device itself, or only needs its values.
 _PLACES = frozenset(
-    "cpu cuda data detach device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
+    "cpu cuda data device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
 )
 _VIEWS = frozenset(
-    "clone contiguous cos exp expand expand_as flatten float long permute repeat reshape sin squeeze sqrt t transpose "
+    "clone contiguous cos detach exp expand expand_as flatten float long permute repeat reshape sin squeeze sqrt t transpose "
     "unsqueeze view".split()
 )
 # Names in code that chooses a device, or makes a tensor learn.
@@ -179,6 +179,9 @@ def _fate(module: FileFacts, node: Node, depth: int = _DEPTH) -> Iterator[Fate]:
                 module.tree.parent[above], cst.Call
             ):
                 node = module.tree.parent[above]
+                continue
+            case cst.Attribute() if above.attr.value in ("T", "mT"):
+                node = above
                 continue
             case cst.Attribute():
                 yield Fate.PLACED if above.attr.value in _PLACES else Fate.READ

@@ -18,9 +18,6 @@ _IN_PLACE = frozenset(
     "random_ sub_ uniform_ zero_".split()
 )
 _FACTORY = regex(rf"torch\.({_FACTORIES})(_like)?")
-_LAYER = regex(
-    r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|(BatchNorm)[123]d|GroupNorm|LayerNorm)"
-)
 _OPTIONAL = frozenset({"affine", "bias", "elementwise_affine"})
 _EXPECTS = regex(r"aises|suppress")
 
@@ -67,17 +64,17 @@ def _made(module: FileFacts, node: Node, leaf: Node) -> Node | None:
             made = module.kinds.origin(_before(module, node, made))
         if isinstance(made, cst.Call) and _is_leaf(module, made):
             return made
-    if isinstance(leaf, cst.Attribute) and leaf.attr.value in ("bias", "weight"):
+    if isinstance(leaf, cst.Attribute) and attribute_of_self(leaf) is None:
         return _layer_with(leaf, module)
     return _loop_that_gives(leaf, node, module) if isinstance(leaf, cst.Name) else None
 
 
 def _layer_with(parameter: cst.Attribute, module: FileFacts) -> cst.Call | None:
     """The call that makes the layer of torch whose weight or bias this is, if nothing in the file freezes parameters."""
-    made = module.kinds.construction(parameter.value)
-    if made is None or _LAYER.fullmatch(module.qualified(made.func) or "") is None:
+    made = module.kinds.layer_with(parameter)
+    if made is None or spreads(made):
         return None
-    if any(arg.keyword is not None and arg.keyword.value in _OPTIONAL for arg in made.args) or spreads(made):
+    if any(arg.keyword is not None and arg.keyword.value in _OPTIONAL for arg in made.args):
         return None  # perhaps without such a parameter
     return made if not module.recording.freezes(module.tree.root) else None
 

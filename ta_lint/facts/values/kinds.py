@@ -63,6 +63,8 @@ class Kinds:
             return self._common([origin.body, origin.orelse])
         if isinstance(origin, cst.Name) and self._is_item_of_parameters(origin):
             return Kind.PARAMETER
+        if isinstance(origin, cst.Attribute) and self.layer_with(origin) is not None:
+            return Kind.PARAMETER
         if isinstance(origin, (cst.Name, cst.Attribute)):
             alternatives = [value for value in self._alternatives(origin) if not self._same(value, origin)]
             return self._common(alternatives) or self._tensor(origin)
@@ -133,6 +135,14 @@ class Kinds:
         if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(loop.target, cst.Name):
             return []
         return self.elements(loop.iter)
+
+    def layer_with(self, parameter: cst.Attribute) -> cst.Call | None:
+        """The call that makes the layer of torch of which this is the weight or bias."""
+        if parameter.attr.value not in ("bias", "weight"):
+            return None
+        made = self.construction(parameter.value)
+        called = self._names.qualified(made.func) if made is not None else None
+        return made if called is not None and vocabulary.LAYER_HAS_WEIGHT.fullmatch(called) else None
 
     def _is_item_of_parameters(self, name: cst.Name) -> bool:
         """Whether a variable is a parameter that a loop gets: `for p in model.parameters()`, `for p in group["params"]`."""

@@ -62,6 +62,11 @@ LAYER_RETURNS_TENSOR = regex(
     r"PixelShuffle|TransformerEncoder(Layer)?|TransformerDecoder(Layer)?)"
 )
 
+# Layers with a parameter `weight`, and one `bias` if no argument says otherwise.
+LAYER_HAS_WEIGHT = regex(
+    r"torch\.nn\.(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding|BatchNorm[123]d|GroupNorm|LayerNorm)"
+)
+
 # Tensor methods that return a single tensor.
 TENSOR_METHODS = frozenset(
     "abs add argmax bfloat16 bmm bool byte clamp clip clone contiguous cos cpu cuda cumsum detach div double eq "
