@@ -173,6 +173,10 @@ def _operands_beside(use: Node, module: FileFacts) -> list[Node]:
         return [target.comparator for target in above.comparisons]
     if isinstance(above, cst.AugAssign):
         return [above.target]
+    if isinstance(above, cst.Attribute):
+        changed = module.tree.parent[above]
+        joins = isinstance(changed, cst.Call) and above.attr.value in _JOINING_METHODS
+        return [arg.value for arg in changed.args] if isinstance(changed, cst.Call) and joins else []
     call = next(iter(_argument_of(use, module)), None)
     if call is None:
         return []
