@@ -136,9 +136,14 @@ class Kinds:
             return []
         return self.elements(loop.iter)
 
+    @cached_property
+    def _replaced(self) -> frozenset[str | None]:
+        """The attributes that the file assigns to, as `self.fc.weight`."""
+        return frozenset(dotted(item.target) for item in self._tree.all(cst.AssignTarget))
+
     def layer_with(self, parameter: cst.Attribute) -> cst.Call | None:
-        """The call that makes the layer of torch of which this is the weight or bias."""
-        if parameter.attr.value not in ("bias", "weight"):
+        """The call that makes the layer of torch of which this is the weight or bias, if nothing in the file replaces it."""
+        if parameter.attr.value not in ("bias", "weight") or dotted(parameter) in self._replaced:
             return None
         made = self.construction(parameter.value)
         called = self._names.qualified(made.func) if made is not None else None
