@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.loaders import LoaderCall, LoaderLoop
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
@@ -19,15 +20,17 @@ _SHUFFLE = 3  # DistributedSampler(dataset, num_replicas, rank, shuffle, ...)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if "set_epoch" in module.source.text or module.loops.gated or module.loaders.replaced:
+    if module.loops.gated or module.loaders.replaced:
         return
     for loader in module.loaders.all:
         sampler = _sampler(loader, module)
-        if sampler is None:
+        if sampler is None or any(
+            _is_taken_care_of(root, module) for root in module.loaders.users(loader.call)
+        ):
             continue
         for found in module.loaders.passes_over(loader):
             epochs = _epochs(found, sampler, module)
-            if epochs is not None and module.loops.trains(found.loop):
+            if epochs is not None and _trains(found, module):
                 message = (
                     "the `DistributedSampler` of this loader shuffles alike in each epoch without `set_epoch`"
                 )
@@ -39,6 +42,18 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     loader.call, message, related=related, fix=_fix(loader, found, epochs, module)
                 )
                 break
+
+
+def _is_taken_care_of(root: cst.Module, module: FileFacts) -> bool:
+    """Whether a file that may use a loader sets the epoch, or has a framework that does."""
+    if "set_epoch" in module.parsed(root).source.text:
+        return True
+    return module.loaders.replaced_in(root) or module.loops.framework_of(root) is not None
+
+
+def _trains(found: LoaderLoop, module: FileFacts) -> bool:
+    events = module.calls_in_loop.events(found.loop.body)
+    return module.loops.trains(found.loop) or any(event.action is Action.BACKWARD for event in events)
 
 
 def _sampler(loader: LoaderCall, module: FileFacts) -> cst.Call | None:

@@ -1,5 +1,6 @@
 """Data loaders: how each `DataLoader` of a file is built, and which loops iterate over its batches."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,14 +93,15 @@ class Loaders:
         self._names = names
         self._classes = classes
         self._kinds = kinds
-        self.all = [
-            LoaderCall(call)
-            for call in tree.all(cst.Call)
-            if isinstance(call.func, (cst.Name, cst.Attribute)) and names.qualified(call.func) == _LOADER
-        ]
-        self._by_call = {loader.call: loader for loader in self.all}
-        self.replaced = any(_REPLACING.match(name) for name in names.imported)
+        self._by_call: dict[cst.Call, LoaderCall | None] = {}
+        made = (self._loader(call) for call in tree.all(cst.Call))
+        self.all = [loader for loader in made if loader is not None]
+        self.replaced = self.replaced_in(tree.root)
         """Whether a framework that this file imports may put another loader in the place of each."""
+
+    def replaced_in(self, root: cst.Module) -> bool:
+        """Whether a framework that a file imports may put another loader in the place of each."""
+        return any(_REPLACING.match(name) for name in self._names.imported_by(root))
 
     @cached_property
     def passes(self) -> list[LoaderLoop]:
@@ -109,8 +111,46 @@ class Loaders:
         found = ((loop, self.behind(loop.iter)) for loop in self._tree.all(cst.For))
         return [LoaderLoop(loop, tuple(loaders)) for loop, loaders in found if loaders]
 
+    def _loader(self, call: cst.Call) -> LoaderCall | None:
+        """The loader that a call of this file, or of another one, makes."""
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+            return None
+        if call not in self._by_call:
+            is_loader = self._names.qualified(call.func) == _LOADER
+            self._by_call[call] = LoaderCall(call) if is_loader else None
+        return self._by_call[call]
+
     def passes_over(self, loader: LoaderCall) -> list[LoaderLoop]:
-        return [found for found in self.passes if loader in found.loaders]
+        """The loops over the batches of a loader, in this file or in those that get the loader from it."""
+        own = [found for found in self.passes if loader in found.loaders]
+        return own or [found for found in self._passes_elsewhere(loader) if loader in found.loaders]
+
+    def _passes_elsewhere(self, loader: LoaderCall) -> Iterator[LoaderLoop]:
+        for root in self.users(loader.call):
+            if root is not self._tree.root:
+                for loop in self._tree.within(root, cst.For):
+                    if loaders := self.behind(loop.iter):
+                        yield LoaderLoop(loop, tuple(loaders))
+
+    def users(self, node: Node) -> list[cst.Module]:
+        """The files that may use what a node makes: its own, those of the functions that call its function, and those of the
+        functions that these call."""
+        calls = self._kinds.calls
+        found: dict[cst.Module, None] = {self._tree.root_of(node): None}
+        pending, seen = [self._tree.home(node)], set[Node]()
+        while pending:
+            home = pending.pop()
+            if home in seen:
+                continue
+            seen.add(home)
+            called = (calls.callee(call) for call in self._tree.own(home, cst.Call))
+            found.update(
+                dict.fromkeys(self._tree.root_of(function) for function in called if function is not None)
+            )
+            sites = calls.sites(home) if isinstance(home, cst.FunctionDef) else []
+            found.update(dict.fromkeys(self._tree.root_of(site) for site in sites))
+            pending += [self._tree.home(site) for site in sites]
+        return list(found)
 
     def loops_around(self, node: Node, depth: int = _CALLERS_DEEP) -> list[cst.For | cst.While]:
         """The loops that run a node repeatedly: those around it, and those around calls of its function."""
@@ -186,7 +226,7 @@ class Loaders:
         if call.args and not call.args[0].star and (through or called_name(call) == _GOES_THROUGH_METHOD):
             return self.behind(call.args[0].value, depth - 1)
         made = self._kinds.construction(call)
-        loader = self._by_call.get(made) if made is not None else None
+        loader = self._loader(made) if made is not None else None
         return [loader] if loader is not None else []
 
     def _chosen(self, subscript: cst.Subscript) -> list[Node]:
