@@ -193,3 +193,16 @@ def test_a_change_in_another_file_is_seen_by_the_next_run(tmp_path: Path) -> Non
     write(tmp_path, {"model.py": MODEL.replace(".softmax(dim=1)", "")})
     assert found(tmp_path) == set()
     renew()
+
+
+def test_a_file_about_another_framework_is_not_ours_beside_one_of_torch(tmp_path: Path) -> None:
+    helper = "import warp as wp\n\ndef step(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
+    train = "import torch\nfrom helpers import step\n\nfor x in data:\n    step(x, optimizer)\n"
+    write(tmp_path, {"pyproject.toml": "", "helpers.py": helper, "train.py": train})
+    assert found(tmp_path, select="TA600") == set()
+
+
+def test_a_template_of_transformers_is_no_module_that_runs(tmp_path: Path) -> None:
+    code = "from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        self.layer = nn.Linear(2, 2)\n"
+    write(tmp_path, {"pyproject.toml": "", "modular_net.py": code, "net.py": code})
+    assert found(tmp_path, select="TA415") == {("net.py", 4)}

@@ -14,6 +14,9 @@ _MOST = 8  # what more files import is a utility, which says nothing about train
 
 _FROM = re.compile(rb"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)")
 _IMPORT = re.compile(rb"(?m)^[ \t]*import[ \t]+([^\n#;]+)")
+_OTHER = re.compile(
+    rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:flax|jax|keras|mindspore|mxnet|paddle|tensorflow|tinygrad|warp)\b"
+)
 _NAME = re.compile(rb"\w+")
 _ON_SELF = re.compile(rb"self\.(\w+)")
 _METHOD = re.compile(rb"(?m)^[ \t]+(?:async[ ]+)?def[ ]+(\w+)")
@@ -36,8 +39,8 @@ class Around:
         return [self.bytes_of(file) for file in self.files(path, data) if self._is_ours(file)]
 
     def is_used_by_ours(self, path: str, data: bytes) -> bool:
-        """Whether a file about PyTorch imports this one, or is imported by it."""
-        return any(map(self._is_ours, self.files(path, data)))
+        """Whether a file about PyTorch imports this one, or is imported by it, and this one is about no other framework."""
+        return _OTHER.search(data) is None and any(map(self._is_ours, self.files(path, data)))
 
     def files(self, path: str, data: bytes) -> list[str]:
         """The files that one with these bytes imports, and those nearby that import it; without what many import."""
