@@ -12,7 +12,7 @@ from ta_lint.project.layout import Layout
 _DEEPEST = 4  # packages of packages whose import may give what a file defines
 _MOST = 8  # what more files import is a utility, which says nothing about training
 
-_FROM = re.compile(rb"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)")
+_FROM = re.compile(rb"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n]*)")
 _IMPORT = re.compile(rb"(?m)^[ \t]*import[ \t]+([^\n#;]+)")
 _OTHER = re.compile(
     rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:flax|jax|keras|mindspore|mxnet|paddle|tensorflow|tinygrad|warp)\b"
@@ -127,6 +127,8 @@ class Around:
         """The modules that `from package import names` names in a file."""
         rest = package.lstrip(".")
         dots, parts = package[: len(package) - len(rest)], rest.split(".") if rest else []
+        if not (dots or parts):
+            return  # what follows the last comma of `import a, `, in prose
         module = self._layout.module(path, dots or parts.pop(0))
         for part in parts:
             module = self._layout.inside(module, part) if module is not None else None

@@ -11,7 +11,7 @@ _NESTED = ("body", "orelse", "finalbody", "handlers", "cases")
 
 # A function or class at the top, with all lines up to the next one that begins at the margin, other than with a bracket.
 _DEFINITION = re.compile(
-    r"^(?:@[^\n]*\n)*(?P<kind>async[ ]+def|def|class)[ ]+(?P<name>\w+)[^\n]*\n(?:[ \t\f\r#)\]}][^\n]*\n|\n)*",
+    r"^(?P<kind>async[ ]+def|def|class)[ ]+(?P<name>\w+)[^\n]*\n(?:[ \t\f\r#)\]}][^\n]*\n|\n)*",
     re.MULTILINE,
 )
 _HEAD = re.compile(r"^class[^:]*(?=:[ \t]*(?:#[^\n]*)?\n)", re.MULTILINE)
@@ -37,7 +37,7 @@ class Exports(NamedTuple):
 
 
 def exports(text: str) -> Exports | None:
-    """The exports of a file with this text; None if Python cannot parse it.
+    """The exports of a file with this text; None if Python cannot parse what is at its top.
 
     Bodies of functions and classes are left out before parsing, which is most of a file. Where that tears a string apart,
     the whole is parsed.

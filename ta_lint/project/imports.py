@@ -179,7 +179,7 @@ class Imports:
         return self._targets[key]
 
     def _look_up(self, importer: str, name: str, depth: int) -> Target:
-        if depth == 0:
+        if depth == 0 or not name:
             return _UNKNOWN
         rest = name.lstrip(".")
         dots, parts = name[: len(name) - len(rest)], rest.split(".") if rest else []
