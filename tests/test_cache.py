@@ -228,7 +228,8 @@ def test_projects_that_share_a_cache_folder_do_not_mix(folder: Path, tmp_path: P
     write(other / "train.py", BUGGY)
     list(lint_files(files(folder), 1, Cache(tmp_path / "shared", folder)))
     assert Cache(tmp_path / "shared", other).find(files(other)) == ([], files(other))
-    assert Cache(tmp_path / "shared", folder).find(*files(folder))
+    known, _ = Cache(tmp_path / "shared", folder).find(files(folder))
+    assert [file.name for file, _ in known] == ["train.py"]
 
 
 def test_an_edited_check_and_an_edited_page_are_asked_anew(folder: Path, tmp_path: Path) -> None:
@@ -475,6 +476,37 @@ def test_standard_input_is_neither_looked_up_nor_remembered(folder: Path) -> Non
     ran = check(folder, "-", "--stdin-filename=train.py", input=CLEAN)
     assert (ran.returncode, ran.stdout.count("TA401")) == (0, 0)
     assert remembered(folder)["train.py"]
+
+
+HELPER = "def step(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n"
+CALLER = (
+    "import torch\nfrom helpers import step\n\nmodel = torch.nn.Linear(2, 2)\n"
+    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor x in data:\n    step(model(x).sum(), optimizer)\n"
+)
+
+
+def test_a_result_is_known_until_a_file_changes_that_it_was_taken_from(folder: Path) -> None:
+    write(folder / "helpers.py", HELPER)
+    write(folder / "loop.py", CALLER)
+    write(folder / "other.py", "import torch\n")
+    assert len(lint(folder, "TA600")["helpers.py"]) == 1
+    assert None not in remembered(folder, "TA600").values()
+    write(folder / "other.py", "import torch\n\nprint(torch.zeros(1))\n")
+    known = remembered(folder, "TA600")
+    assert [name for name, findings in known.items() if findings is None] == ["other.py"]
+    write(folder / "loop.py", CALLER.replace("    step(", "    optimizer.zero_grad()\n    step("))
+    assert remembered(folder, "TA600")["helpers.py"] is None
+    assert lint(folder, "TA600")["helpers.py"] == []
+
+
+def test_a_new_file_that_imports_another_has_it_linted_again(folder: Path) -> None:
+    write(folder / "helpers.py", f"import torch\n\n\n{HELPER}")
+    assert lint(folder, "TA600")["helpers.py"] == []
+    write(folder / "loop.py", CALLER)
+    assert remembered(folder, "TA600")["helpers.py"] is None
+    assert len(lint(folder, "TA600")["helpers.py"]) == 1
+    (folder / "loop.py").unlink()
+    assert lint(folder, "TA600")["helpers.py"] == []
 
 
 def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
