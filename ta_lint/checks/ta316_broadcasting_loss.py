@@ -27,7 +27,7 @@ KEYWORDS = (
         "huber_loss binary_cross_entropy binary_cross_entropy_with_logits mean sum".split()
     ),
 )
-AROUND = ("Linear",)
+AROUND = (("Linear", "*backward"),)
 
 _REDUCES = frozenset({"mean", "sum"})
 _DISTANCES = frozenset({"abs", "pow", "square"})

@@ -3,6 +3,7 @@
 import os
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import proxy
 
 import libcst as cst
 
@@ -108,8 +109,11 @@ class Program:
 
     def _parse(self, path: str, source: Source) -> Parsed:
         tree, places = parse(source)
-        tree.elsewhere = self.tree_of
-        return Parsed(path, source, tree, places, Names(tree, _Links(self, path)))
+        program: Program = proxy(
+            self
+        )  # a weak reference, so that trees are freed without the garbage collector
+        tree.elsewhere = lambda node: program.tree_of(node)
+        return Parsed(path, source, tree, places, Names(tree, _Links(program, path)))
 
     def _source(self, path: str) -> Source | None:
         self._stamps[path] = _stamp(path)
