@@ -131,6 +131,15 @@ def test_what_is_on_disk_does_not_matter(editor: Editor) -> None:
     assert (editor.folder / "train.py").read_text() == FIXED
 
 
+def test_other_files_of_the_project_count_as_they_were_saved_last(editor: Editor) -> None:
+    model = "from torch import nn\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x.softmax(-1)\n"
+    train = "from net import Net\nfrom torch import nn\n\nmodel, loss = Net(), nn.CrossEntropyLoss()\nprint(loss(model(x), y))\n"
+    (editor.folder / "net.py").write_text(model)
+    assert "TA406" in codes(editor.open("train.py", train))
+    (editor.folder / "net.py").write_text(model.replace(".softmax(-1)", ""))
+    assert "TA406" not in codes(editor.write("train.py", train + "\n"))
+
+
 def test_of_fast_changes_only_the_last_is_looked_at(editor: Editor) -> None:
     editor.open("train.py", BUGGY)
     seen: list[int | None] = []

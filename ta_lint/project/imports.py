@@ -133,20 +133,25 @@ class Imports:
 
     def _ancestors_by(self, file: str, base: str, below: AbstractSet[tuple[str, str]]) -> frozenset[str]:
         """As `_ancestors_of`, by a base class as it is written in a file."""
-        first, _, rest = base.partition(".")
-        bound = self.exports(file)
-        target = bound.target(first) if bound is not None and first in bound.names else base
-        if not target:
-            place = file, base
-        elif target is base:
-            return frozenset({f"builtins.{base}" if base in dir(builtins) else _UNSEEN})
-        else:
-            found = self.target(file, f"{target}.{rest}" if rest else target)
-            if found.definition is None:
-                return frozenset({found.outside or _UNSEEN})
-            place = found.definition.file, found.definition.name
+        found = self._base(file, base)
+        if found.definition is None:
+            return frozenset({found.outside or _UNSEEN})
+        place = found.definition.file, found.definition.name
         above = self._ancestors_of(*place, frozenset(below)) if place not in below else None
         return above if above is not None else frozenset({_UNSEEN})
+
+    def _base(self, file: str, base: str) -> Target:
+        """What a base class means as it is written in a file."""
+        first, _, rest = base.partition(".")
+        bound = self.exports(file)
+        if bound is None or first not in bound.names:
+            return Target(outside=f"builtins.{base}") if base in dir(builtins) else _UNKNOWN
+        imported = bound.target(first)
+        if imported is None:
+            return _UNKNOWN
+        if not imported:
+            return Target(Definition(file, base, ()))
+        return self.target(file, f"{imported}.{rest}" if rest else imported)
 
     def may_have(self, importer: str, name: str, member: str) -> bool:
         """Whether an imported class, or one that it derives from, may have an attribute, or a method such as `def step`."""
@@ -158,9 +163,7 @@ class Imports:
             return True
         bound = self.exports(file)
         for base in bound.classes.get(name, ()) if bound is not None else ():
-            first, _, rest = base.partition(".")
-            target = bound.target(first) if bound is not None and first in bound.names else None
-            above = self.target(file, f"{target}.{rest}" if rest else target).definition if target else None
+            above = self._base(file, base).definition
             if above is not None and self._may_have(above.file, above.name, member, depth - 1):
                 return True
         return False

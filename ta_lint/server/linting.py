@@ -15,6 +15,7 @@ from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source
 from ta_lint.engine import examine, located
 from ta_lint.fixing import is_sound
+from ta_lint.project.project import renew
 from ta_lint.runner import start_thread
 from ta_lint.server.documents import Document
 from ta_lint.server.settings import FileSettings, SettingsReader
@@ -87,6 +88,7 @@ def _linted(document: Document, settings: FileSettings, complaint: str | None) -
     if file is None:
         return Linted(document, settings, Source(document.path.name, ""), [], complaint)
     assert file.given is not None
+    renew()  # other files of the project may have been saved since
     examined = examine(file, file.given)
     findings, _ = baseline.marked(examined.findings, settings.accepted)
     return Linted(document, settings, examined.source, [finding for finding in findings if finding.counts])

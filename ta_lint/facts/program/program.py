@@ -94,12 +94,12 @@ class Program:
     def parsed(self, path: str) -> Parsed | None:
         """A file as it is on disk; None if it cannot be read or parsed, or if too many are open."""
         if path not in self._parsed:
-            source = self._source(path) if self._room else None
-            if source is None:
+            if not self._room:
                 return None
             self._room -= 1
             try:
-                self._parsed[path] = self._parse(path, source)
+                source = self._source(path)
+                self._parsed[path] = self._parse(path, source) if source is not None else None
             except Unreadable:
                 self._parsed[path] = None
         found = self._parsed[path]
@@ -109,19 +109,15 @@ class Program:
 
     def _parse(self, path: str, source: Source) -> Parsed:
         tree, places = parse(source)
-        program: Program = proxy(
-            self
-        )  # a weak reference, so that trees are freed without the garbage collector
+        program: Program = proxy(self)  # a weak reference: no circle keeps a tree
         tree.elsewhere = lambda node: program.tree_of(node)
         return Parsed(path, source, tree, places, Names(tree, _Links(program, path)))
 
     def _source(self, path: str) -> Source | None:
+        """The source of a file on disk; None if it is too large to be worth its while. May raise Unreadable."""
         self._stamps[path] = _stamp(path)
-        try:
-            data = read(path)
-            return source_of(name_of(path, self._root), data) if len(data) <= _LARGEST else None
-        except Unreadable:
-            return None
+        data = read(path)
+        return source_of(name_of(path, self._root), data) if len(data) <= _LARGEST else None
 
     def _keep(self, path: str, parsed: Parsed) -> None:
         """Note that a file was used last."""

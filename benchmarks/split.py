@@ -1,8 +1,29 @@
-"""Splits a program of one file into a small package, as people write it: models, data, engine, train."""
+"""How much of what is found in one file is found in several: programs are split as people write them, and linted again.
+
+    python benchmarks/split.py
+
+The programs are the marked blocks of the rule pages and of `tests/cases`.
+"""
 
 import ast
 import builtins
+import re
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ta_lint.core.config import Configs, Options
+from ta_lint.discovery import discover
+from ta_lint.runner import lint_files
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from marked import Block, blocks
+
+PAGES = [*sorted((ROOT / "rules").glob("TA*.md")), *sorted((ROOT / "tests" / "cases").glob("TA*.md"))]
 
 _MAIN = "train"
 
@@ -97,3 +118,52 @@ def _lines(statement: ast.stmt, tree: ast.Module, lines: list[str]) -> list[str]
     while first > 1 and lines[first - 2].startswith("#"):
         first -= 1
     return lines[first - 1 : statement.end_lineno]
+
+
+def main() -> None:
+    """Split each marked block of the rule pages and cases, lint the package, and print what is found of the marked lines."""
+    marked, missed, extra = Counter[str](), Counter[str](), Counter[str]()
+    for block in (block for page in PAGES for block in blocks(page)):
+        files = _files(block)
+        if len(files) < 2:
+            continue
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            for path, code in files.items():
+                (folder / path).write_text(code, encoding="utf-8")
+            rules = sorted({block.page[:5], *(rule for _, rule in block.expected("static"))})
+            configs = Configs(Options(select=rules, target_torch=block.settings.get("target-torch")), folder)
+            for file, findings in lint_files(discover([folder], configs, folder), 1):
+                found = {(finding.site.line, finding.rule) for finding in findings if finding.counts}
+                expected = set(_marks(files[file.name]))
+                marked.update(rule for _, rule in expected)
+                missed.update(rule for _, rule in expected - found)
+                extra.update(rule for _, rule in found - expected)
+    for rule in sorted(missed | extra):
+        print(
+            f"{rule}  {missed[rule]:3} of {marked[rule]:3} missed, {extra[rule]:3} reported in several files alone"
+        )
+    print(
+        f"{marked.total() - missed.total()} of {marked.total()} found, {extra.total()} reported in several files alone"
+    )
+
+
+def _files(block: Block) -> dict[str, str]:
+    """The package of a block; empty for one that is no program of its own."""
+    if "verdict" in block.words or "path" in block.settings:
+        return {}
+    try:
+        return split(block.code)
+    except SyntaxError:
+        return {}
+
+
+def _marks(code: str) -> Iterator[tuple[int, str]]:
+    """The line and the rule of each mark."""
+    for number, line in enumerate(code.splitlines(), 1):
+        for mark in re.findall(r"# static: ([TA\d, ]+)", line):
+            yield from ((number, rule) for rule in re.findall(r"TA\d{3}", mark))
+
+
+if __name__ == "__main__":
+    main()
