@@ -133,12 +133,11 @@ def _examine(file: File, data: bytes) -> tuple[list[Finding], Source]:
             source = source_of(file.name, data)
             text = searchable(source.text.encode("utf-8", "surrogatepass"))
             own_suppression = "TA002" in enabled and _may_name_a_rule(text)
-        around = cache(lambda: Text(b"\n".join(file.around(text))))
         ours = is_ours(text) or file.is_used_by_ours(text)
         if ours or b"\0" in data or own_suppression:
             source = source if source.notebook is not None else source_of(file.name, data)
         if ours:
-            findings = list(_check(source, _wanted(text, file, around), file))
+            findings = list(_check(source, _wanted(text, file), file))
             if source.notebook is not None:
                 findings += [_unread(refusal, file) for refusal in source.notebook.refusals]
     except Unreadable as error:
@@ -153,11 +152,13 @@ def _may_name_a_rule(text: bytes) -> bool:
     return b"noqa" in text.lower() and _OWN_SUPPRESSION.search(text) is not None
 
 
-def _wanted(text: bytes, file: File, around: Callable[[], Text]) -> list[checks.Check]:
+def _wanted(text: bytes, file: File) -> list[checks.Check]:
+    enabled = checks.enabled(file.config.rules)
+    if not file.gated:
+        return enabled
     code = Text(text)
-    return [
-        check for check in checks.enabled(file.config.rules) if not file.gated or check.wants(code, around)
-    ]
+    around = cache(lambda: file.said_around(text, checks.words_around(file.config.rules)))
+    return [check for check in enabled if check.wants(code, around)]
 
 
 def _unread(error: Unreadable, file: File) -> Finding:

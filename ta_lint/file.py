@@ -1,16 +1,19 @@
 """A file to lint."""
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ta_lint.core import libraries
 from ta_lint.core.letters import searchable
 from ta_lint.project.project import project_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ta_lint.core.config import Config
+
+T = TypeVar("T")
 
 
 class File(NamedTuple):
@@ -45,9 +48,9 @@ class File(NamedTuple):
         except OSError:
             return 0
 
-    def around(self, text: bytes) -> list[bytes]:
-        """What stands in the files around this one that may have a part of a training loop: see `project.around`."""
-        return project_of(self.root).around.texts(self.absolute, text)
+    def said_around(self, text: bytes, words: "Callable[[bytes], frozenset[T]]") -> "frozenset[T]":
+        """The words that the files around this one have: see `project.around`."""
+        return project_of(self.root).around.said(self.absolute, text, words)
 
     def is_used_by_ours(self, text: bytes) -> bool:
         """Whether a file about PyTorch imports this one, or is imported by it."""

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from ta_lint.checks.gate import Gate, Text, nothing
+from ta_lint.checks.gate import Entry, Gate, Text, WordsAround, nothing
 
 if TYPE_CHECKING:
     from ta_lint.core.source import Source
@@ -39,8 +39,8 @@ class Check:
     over_facts: "Callable[[FileFacts], Iterator[Suspicion]] | None"
     over_text: "Callable[[Source], Iterator[TextFinding]] | None"
 
-    def wants(self, text: Text, around: Callable[[], Text] = nothing) -> bool:
-        """Whether a file may contain what this check looks for; `around` gives what stands in the files around it."""
+    def wants(self, text: Text, around: Callable[[], frozenset[Entry]] = nothing) -> bool:
+        """Whether a file may contain what this check looks for; `around` gives the words in the files around it."""
         return self.gate.admits(text, around)
 
 
@@ -55,6 +55,12 @@ def stems() -> dict[str, str]:
 def enabled(rules: frozenset[str]) -> list[Check]:
     """The checks of these rules, in order of id. Loading them loads libcst."""
     return [check for rule in sorted(rules) if (check := load(rule)) is not None]
+
+
+@cache
+def words_around(rules: frozenset[str]) -> WordsAround:
+    """The `AROUND` of the checks of these rules."""
+    return WordsAround([check.gate for check in enabled(rules)])
 
 
 @cache

@@ -12,11 +12,12 @@ in one that it imports, or that imports it.
 A gate may admit a file without findings, but must admit every file with one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-Keywords = tuple[str | tuple[str, ...], ...]
+Entry = str | tuple[str, ...]
+Keywords = tuple[Entry, ...]
 
 _CALLS = {"*backward": "backward(", "step": ".step("}
 
@@ -66,8 +67,8 @@ class _Choice:
         return not self.names.isdisjoint(text.names) or any(map(text.has, self.others))
 
 
-def nothing() -> Text:
-    return Text(b"")
+def nothing() -> frozenset[Entry]:
+    return frozenset()
 
 
 class Gate:
@@ -76,23 +77,36 @@ class Gate:
     def __init__(self, keywords: Keywords, around: Keywords = ()) -> None:
         self._names = frozenset(word for word in keywords if isinstance(word, str) and _is_name(word))
         self._choices = [_choice(entry) for entry in keywords if entry not in self._names]
-        self._around = [(_choice(entry), _choice(_called(entry))) for entry in around]
+        self.around = {entry: _choice(entry) for entry in around}
 
-    def admits(self, text: Text, around: Callable[[], Text] = nothing) -> bool:
-        """Whether a file may contain what the check looks for, given what stands in the files around it."""
+    def admits(self, text: Text, around: Callable[[], frozenset[Entry]] = nothing) -> bool:
+        """Whether a file may contain what the check looks for, given which entries the files around it meet."""
         return (
             self._names <= text.names
             and all(choice.is_met(text) for choice in self._choices)
-            and all(here.is_met(text) or there.is_met(around()) for here, there in self._around)
+            and all(choice.is_met(text) or entry in around() for entry, choice in self.around.items())
         )
 
 
-def _called(entry: str | tuple[str, ...]) -> tuple[str, ...]:
+class WordsAround:
+    """The entries of the `AROUND` of several checks, to be looked for in many files."""
+
+    def __init__(self, gates: Iterable[Gate]) -> None:
+        entries = {entry for gate in gates for entry in gate.around}
+        self._choices = [(entry, _choice(_called(entry))) for entry in entries]
+
+    def __call__(self, data: bytes) -> frozenset[Entry]:
+        """The entries that a file with these bytes meets."""
+        text = Text(data)
+        return frozenset(entry for entry, choice in self._choices if choice.is_met(text))
+
+
+def _called(entry: Entry) -> tuple[str, ...]:
     """How words are looked for in other files: what goes backward or steps as a call, as prose says so too."""
     return tuple(_CALLS.get(word, word) for word in ((entry,) if isinstance(entry, str) else entry))
 
 
-def _choice(entry: str | tuple[str, ...]) -> _Choice:
+def _choice(entry: Entry) -> _Choice:
     words = (entry,) if isinstance(entry, str) else entry
     return _Choice(frozenset(filter(_is_name, words)), tuple(word for word in words if not _is_name(word)))
 

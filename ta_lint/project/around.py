@@ -2,21 +2,31 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import islice
+from typing import TypeVar
 
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours
-from ta_lint.project.layout import Layout
+from ta_lint.project.layout import PACKAGE, Layout
+
+T = TypeVar("T")
+Names = frozenset[str] | None
+"""The names that a statement imports from a module; None for all of them."""
 
 _DEEPEST = 4  # packages of packages whose import may give what a file defines
-_MOST = 8  # what more files import is a utility, which says nothing about training
+_MOST_IMPORTERS = 8  # that say something about what they import
+_MOST_USERS = 24  # what more files import is a utility, which says nothing about them
+_READ_LAST = 64  # files whose bytes are kept
 
-_FROM = re.compile(rb"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,2000}\)|[^\n]*)")
+_FROM = re.compile(rb"(?m)^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]{0,4000}\)|[^\n]*)")
 _IMPORT = re.compile(rb"(?m)^[ \t]*import[ \t]+([^\n#;]+)")
 _OTHER = re.compile(
     rb"(?m)^[ \t]*(?:from|import)[ \t]+(?:flax|jax|keras|mindspore|mxnet|paddle|tensorflow|tinygrad|warp)\b"
 )
+_AT_THE_TOP = re.compile(rb"(?m)^(?:(?:async[ ]+)?def|class)[ ]+(\w+)|^(\w+)[ \t]*[:=]")
 _NAME = re.compile(rb"\w+")
 _ON_SELF = re.compile(rb"self\.(\w+)")
 _METHOD = re.compile(rb"(?m)^[ \t]+(?:async[ ]+)?def[ ]+(\w+)")
@@ -24,57 +34,58 @@ _IN_A_CLASS = re.compile(rb"(?m)^[ \t]+(?:async[ ]+)?(?:def[ ]+)?(\w+)[ \t]*[:=(
 
 
 class Around:
-    """The files around each file of a project, with their bytes; each is read once."""
+    """The files around each file of a project. Each is read for its imports once, and its bytes are not kept."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._bytes: dict[str, bytes] = {}
-        self._importing: dict[str, list[str] | None] = {}
+        self._files: dict[str, list[str]] = {}
+        self._used: dict[str, set[str]] = {}
+        self._importing: dict[str, list[str]] = {}
+        self._given: dict[str, dict[str, set[str]]] = {}
         self._ours: dict[str, bool] = {}
-        self._imported: dict[str, frozenset[str]] = {}
+        self._imported: dict[str, dict[str, Names]] = {}
         self._attributes: dict[str, frozenset[str]] = {}
+        self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
+        self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
 
-    def texts(self, path: str, data: bytes) -> list[bytes]:
-        """What stands in the files around one with these bytes, if they are about PyTorch; see `core.letters.searchable`."""
-        return [self.bytes_of(file) for file in self.files(path, data) if self._is_ours(file)]
+    def said(self, path: str, data: bytes, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
+        """The words that the files around one with these bytes have, if they are about PyTorch.
+
+        `words` finds them in the bytes of a file, as `core.letters.searchable` gives them. It is asked once a file.
+        """
+        answers = self._answers.setdefault(words, {})
+        found: set[T] = set()
+        for file in self.files(path, data):
+            if not self._is_ours(file):
+                continue
+            if file not in answers:
+                answers[file] = words(self.bytes_of(file))
+            found |= answers[file]  # type: ignore[arg-type]
+        return frozenset(found)
 
     def is_used_by_ours(self, path: str, data: bytes) -> bool:
         """Whether a file about PyTorch imports this one, or is imported by it, and this one is about no other framework."""
         return _OTHER.search(data) is None and any(map(self._is_ours, self.files(path, data)))
 
     def files(self, path: str, data: bytes) -> list[str]:
-        """The files that one with these bytes imports, and those nearby that import it; without what many import."""
-        imported = {*self._imported_files(path, data)}
-        for file in tuple(imported):  # grows
-            if os.path.basename(file) == "__init__.py":  # it hands on what its package defines
-                imported.update(self._imported_files(file, self.bytes_of(file)))
-        used = (file for file in imported if self._importers(file) is not None)
-        return sorted({*used, *(self._importers(path) or ())} - {path})
-
-    def _imported_files(self, path: str, data: bytes) -> Iterator[str]:
-        files = map(self._layout.file, self._imports(path, data))
-        return (file for file in files if file is not None)
+        """The files that define what one with these bytes imports, and those nearby that import it; none that many import."""
+        if path not in self._files:
+            used = [file for file in self._sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
+            users = self._importers(path)
+            self._files[path] = sorted({*used, *(users if len(users) <= _MOST_IMPORTERS else ())} - {path})
+        return self._files[path]
 
     def imports(self, path: str) -> frozenset[str]:
         """The files and folders of the project that a file names in import statements."""
-        return self._imports(path, self.bytes_of(path))
+        return frozenset(self._imports(path))
 
-    def bytes_of(self, path: str) -> bytes:
-        """The bytes of a file, empty if it cannot be read."""
-        if path not in self._bytes:
-            try:
-                regular = os.path.isfile(path)  # reading a pipe could block forever
-                with open(path if regular else os.devnull, "rb") as stream:
-                    self._bytes[path] = searchable(stream.read())
-            except OSError:
-                self._bytes[path] = b""
-        return self._bytes[path]
-
-    def may_import(self, path: str) -> Iterator[str]:
-        """The files nearby that import a file, or a package that it is in."""
+    def may_import(self, path: str, name: str) -> Iterator[str]:
+        """The files nearby that import a name from a file, or from a package that it is in."""
         packages = {path, *islice(_folders(path), _DEEPEST)}
+        wanted = frozenset({name})
         for file in self._layout.nearby(path):
-            if not packages.isdisjoint(self._imports(file, self.bytes_of(file))):
+            imported = self._imports(file)
+            if any(_meet(imported[module], wanted) for module in packages & imported.keys()):
                 yield file
 
     def attributes(self, path: str) -> frozenset[str]:
@@ -91,40 +102,64 @@ class Around:
             self._ours[path] = is_ours(self.bytes_of(path))
         return self._ours[path]
 
-    def _importers(self, path: str) -> list[str] | None:
-        """The files nearby that import a file, or its package; None if there are many."""
+    def _sources(self, path: str, data: bytes | None = None) -> set[str]:
+        """The files that a file imports from, and those from which a package among them takes what is imported."""
+        if path not in self._used:
+            found = self._used[path] = set()
+            for module, names in self._imports(path, data).items():
+                file = self._layout.file(module)
+                if file is not None:
+                    found.add(file)
+                    given = self._handed_on(file)
+                    found.update(*(given.values() if names is None else map(given.get, names & given.keys())))
+        return self._used[path]
+
+    def _handed_on(self, path: str) -> dict[str, set[str]]:
+        """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files."""
+        if path not in self._given:
+            self._given[path] = found = {}
+            if os.path.basename(path) == PACKAGE:
+                for module, names in self._imports(path).items():
+                    file = self._layout.file(module)
+                    for name in (self._defined(file) if names is None else names) if file is not None else ():
+                        found.setdefault(name, set()).update(self._handed_on(file).get(name, {file}))
+        return self._given[path]
+
+    def _defined(self, path: str) -> AbstractSet[str]:
+        """What `from file import *` may give."""
+        names = (first or second for first, second in _AT_THE_TOP.findall(self.bytes_of(path)))
+        return {name.decode() for name in names} | self._handed_on(path).keys()
+
+    def _importers(self, path: str) -> list[str]:
+        """The files nearby that are about PyTorch and import what a file defines; not all, if there are many."""
         if path not in self._importing:
-            self._importing[path] = self._found_importers(path)
+            importers = (
+                file
+                for file in self._layout.nearby(path)
+                if self._is_ours(file) and path in self._sources(file)
+            )
+            self._importing[path] = list(islice(importers, _MOST_USERS + 1))
         return self._importing[path]
 
-    def _found_importers(self, path: str) -> list[str] | None:
-        found: list[str] = []
-        package = os.path.dirname(path) if os.path.basename(path) == "__init__.py" else ""
-        for file in self._layout.nearby(path):
-            if self._is_ours(file) and not {path, package}.isdisjoint(
-                self._imports(file, self.bytes_of(file))
-            ):
-                found.append(file)
-                if len(found) > _MOST:
-                    return None
-        return found
-
-    def _imports(self, path: str, data: bytes) -> frozenset[str]:
-        """The files and folders of the project that the import statements of a file name."""
+    def _imports(self, path: str, data: bytes | None = None) -> dict[str, Names]:
+        """The files and folders of the project that the import statements of a file name, with the names taken from each."""
         if path not in self._imported:
-            self._imported[path] = frozenset(self._named(path, data))
+            found: dict[str, Names] = {}
+            for module, names in self._named(path, self.bytes_of(path) if data is None else data):
+                found[module] = _both(names, found.get(module, frozenset()))
+            self._imported[path] = found
         return self._imported[path]
 
-    def _named(self, path: str, data: bytes) -> Iterator[str]:
+    def _named(self, path: str, data: bytes) -> Iterator[tuple[str, Names]]:
         for match in _FROM.finditer(data):
-            package = match[1].decode()
-            yield from self._modules(path, package, [name.decode() for name in _NAME.findall(match[2])])
+            names = [name.decode() for name in _NAME.findall(match[2]) if name != b"as"]
+            yield from self._modules(path, match[1].decode(), names)
         for match in _IMPORT.finditer(data):
             for item in match[1].decode("utf-8", "replace").split(","):
                 yield from self._modules(path, item.split(" as ")[0].strip(), [])
 
-    def _modules(self, path: str, package: str, names: list[str]) -> Iterator[str]:
-        """The modules that `from package import names` names in a file."""
+    def _modules(self, path: str, package: str, names: list[str]) -> Iterator[tuple[str, Names]]:
+        """The modules that `from package import names` names in a file; without names, all are meant."""
         rest = package.lstrip(".")
         dots, parts = package[: len(package) - len(rest)], rest.split(".") if rest else []
         if not (dots or parts):
@@ -134,9 +169,29 @@ class Around:
             module = self._layout.inside(module, part) if module is not None else None
         if module is None:
             return
-        yield module
+        yield module, frozenset(names) or None
         if not module.endswith(".py"):
-            yield from filter(None, (self._layout.inside(module, name) for name in names))
+            inner = (self._layout.inside(module, name) for name in names)
+            yield from ((file, None) for file in inner if file is not None)
+
+
+def _both(one: Names, other: Names) -> Names:
+    return None if one is None or other is None else one | other
+
+
+def _meet(one: Names, other: Names) -> bool:
+    """Whether a name may be among both."""
+    return one is None or other is None or not one.isdisjoint(other)
+
+
+def _bytes_of(path: str) -> bytes:
+    """The bytes of a file as they are searched, empty if it cannot be read."""
+    try:
+        regular = os.path.isfile(path)  # reading a pipe could block forever
+        with open(path if regular else os.devnull, "rb") as stream:
+            return searchable(stream.read())
+    except OSError:
+        return b""
 
 
 def _folders(path: str) -> Iterator[str]:

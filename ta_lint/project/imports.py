@@ -95,11 +95,10 @@ class Imports:
         return found
 
     def _find_importers(self, path: str, name: str) -> list[str]:
-        word = name.encode()
         definition = Definition(path, name, ())
         found: list[str] = []
-        for file in self._around.may_import(path):
-            if file == path or word not in self._around.bytes_of(file):
+        for file in self._around.may_import(path, name):
+            if file == path:
                 continue
             bound = self.exports(file)
             targets = bound.names.values() if bound is not None else ()

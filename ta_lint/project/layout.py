@@ -6,7 +6,7 @@ from itertools import islice
 
 from ta_lint.core.libraries import libraries
 
-_PACKAGE = "__init__.py"
+PACKAGE = "__init__.py"
 _ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py"})
 _UP = 12  # folders above a file that are looked into
 _NEAR = 300  # files around one that may import it
@@ -48,7 +48,7 @@ class Layout:
         """The file that runs when a module is imported; None for a folder without `__init__.py`."""
         if module.endswith(".py"):
             return module
-        return os.path.join(module, _PACKAGE) if _PACKAGE in self._names(module) else None
+        return os.path.join(module, PACKAGE) if PACKAGE in self._names(module) else None
 
     def nearby(self, path: str) -> list[str]:
         """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
@@ -100,7 +100,7 @@ class Layout:
         its `src`. A file in a package may be run as a script as well.
         """
         above = self._up_to_the_root(folder)
-        outside = [place for place in above if _PACKAGE not in self._names(place)]
+        outside = [place for place in above if PACKAGE not in self._names(place)]
         sources = [os.path.join(place, "src") for place in outside if "src" in self._names(place)]
         return [*outside, *sources, *(place for place in above if place not in outside)]
 
