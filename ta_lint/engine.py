@@ -4,7 +4,7 @@ A check runs only on files that contain its keywords; running it on all files gi
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple

@@ -16,8 +16,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if forward is None:
             continue
         for call in module.tree.within(forward.body, cst.Call):
-            layer = module.layers.made(call) if module.tree.home(call) is forward else None
-            if layer is not None and _is_used_up(module, call) and not _is_inside_another(module, call):
+            if module.tree.home(call) is not forward or not _is_used_up(module, call):
+                continue
+            layer = module.layers.made(call)
+            if layer is not None and not _is_inside_another(module, call):
                 yield Suspicion(call, _message(layer))
 
 
@@ -49,7 +51,7 @@ def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
         return above.func is call
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
         return _serves_locally(module, above.targets[0].target, above)
-    return module.layers.made(call) == "nn.Parameter" and isinstance(above, (cst.BinaryOperation, cst.Arg))
+    return isinstance(above, (cst.BinaryOperation, cst.Arg)) and module.layers.made(call) == "nn.Parameter"
 
 
 def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:

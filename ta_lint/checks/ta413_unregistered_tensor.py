@@ -53,23 +53,23 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     for klass in module.classes.modules():
-        if any(module.classes.method(klass, move) is not None for move in _MOVES):
-            continue
-        for name, assign in module.classes.assignments(klass):
-            value = assign.value
-            if value is None or not _is_at_start(module, assign):
-                continue
-            if module.classes.attribute(klass, name) != [value]:
-                continue
-            parts = module.parts.of(value)
-            if _makes_tensor(module, parts):
-                yield from _suspicion(module, klass, name, assign, parts)
+        found = [
+            suspicion
+            for name, assign in module.classes.assignments(klass)
+            if assign.value is not None and module.classes.attribute(klass, name) == [assign.value]
+            for suspicion in _suspicions(module, klass, name, assign, assign.value)
+        ]
+        if found and not any(module.classes.method(klass, move) is not None for move in _MOVES):
+            yield from found
 
 
-def _suspicion(
-    module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, parts: list[Node]
+def _suspicions(
+    module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, value: Node
 ) -> Iterator[Suspicion]:
     """What is wrong with an attribute, as far as its uses show."""
+    parts = module.parts.of(value)
+    if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
+        return
     fates = _fates(module, klass, name)
     if Fate.PLACED in fates:
         return

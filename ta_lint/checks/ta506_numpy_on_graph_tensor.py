@@ -25,7 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             edits = call_method(tensor, ".detach()")
         else:
             continue
-        if module.gradients.is_on(call) and module.gradients.of(tensor).flow is Flow.YES:
+        if module.gradients.of(tensor).flow is Flow.YES and module.gradients.is_on(call):
             message = f"`{module.code(call)}` raises, as `{module.code(tensor)}` requires a gradient"
             yield Suspicion(call, message, fix=ProposedFix("detach it first", edits))
 

@@ -113,9 +113,8 @@ def _scaled_step(module: FileFacts, hook: cst.Call) -> LoopEvent | None:
     home = module.tree.home(hook)
     sites = module.calls_in_loop.sites(home) if isinstance(home, cst.FunctionDef) else []
     roots = dict.fromkeys([module.tree.root, *(module.tree.root_of(site) for site in sites)])
-    events = [event for root in roots for event in module.order.events_in(root)]
-    backwards = [event for event in events if event.action is Action.BACKWARD]
-    steps = [event for event in events if event.action is Action.STEP]
+    backwards = [event for root in roots for event in module.order.events_in(root, Action.BACKWARD)]
+    steps = [event for root in roots for event in module.order.events_in(root, Action.STEP)]
     if not backwards or any(event.scaler is None for event in (*backwards, *steps)):
         return None
     enabled = (step for step in steps if step.scaler is not None and not _is_disabled(module, step.scaler))

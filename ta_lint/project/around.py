@@ -117,11 +117,11 @@ class Around:
     def _handed_on(self, path: str) -> dict[str, set[str]]:
         """The names that the `__init__.py` of a package imports, with the files that may define each; nothing for other files."""
         if path not in self._given:
-            self._given[path] = found = {}
-            if os.path.basename(path) == PACKAGE:
-                for module, names in self._imports(path).items():
-                    file = self._layout.file(module)
-                    for name in (self._defined(file) if names is None else names) if file is not None else ():
+            found = self._given[path] = {}
+            imported = self._imports(path) if os.path.basename(path) == PACKAGE else {}
+            for module, names in imported.items():
+                if (file := self._layout.file(module)) is not None:
+                    for name in self._defined(file) if names is None else names:
                         found.setdefault(name, set()).update(self._handed_on(file).get(name, {file}))
         return self._given[path]
 

@@ -90,6 +90,7 @@ class Evaluations:
         self._loops = loops
         self._calls_in_loop = calls_in_loop
         self._differentiates: dict[Node, bool] = {}
+        self._measured: dict[Node, bool] = {}
         self._modes_of: dict[cst.Module, frozenset[Action]] = {}
 
     @cached_property
@@ -105,6 +106,8 @@ class Evaluations:
     def _evaluation(self, call: cst.Call) -> Evaluation | None:
         called = self._calls_in_loop.called(call)
         if not isinstance(called, (cst.Name, cst.Attribute)) or isinstance(self._tree.parent[call], cst.Expr):
+            return None
+        if not self._measures(self._tree.home(call)):
             return None
         if not self._calls_in_loop.acts_as_model(called) or self._names.qualified(called) is not None:
             return None
@@ -170,11 +173,15 @@ class Evaluations:
         return self._differentiates[region]
 
     def _measures(self, region: Node) -> bool:
-        calls = self._tree.own(region, cst.Call)
-        sums = self._tree.own(region, cst.AugAssign)
-        return any(_MEASURES.fullmatch(called_name(call) or "") for call in calls) or any(
-            _MEASURES.fullmatch((dotted(statement.target) or "").rpartition(".")[2]) for statement in sums
-        )
+        if region not in self._measured:
+            calls = self._tree.own(region, cst.Call)
+            sums = self._tree.own(region, cst.AugAssign)
+            self._measured[region] = any(
+                _MEASURES.fullmatch(called_name(call) or "") for call in calls
+            ) or any(
+                _MEASURES.fullmatch((dotted(statement.target) or "").rpartition(".")[2]) for statement in sums
+            )
+        return self._measured[region]
 
     # -- modes ------------------------------------------------------------------------------------------------
 

@@ -115,22 +115,24 @@ class StepOrder:
         self._paths: dict[Node, list[ExecutionPath]] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
         self._found: dict[cst.Call, LoopEvent | None] = {}
+        self._events: dict[tuple[cst.Module, Action], list[LoopEvent]] = {}
         self._unknown_schedulers: dict[cst.Module, set[str | None]] = {}
 
     # -- events -----------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _events(self) -> list[LoopEvent]:
-        return self.events_in(self._tree.root)
-
-    def events_in(self, root: cst.Module) -> list[LoopEvent]:
-        """The events of a file, in source order."""
-        calls = self._tree.within(root, cst.Call)
-        return [event for call in calls if (event := self._at(call)) is not None]
-
     def events(self, action: Action) -> list[LoopEvent]:
         """The events with one action in this file, in source order."""
-        return [event for event in self._events if event.action is action]
+        return self.events_in(self._tree.root, action)
+
+    def events_in(self, root: cst.Module, action: Action) -> list[LoopEvent]:
+        """The events with one action in a file, in source order."""
+        key = root, action
+        if key not in self._events:
+            calls = self._tree.within(root, cst.Call)
+            named = (call for call in calls if _may_be(called_name(call) or "", action))
+            events = [event for call in named if (event := self._at(call)) is not None]
+            self._events[key] = [event for event in events if event.action is action]
+        return self._events[key]
 
     def _at(self, call: cst.Call) -> LoopEvent | None:
         """The event that a call of this file, or of another one, is."""
@@ -588,3 +590,23 @@ class StepOrder:
             return None
         ors = [b for b in self._tree.within(made, cst.BooleanOperation) if isinstance(b.operator, cst.Or)]
         return moduli[0], bool(ors)
+
+
+def _may_be(name: str, action: Action) -> bool:
+    """Whether a call of this name may take an action, which spares the look at most calls of a file."""
+    if name == "step":
+        return action in (Action.STEP, Action.SCHEDULE, Action.UNKNOWN)
+    match action:
+        case Action.BACKWARD:
+            return name in BACKWARD
+        case Action.STEP | Action.SCHEDULE:
+            return False
+        case Action.UPDATE:
+            return name == "update"
+        case Action.UNSCALE:
+            return "unscale" in name
+        case Action.CLIP:
+            return _CLIPS.fullmatch(name) is not None
+        case Action.CLEAR:
+            return _CLEARS.fullmatch(name) is not None
+    return True
