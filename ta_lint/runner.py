@@ -70,7 +70,8 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
     Raises:
         UsageError: a worker process was killed from outside.
     """
-    sized = sorted(((file.size, file) for file in files), key=lambda item: item[0], reverse=True)
+    sized = [(file.size, file) for file in files]
+    sized.sort(key=lambda item: (item[0] < _BATCH_BYTES, item[1].name))  # neighbours share what they import
     if jobs is None:
         jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
     batches = _batches(sized, jobs)
@@ -106,7 +107,8 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
 
     def work() -> None:
         try:
-            results.extend(map(task, files))
+            with collector.paused():
+                results.extend(map(task, files))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             failure.append(error)
 

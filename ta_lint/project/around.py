@@ -45,6 +45,7 @@ class Around:
         self._ours: dict[str, bool] = {}
         self._imported: dict[str, dict[str, Names]] = {}
         self._attributes: dict[str, frozenset[str]] = {}
+        self._calls: dict[tuple[str, str], bool] = {}
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
         self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
 
@@ -96,6 +97,14 @@ class Around:
             found = {*_ON_SELF.findall(data), *_IN_A_CLASS.findall(data), *methods}
             self._attributes[path] = frozenset(name.decode("utf-8", "replace") for name in found)
         return self._attributes[path]
+
+    def calls(self, path: str, name: str) -> bool:
+        """Whether a file may call something of this name."""
+        key = path, name
+        if key not in self._calls:
+            called = rb"(?<!\w)" + name.encode() + rb"[ \t\\\n]*\("
+            self._calls[key] = re.search(called, self.bytes_of(path)) is not None
+        return self._calls[key]
 
     def _is_ours(self, path: str) -> bool:
         if path not in self._ours:

@@ -115,6 +115,7 @@ class StepOrder:
         self._paths: dict[Node, list[ExecutionPath]] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
         self._found: dict[cst.Call, LoopEvent | None] = {}
+        self._actions: dict[Node, set[Action]] = {}
         self._events: dict[tuple[cst.Module, Action], list[LoopEvent]] = {}
         self._unknown_schedulers: dict[cst.Module, set[str | None]] = {}
 
@@ -280,6 +281,8 @@ class StepOrder:
         return function if isinstance(function, cst.FunctionDef) and self._holds(function, others) else None
 
     def _holds(self, region: Node, actions: Iterable[Action]) -> bool:
+        if not self.actions(region).issuperset(actions):  # quicker than all paths
+            return False
         happening = {event.action for path in self.paths(region) for event in path}
         return happening.issuperset(actions)
 
@@ -301,6 +304,11 @@ class StepOrder:
 
     def actions(self, place: Node) -> set[Action]:
         """The actions that may happen at or below a node, on any path."""
+        if place not in self._actions:
+            self._actions[place] = self._found_actions(place)
+        return self._actions[place]
+
+    def _found_actions(self, place: Node) -> set[Action]:
         found: set[Action] = set()
         reached = {place: 0}
         while reached:

@@ -17,8 +17,8 @@ from ta_lint.syntax.parse import parse
 from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
-_FILES_OF_A_FILE = 60  # that are parsed for the facts of one file
-_NODES_KEPT = 120_000  # about 60 MB
+_NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 60 MB
+_NODES_KEPT = 60_000  # for the next file
 _LARGEST = 1 << 20  # bytes of a file
 
 _Stamp = tuple[int, int, int]
@@ -47,7 +47,7 @@ class Program:
         self._project = project_of(root)
         self._parsed: dict[str, Parsed | None] = {}  # the least recently used first
         self._stamps: dict[str, _Stamp | None] = {}
-        self._room = _FILES_OF_A_FILE
+        self._room = _NODES_OF_A_FILE
 
     # -- files ------------------------------------------------------------------------------------------------
 
@@ -94,12 +94,12 @@ class Program:
     def parsed(self, path: str) -> Parsed | None:
         """A file as it is on disk; None if it cannot be read or parsed, or if too many are open."""
         if path not in self._parsed:
-            if not self._room:
+            if self._room <= 0:
                 return None
-            self._room -= 1
             try:
                 source = self._source(path)
-                self._parsed[path] = self._parse(path, source) if source is not None else None
+                self._parsed[path] = parsed = self._parse(path, source) if source is not None else None
+                self._room -= len(parsed.tree.nodes) if parsed is not None else 0
             except Unreadable:
                 self._parsed[path] = None
         found = self._parsed[path]
@@ -126,7 +126,7 @@ class Program:
 
     def _make_room(self) -> None:
         """Drop what was not used for the longest time, until the rest is within the budget."""
-        self._room = _FILES_OF_A_FILE
+        self._room = _NODES_OF_A_FILE
         left = sum(len(parsed.tree.nodes) for parsed in self._parsed.values() if parsed is not None)
         for path, parsed in list(self._parsed.items()):
             if left <= _NODES_KEPT:
@@ -149,10 +149,12 @@ class Program:
         bindings = parsed.names.exported(found.name) if parsed is not None else []
         return bindings[0] if len(bindings) == 1 else None
 
-    def importers(self, path: str, name: str) -> list[cst.Module]:
-        """The files that import what a file binds to a name."""
-        files = map(self.parsed, self.imports.importers(path, name))
-        return [parsed.tree.root for parsed in files if parsed is not None]
+    def importers(self, path: str, name: str, called: str) -> list[cst.Module]:
+        """The files that import what a file binds to a name, and may call something of another name."""
+        files = (
+            file for file in self.imports.importers(path, name) if self._project.around.calls(file, called)
+        )
+        return [parsed.tree.root for parsed in map(self.parsed, files) if parsed is not None]
 
 
 class _Links:
@@ -183,8 +185,8 @@ class _Links:
     def is_function(self, name: str) -> bool:
         return self._program.imports.is_function(self._path, name)
 
-    def importers(self, name: str) -> list[cst.Module]:
-        return self._program.importers(self._path, name)
+    def importers(self, name: str, called: str) -> list[cst.Module]:
+        return self._program.importers(self._path, name, called)
 
     def attributes(self) -> frozenset[str]:
         return self._program.imports.attributes_of_imports(self._path)

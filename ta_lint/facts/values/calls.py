@@ -15,16 +15,24 @@ _OWNERS = ("trainer", "agent")
 class Calls:
     """Queries about calls of functions and methods that this file defines, or another one of the project.
 
-    `construction` returns the call that made an expression's value (`facts.kinds`).
+    `construction` returns the call that made an expression's value (`facts.kinds`), and `is_constructing` tells whether that
+    is being asked, when an answer may be cut short.
     """
 
     def __init__(
-        self, tree: Tree, names: Names, classes: Classes, construction: Callable[[Node], cst.Call | None]
+        self,
+        tree: Tree,
+        names: Names,
+        classes: Classes,
+        construction: Callable[[Node], cst.Call | None],
+        is_constructing: Callable[[], bool],
     ) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._construction = construction
+        self._is_constructing = is_constructing
+        self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
         self._functions: dict[str, list[cst.FunctionDef]] = {}
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
@@ -43,11 +51,10 @@ class Calls:
         if function not in self._sites:
             self._sites[function] = []  # the receiver may be returned by this very function
             name, owner = function.name.value, self._tree.home(function)
-            files = self._files_with_calls_of(function)
-            called = [call for file in files for call in self._named(file, name)]
+            called = self._calls_by_name(function, name)
             found = [call for call in called if self.runs(call, function)]
             if name == "__init__" and isinstance(owner, cst.ClassDef):
-                made = [call for file in files for call in self._named(file, owner.name.value)]
+                made = self._calls_by_name(function, owner.name.value)
                 found += [call for call in made if self._classes.local(call.func) is owner]
             self._sites[function] = found
         return self._sites[function]
@@ -76,12 +83,13 @@ class Calls:
         above = self._tree.parent[function]
         return above if isinstance(above, cst.Call) and above.func is function else None
 
-    def _files_with_calls_of(self, function: cst.FunctionDef) -> list[cst.Module]:
-        """The file that defines a function, this file, and those that import the function or its class."""
+    def _calls_by_name(self, function: cst.FunctionDef, name: str) -> list[cst.Call]:
+        """The calls by this name in the file that defines a function, in this file, and in those that import it or its class."""
         owner = self._tree.home(function)
         exported = owner if isinstance(owner, cst.ClassDef) else function
-        importers = self._names.importers(exported) if self._tree.is_at_top(exported) else []
-        return list(dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers]))
+        importers = self._names.importers(exported, name) if self._tree.is_at_top(exported) else []
+        files = dict.fromkeys([self._tree.root_of(function), self._tree.root, *importers])
+        return [call for file in files for call in self._named(file, name)]
 
     def _named(self, file: cst.Module, name: str) -> list[cst.Call]:
         """The calls of a file by the last name of what is called."""
@@ -94,6 +102,13 @@ class Calls:
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of the project that a call runs; None if it is unknown or ambiguous."""
+        if self._is_constructing():
+            return self._callee(call)
+        if call not in self._callees:
+            self._callees[call] = self._callee(call)
+        return self._callees[call]
+
+    def _callee(self, call: cst.Call) -> cst.FunctionDef | None:
         found = [
             function for function in self.functions(called_name(call) or "") if self.runs(call, function)
         ]

@@ -43,7 +43,9 @@ class Kinds:
         self._classes = classes
         # A weak reference avoids a cycle, so that the file's tree is freed without the garbage collector.
         kinds: Kinds = proxy(self)
-        self.calls = Calls(tree, names, classes, lambda node: kinds.construction(node))
+        self.calls = Calls(
+            tree, names, classes, lambda node: kinds.construction(node), lambda: bool(kinds._constructing)
+        )
         self._kinds: dict[Node, Kind | None] = {}
         self._constructing: set[Node] = set()
 

@@ -68,7 +68,7 @@ class Links(Protocol):
     def is_function(self, name: str) -> bool:
         """Whether what this file imports under a name is a function of the project."""
 
-    def importers(self, name: str) -> list[cst.Module]:
+    def importers(self, name: str, called: str) -> list[cst.Module]:
         """The other files that import what this file binds to a name at its top."""
 
     def attributes(self) -> frozenset[str]:
@@ -471,13 +471,13 @@ class Names:
         imported = self._imported_name(node)
         return self._links is not None and imported is not None and self._links.is_function(imported)
 
-    def importers(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.Module]:
-        """The other files of the project that import a function or class from the top of its file."""
+    def importers(self, definition: cst.FunctionDef | cst.ClassDef, called: str) -> list[cst.Module]:
+        """The other files of the project that import a function or class from the top of its file, and may call this name."""
         if self._links is None:
             return []
         if (other := self._other(definition)) is not None:
-            return other.importers(definition)
-        return self._links.importers(definition.name.value)
+            return other.importers(definition, called)
+        return self._links.importers(definition.name.value, called)
 
     @cached_property
     def attributes_of_imports(self) -> frozenset[str]:
