@@ -150,15 +150,13 @@ def _fates_before(module: FileFacts, value: Node) -> set[Fate]:
 
 
 def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
-    """The ways in which the file uses the tensor."""
-    fates = set()
-    for mention in module.classes.mentions(name):
-        on_self = is_name(mention.value, "self")
-        other = module.tree.enclosing(mention, cst.ClassDef)
-        if on_self and (other is None or not module.classes.related(other, klass)):
-            continue  # belongs to another class
-        found = set(_fate(module, mention))
-        fates |= found if on_self else found & {Fate.PLACED, Fate.GONE}
+    """The ways in which the program uses the tensor."""
+    elsewhere = module.classes.mentions_elsewhere(klass, name)
+    fates = set() if elsewhere is not None else {Fate.GONE}
+    for mention in [*module.classes.mentions(name), *(elsewhere or ())]:
+        if module.classes.may_be_of(mention, klass):
+            found = set(_fate(module, mention))
+            fates |= found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.GONE}
     return fates
 
 

@@ -15,9 +15,9 @@ _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
 
 # Code that loops over all parameters, or loads them, may fill this one.
 _ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
-_FILLS = regex(
-    r"(fill|normal|uniform|constant|copy|zero|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
-)
+_FILL = r"(fill|normal|uniform|constant|copy|zero|zeros|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
+_FILLS = regex(_FILL)
+_FILLING = rf"\.{_FILL}\("
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -31,7 +31,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             others = [value for value in module.classes.attribute(klass, name) if value is not assign.value]
             is_read = all(_is_read(module, use) for use in module.classes.mentions(name))
-            if not others and is_read and not _fills_all(module):
+            if (
+                not others
+                and is_read
+                and not _fills_all(module, module.tree.root)
+                and not _may_be_filled_elsewhere(module, klass, name)
+            ):
                 yield Suspicion(
                     assign, f"`self.{name}` is never initialised: it holds whatever was in memory"
                 )
@@ -82,11 +87,21 @@ def _is_read(module: FileFacts, use: cst.Attribute) -> bool:
     return False
 
 
-def _fills_all(module: FileFacts) -> bool:
-    """Whether code of this file loops over the parameters of a model and fills them."""
+def _may_be_filled_elsewhere(module: FileFacts, klass: cst.ClassDef, name: str) -> bool:
+    """Whether another file of the program fills a parameter of this name, or all parameters, or too many may do so."""
+    uses = module.classes.mentions_elsewhere(klass, name)
+    filling = module.names.matching(_FILLING)
+    if uses is None or filling is None:
+        return True
+    return not all(_is_read(module, use) for use in uses) or any(_fills_all(module, root) for root in filling)
+
+
+def _fills_all(module: FileFacts, root: cst.Module) -> bool:
+    """Whether code of a file loops over the parameters of a model and fills them."""
     tree = module.tree
-    homes = {tree.home(attribute) for attribute in tree.all(cst.Attribute) if attribute.attr.value in _ALL}
+    attributes = tree.within(root, cst.Attribute)
+    homes = {tree.home(attribute) for attribute in attributes if attribute.attr.value in _ALL}
     return any(
         _FILLS.fullmatch(attribute.attr.value) is not None and tree.home(attribute) in homes
-        for attribute in tree.all(cst.Attribute)
+        for attribute in attributes
     )

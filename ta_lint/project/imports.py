@@ -1,6 +1,7 @@
 """What the imports of a project lead to: definitions in its files, or full names outside of it."""
 
 import builtins
+import re
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from ta_lint.project.layout import Layout
 
 _REEXPORTS_DEEP = 8
 _MOST_IMPORTERS = 8
+_MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
 _LARGEST = 1 << 20  # characters of a file
 _UNSEEN = "?"  # the name of a base class that is not found
 
@@ -43,6 +45,7 @@ class Imports:
         self._targets: dict[tuple[str, str], Target] = {}
         self._importers: dict[tuple[str, str], list[str]] = {}
         self._used: dict[str, set[str]] = {}
+        self._programs: dict[str, tuple[set[str], set[str]] | None] = {}
 
     def give(self, path: str, text: str) -> None:
         """Take this text for that of a file, whatever is on disk."""
@@ -53,6 +56,7 @@ class Imports:
         if known is not None and known != self.exports(path):
             self._targets.clear()
             self._importers.clear()
+        self._programs.clear()
 
     def used(self, path: str) -> tuple[set[str], set[str]]:
         """The other files that facts about a file may have been taken from, and the files whose importers were looked for."""
@@ -62,7 +66,9 @@ class Imports:
             new = self._used.get(pending.pop(), set()) - found
             found |= new
             pending += new
-        return found - {path}, {asked for asked, _ in self._importers if asked in found or asked == path}
+        asked = {asked for asked, _ in self._importers if asked in found or asked == path}
+        program = self._programs.get(path)
+        return found - {path}, asked | (program[1] if program is not None else set())
 
     def exports(self, path: str) -> Exports | None:
         """What a file binds at its top; None if it cannot be read or parsed."""
@@ -107,6 +113,38 @@ class Imports:
                 if len(found) > _MOST_IMPORTERS:
                     return []
         return found
+
+    def matching(self, path: str, pattern: str) -> list[str] | None:
+        """The other files of the programs that a file is part of in which a pattern matches; None if they are too many to tell."""
+        if path not in self._programs:
+            self._programs[path] = self._program(path)
+        program = self._programs[path]
+        if program is None:
+            return None
+        self._used.setdefault(path, set()).update(program[0])
+        matches = re.compile(pattern.encode()).search
+        return sorted(file for file in program[0] if file != path and matches(self._around.bytes_of(file)))
+
+    def _program(self, path: str) -> tuple[set[str], set[str]] | None:
+        """The files that import a file, directly or not, with all that these import; and those whose importers were looked for."""
+        above = {path}
+        pending = [path]
+        while pending:
+            new = set(self._around.may_import(pending.pop())) - above
+            above |= new
+            pending += new
+            if len(above) > _MOST_OF_A_PROGRAM:
+                return None
+        found = set(above)
+        pending = [*above]
+        while pending:
+            named = map(self._layout.file, self._around.imports(pending.pop()))
+            new = {file for file in named if file is not None} - found
+            found |= new
+            pending += new
+            if len(found) > _MOST_OF_A_PROGRAM:
+                return None
+        return found, above
 
     def _leads_to(self, importer: str, target: str, definition: Definition) -> bool:
         """Whether an import is one of a definition, or of the module that it is in."""

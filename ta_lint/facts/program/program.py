@@ -18,6 +18,7 @@ from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
 _NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 60 MB
+_FILES_MATCHING = 12  # what matches in more files tells nothing, and parsing them would take the room of others
 _NODES_KEPT = 60_000  # for the next file
 _LARGEST = 1 << 20  # bytes of a file
 
@@ -156,6 +157,14 @@ class Program:
         )
         return [parsed.tree.root for parsed in map(self.parsed, files) if parsed is not None]
 
+    def matching(self, path: str, pattern: str) -> list[cst.Module] | None:
+        """The other files of the programs that a file is part of in which a pattern matches; None if that is not known."""
+        files = self.imports.matching(path, pattern)
+        if files is None or len(files) > _FILES_MATCHING:
+            return None
+        parsed = [found for file in files if (found := self.parsed(file)) is not None]
+        return [found.tree.root for found in parsed] if len(parsed) == len(files) else None
+
 
 class _Links:
     """The imports of one file: implements `facts.values.names.Links`."""
@@ -187,6 +196,9 @@ class _Links:
 
     def importers(self, name: str, called: str) -> list[cst.Module]:
         return self._program.importers(self._path, name, called)
+
+    def matching(self, pattern: str) -> list[cst.Module] | None:
+        return self._program.matching(self._path, pattern)
 
     def attributes(self) -> frozenset[str]:
         return self._program.imports.attributes_of_imports(self._path)

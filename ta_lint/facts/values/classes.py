@@ -321,6 +321,29 @@ class Classes:
             if not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
         ]
 
+    def mentions_elsewhere(self, klass: cst.ClassDef, name: str) -> list[cst.Attribute] | None:
+        """The uses, without the places that bind it, of what may be an attribute of a class in the other files of the programs
+        that this file is part of; None if they are not known.
+        """
+        roots = self._names.matching(rf"\.{name}\b")
+        if roots is None:
+            return None
+        return [
+            attribute
+            for root in roots
+            for attribute in self._tree.within(root, cst.Attribute)
+            if attribute.attr.value == name
+            and not isinstance(self._tree.parent[attribute], (cst.AssignTarget, cst.AnnAssign))
+            and self.may_be_of(attribute, klass)
+        ]
+
+    def may_be_of(self, attribute: cst.Attribute, klass: cst.ClassDef) -> bool:
+        """Whether an attribute may be one of a class: no attribute of `self` in a class that has nothing to do with it."""
+        if attribute_of_self(attribute) is None:
+            return True
+        other = self._tree.enclosing(attribute, cst.ClassDef)
+        return other is not None and self.related(other, klass)
+
     @cached_property
     def _attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
         """All attribute accesses of the file by attribute name, in source order."""

@@ -147,7 +147,10 @@ class Containers:
 
         Calling, indexing or inspecting an element does not count.
         """
-        return any(self._goes(use) for use in self._uses(container))
+        if any(self._goes(use) for use in self._uses(container)):
+            return True
+        elsewhere = self._classes.mentions_elsewhere(container.klass, container.name)
+        return elsewhere is None or any(self._goes(use) for use in elsewhere)
 
     def hides(self, container: Container) -> bool:
         """Whether this is an indexed one-element list: the usual way to hide a module on purpose."""
@@ -160,10 +163,7 @@ class Containers:
 
     def _uses(self, container: Container) -> Iterator[Node]:
         for attribute in self._tree.all(cst.Attribute):
-            elsewhere = attribute_of_self(attribute) is not None and not self._related(
-                attribute, container.klass
-            )
-            if attribute.attr.value == container.name and not elsewhere:
+            if attribute.attr.value == container.name and self._classes.may_be_of(attribute, container.klass):
                 yield attribute
         local = container.statement.value
         function = self._tree.enclosing(container.statement, *FUNCTIONS)
@@ -171,10 +171,6 @@ class Containers:
             for name in self._tree.within(function, cst.Name):
                 if name.value == local.value and name is not local:
                     yield name
-
-    def _related(self, node: Node, klass: cst.ClassDef) -> bool:
-        other = self._tree.enclosing(node, cst.ClassDef)
-        return other is not None and self._classes.related(other, klass)
 
     def _goes(self, node: Node) -> bool:
         """Whether a use of a container, or of something taken from it, passes it on."""

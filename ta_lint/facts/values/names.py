@@ -71,6 +71,9 @@ class Links(Protocol):
     def importers(self, name: str, called: str) -> list[cst.Module]:
         """The other files that import what this file binds to a name at its top."""
 
+    def matching(self, pattern: str) -> list[cst.Module] | None:
+        """The other files of the programs that this file is part of in which a pattern matches; None if that is not known."""
+
     def attributes(self) -> frozenset[str]:
         """The names of the attributes that the files which this one imports set on `self`."""
 
@@ -478,6 +481,14 @@ class Names:
         if (other := self._other(definition)) is not None:
             return other.importers(definition, called)
         return self._links.importers(definition.name.value, called)
+
+    def matching(self, pattern: str) -> list[cst.Module] | None:
+        """The other files of the programs that this file is part of in which a pattern matches.
+
+        A program is a file that imports this one, directly or not, with all that it imports. None if they are too many, or
+        if one cannot be read.
+        """
+        return self._links.matching(pattern) if self._links is not None else []
 
     @cached_property
     def attributes_of_imports(self) -> frozenset[str]:
