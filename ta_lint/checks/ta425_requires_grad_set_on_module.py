@@ -79,12 +79,21 @@ def _is_called(node: Node, module: FileFacts) -> bool:
 
 
 def _is_read(target: cst.Attribute, module: FileFacts) -> bool:
-    """Whether the attribute is the file's own flag: something reads it, or a property defines it."""
-    if any(function.name.value == "requires_grad" for function in module.tree.all(cst.FunctionDef)):
+    """Whether the attribute is a flag of the project's own: something in this file, or in that of the class, reads it, or a
+    property defines it.
+    """
+    klass = module.kinds.class_of(target.value)
+    roots = {module.tree.root, *([module.tree.root_of(klass)] if klass is not None else [])}
+    if any(
+        function.name.value == "requires_grad"
+        for root in roots
+        for function in module.tree.within(root, cst.FunctionDef)
+    ):
         return True
     return any(
         other.attr.value == "requires_grad"
         and not isinstance(module.tree.parent[other], cst.AssignTarget)
         and (dotted(other.value) in ("self", dotted(target.value)))
-        for other in module.tree.all(cst.Attribute)
+        for root in roots
+        for other in module.tree.within(root, cst.Attribute)
     )

@@ -27,6 +27,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if not module.tree.contains(module.tree.home(mode[1]), evaluation.call):
             continue
+        if any(map(module.recording.freezes, module.recording.files_around(evaluation.call)[1:])):
+            continue
         if _is_handed_out(module, evaluation):
             continue
         message = f"`{module.code(evaluation.call)}` runs with gradients that nobody uses: put it under `torch.no_grad()`"

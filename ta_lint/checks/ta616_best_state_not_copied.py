@@ -46,8 +46,8 @@ class KeptState:
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if any(name.startswith(_COPYING_STATE) for name in module.names.imported):
         return
-    if any(function.name.value == "state_dict" for function in module.tree.all(cst.FunctionDef)):
-        return  # this file's `state_dict` may return copies
+    if "def state_dict" in module.names.attributes_of_imports or module.calls.functions("state_dict"):
+        return  # a `state_dict` of the project's own may return copies
     for call in module.tree.all(cst.Call):
         kept = _kept(module, call)
         if kept is not None and (_outlives_training(module, kept) or _is_restored_by_its_class(module, kept)):

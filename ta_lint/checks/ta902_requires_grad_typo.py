@@ -14,7 +14,7 @@ KEYWORDS = ("*require_grad*",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if _is_of_this_file(module):
+    if _is_of_the_project(module):
         return
     for attribute in module.tree.all(cst.Attribute):
         if attribute.attr.value == _TYPO and (
@@ -39,13 +39,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield Suspicion(call, message, fix=_respelled(named, f'"{_NAME}"'))
 
 
-def _is_of_this_file(module: FileFacts) -> bool:
-    """Whether a class or function of this file has this name and may be meant."""
+def _is_of_the_project(module: FileFacts) -> bool:
+    """Whether a class or function of the program, as far as it is known, has this name and may be meant."""
+    others = module.names.matching(rf"\b{_TYPO}_?\b") if _TYPO in module.source.text else []
+    return any(_binds(module, root) for root in (module.tree.root, *(others or ())))
+
+
+def _binds(module: FileFacts, root: cst.Module) -> bool:
+    """Whether a class of a file has an attribute or a method of this name."""
     return any(
-        function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.all(cst.FunctionDef)
+        function.name.value in (_TYPO, f"{_TYPO}_") for function in module.tree.within(root, cst.FunctionDef)
     ) or any(
         module.classes.attribute(klass, _TYPO) or module.classes.annotations(klass, _TYPO)
-        for klass in module.classes.all()
+        for klass in module.tree.within(root, cst.ClassDef)
     )
 
 

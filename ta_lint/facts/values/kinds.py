@@ -347,14 +347,14 @@ class Kinds:
     def _attribute(self, node: cst.Attribute) -> list[Node]:
         """All values assigned to `self.x`, or to `x` of an instance of a class in this file; else empty."""
         name = node.attr.value
-        klass = self._class(node.value) if self._classes.hold(name, node) else None
+        klass = self.class_of(node.value) if self._classes.hold(name, node) else None
         if klass is None:
             return []
         values = [self._of_statement(value, name) for value in self._classes.attribute(klass, name)]
         return [value for value in values if value is not None] if None not in values else []
 
-    def _class(self, instance: Node) -> cst.ClassDef | None:
-        """The class in this file that an expression is an instance of."""
+    def class_of(self, instance: Node) -> cst.ClassDef | None:
+        """The class of this project that an expression is an instance of."""
         if is_name(instance, "self"):
             return self._tree.enclosing(instance, cst.ClassDef)
         made = self.construction(instance)

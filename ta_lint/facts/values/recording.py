@@ -60,19 +60,14 @@ class Recording:
         self._names = names
         self._calls = calls
         self._called: dict[tuple[Node, int], bool | None] = {}
-        self._switched = any(
-            isinstance(call.func, (cst.Name, cst.Attribute))
-            and isinstance(tree.parent[call], cst.Expr)
-            and self._matches(call.func, _SET)
-            for call in tree.all(cst.Call)
-        )
+        self._switching: dict[cst.Module, bool] = {}
 
     def records(self, node: Node, depth: int = _CALLERS_DEEP) -> bool | None:
         """Whether autograd records the computation of a node; None if this file does not show it.
 
         A function without callers in this file records, unless it turns recording off itself.
         """
-        if self._switched:
+        if any(map(self._switches, self.files_around(node))):
             return None
         inner = self.around(node)
         if inner is not None:
@@ -87,6 +82,24 @@ class Recording:
             found = {self.records(site, depth - 1) for site in sites}
             self._called[function, depth] = found.pop() if len(found) == 1 else None if found else True
         return self._called[function, depth]
+
+    def files_around(self, node: Node) -> list[cst.Module]:
+        """The file of a node, and those that import the function that it is in."""
+        function = self._tree.home(node)
+        at_top = isinstance(function, cst.FunctionDef) and self._tree.is_at_top(function)
+        importers = self._names.importers(function) if isinstance(function, cst.FunctionDef) and at_top else []
+        return [self._tree.root_of(node), *importers]
+
+    def _switches(self, root: cst.Module) -> bool:
+        """Whether a file switches recording by a statement of its own, for all that comes after it."""
+        if root not in self._switching:
+            self._switching[root] = any(
+                isinstance(call.func, (cst.Name, cst.Attribute))
+                and isinstance(self._tree.parent[call], cst.Expr)
+                and self._matches(call.func, _SET)
+                for call in self._tree.within(root, cst.Call)
+            )
+        return self._switching[root]
 
     def freezes(self, region: Node) -> bool:
         """Whether code may set `requires_grad` to something other than True; reading it does not count."""
