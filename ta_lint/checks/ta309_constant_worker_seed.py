@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.syntax.tree import FUNCTIONS, Node, argument, attribute_of_self
+from ta_lint.syntax.tree import FUNCTIONS, Node, argument
 
 KEYWORDS = ("*seed*",)
 AROUND = ("worker_init_fn",)
@@ -24,7 +24,9 @@ _SEEDS = frozenset(
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[Function] = set()
-    for call in module.tree.all(cst.Call):
+    others = module.names.matching(r"\bworker_init_fn\b")
+    roots = [module.tree.root, *(others or ())]
+    for call in (call for root in roots for call in module.tree.within(root, cst.Call)):
         given = argument(call, "worker_init_fn")
         function = _function(given, module) if given is not None else None
         if given is None or function is None or function in seen or _has_one_worker(call, module):
@@ -46,19 +48,13 @@ def _bound(given: Node, module: FileFacts) -> frozenset[str]:
 
 
 def _function(given: Node, module: FileFacts) -> Function | None:
-    """The function of this file that is passed to the loader, directly or through `functools.partial`."""
+    """The function of the project that is passed to the loader, directly or through `functools.partial`."""
     origin = module.kinds.origin(given)
     if isinstance(origin, cst.Call) and module.qualified(origin.func) == "functools.partial" and origin.args:
         origin = module.kinds.origin(origin.args[0].value)
     if isinstance(origin, cst.Lambda):
         return origin
-    if isinstance(origin, cst.Name):
-        bindings = module.names.bindings(origin)
-        node = bindings[0].node if len(bindings) == 1 else None
-        return node if isinstance(node, cst.FunctionDef) else None
-    klass = module.tree.enclosing(origin, cst.ClassDef)
-    name = attribute_of_self(origin)
-    return module.classes.method(klass, name) if klass is not None and name is not None else None
+    return module.calls.function(origin)
 
 
 def _has_one_worker(call: cst.Call, module: FileFacts) -> bool:

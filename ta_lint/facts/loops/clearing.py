@@ -211,13 +211,18 @@ class Clearings:
                         return True
                 elif (
                     called not in _HARMLESS
-                    and not self._calls.functions(called or "")
+                    and not self._is_visible(call)
                     and self._hands_over(call, held)
                 ):
                     return True
                 if "self" in held and self._is_inherited(call):
                     return True
         return False
+
+    def _is_visible(self, call: cst.Call) -> bool:
+        """Whether a call runs a function of the project, which is looked into."""
+        named = self._calls.functions(called_name(call) or "", self._tree.root_of(call))
+        return bool(named) or self._calls.callee(call) is not None
 
     def _hands_over(self, call: cst.Call, carriers: set[str]) -> bool:
         """Whether one of these objects itself, not a part of it, is among the arguments of a call."""
@@ -237,7 +242,8 @@ class Clearings:
         receiver, name = call.func.value, call.func.attr.value
         is_super = isinstance(receiver, cst.Call) and called_name(receiver) == "super"
         is_self = isinstance(receiver, cst.Name) and receiver.value == "self"
-        if not (is_super or is_self) or name in _HARMLESS or (is_self and self._calls.functions(name)):
+        root = self._tree.root_of(call)
+        if not (is_super or is_self) or name in _HARMLESS or (is_self and self._calls.functions(name, root)):
             return False
         if _QUIET.fullmatch(name):
             return False
@@ -267,11 +273,14 @@ class Clearings:
         )
 
     def _has_own_backward(self) -> bool:
-        """Whether this file defines a `backward` that is not autograd's: it may overwrite gradients."""
-        return any(
+        """Whether this file, or one that it imports, defines a `backward` that is not autograd's: it may overwrite gradients."""
+        imported = "def backward" in self._names.attributes_of_imports
+        others = self._names.matching(r"\bdef backward\b") if imported else []
+        return others is None or any(
             not self._loops.backwards(function)
             and not any(_is_static(decorator) for decorator in function.decorators)
-            for function in self._calls.functions("backward")
+            for root in (self._tree.root, *others)
+            for function in self._calls.functions("backward", root)
         )
 
     def _is_cleared_by_base(self, region: Node) -> bool:

@@ -135,7 +135,7 @@ class Loops:
         return [call for call in self._tree.own(region, cst.Call) if is_backward(call)]
 
     def trains(self, region: Node) -> bool:
-        """Whether a region calls `backward` or makes a step, itself or in functions of this file that it mentions."""
+        """Whether a region calls `backward` or makes a step, itself or in functions of the project that it mentions."""
         return any(
             is_backward(call) or self.step(call) is not None
             for node in self.reach(region)
@@ -170,7 +170,7 @@ class Loops:
         return tuple(dict.fromkeys(innermost))
 
     def reach(self, region: Node) -> list[Node]:
-        """The code that may run in a region: the region and the functions of this file that it mentions, two calls deep.
+        """The code that may run in a region: the region and the functions of the project that it mentions, two calls deep.
 
         Functions that call the region's function are left out, because they run around it.
         """
@@ -188,13 +188,18 @@ class Loops:
         return list(reached)
 
     def mentions(self, region: Node) -> Iterator[tuple[cst.Name, cst.FunctionDef]]:
-        """The names in a region that may mean a function of this file, called or passed as a value."""
+        """The names in a region that may mean a function of the project, called or passed as a value."""
+        root = self._tree.root_of(region)
         for name in self._tree.within(region, cst.Name):
             above = self._tree.parent[name]
             if isinstance(above, cst.Attribute) and above.attr is name:
                 yield from ((name, function) for function in self._calls.meant(above))
                 continue
-            for function in self._calls.functions(name.value):
+            if self._names.is_function_elsewhere(name):
+                imported = self._calls.function(name)
+                yield from [(name, imported)] if imported is not None else []
+                continue
+            for function in self._calls.functions(name.value, root):
                 if not isinstance(self._tree.home(function), cst.ClassDef):
                     yield name, function
 

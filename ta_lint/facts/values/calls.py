@@ -33,15 +33,31 @@ class Calls:
         self._construction = construction
         self._is_constructing = is_constructing
         self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
-        self._functions: dict[str, list[cst.FunctionDef]] = {}
+        self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
-        for function in tree.all(cst.FunctionDef):
-            self._functions.setdefault(function.name.value, []).append(function)
 
-    def functions(self, name: str) -> list[cst.FunctionDef]:
-        """The functions and methods of this file with that name."""
-        return self._functions.get(name, [])
+    def functions(self, name: str, root: cst.Module | None = None) -> list[cst.FunctionDef]:
+        """The functions and methods of this file with that name, or of the file with a root."""
+        root = root if root is not None else self._tree.root
+        if root not in self._functions:
+            named = self._functions[root] = {}
+            for function in self._tree.within(root, cst.FunctionDef):
+                named.setdefault(function.name.value, []).append(function)
+        return self._functions[root].get(name, [])
+
+    def function(self, node: Node) -> cst.FunctionDef | None:
+        """The function of the project that an expression stands for: by its name, as an attribute of an imported module, or as a
+        method of `self` or of an object of a known class.
+        """
+        binding = self._names.defined_elsewhere(node)
+        if binding is None and isinstance(node, cst.Name):
+            bindings = self._names.bindings(node)
+            binding = bindings[0] if len(bindings) == 1 else None
+        if binding is not None:
+            return binding.node if isinstance(binding.node, cst.FunctionDef) else None
+        klass = self._class_of(node.value) if isinstance(node, cst.Attribute) else None
+        return self._classes.method(klass, node.attr.value) if klass is not None else None
 
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a function: `step()`, `self.step()`, `trainer.step()` of a known trainer.
@@ -114,23 +130,7 @@ class Calls:
         ]
         if found:
             return found[0] if len(found) == 1 else None
-        return self._callee_elsewhere(call)
-
-    def _callee_elsewhere(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function of another file that a call runs: imported, or a method of a class of that file."""
-        binding = self._names.defined_elsewhere(call.func)
-        if binding is not None:
-            return binding.node if isinstance(binding.node, cst.FunctionDef) else None
-        if not isinstance(call.func, cst.Attribute):
-            return self._beside(call)
-        klass = self._class_of(call.func.value)
-        return self._classes.method(klass, call.func.attr.value) if klass is not None else None
-
-    def _beside(self, call: cst.Call) -> cst.FunctionDef | None:
-        """The function that code of another file calls by a name of its own."""
-        bindings = self._names.bindings(call.func) if isinstance(call.func, cst.Name) else []
-        only = bindings[0].node if len(bindings) == 1 else None
-        return only if isinstance(only, cst.FunctionDef) else None
+        return self.function(call.func)
 
     def _class_of(self, receiver: Node) -> cst.ClassDef | None:
         """The class of the project that an object is an instance of."""
@@ -162,15 +162,21 @@ class Calls:
         return made is not None and self._classes.local(made.func) is owner
 
     def meant(self, attribute: cst.Attribute) -> list[cst.FunctionDef]:
-        """The methods of this file that an attribute may refer to: by name, unless its object rules them out.
+        """The functions of the project that an attribute may refer to: what another file defines, else the methods of its own
+        file by name, unless its object rules them out.
 
         An imported module and an instance of an external class rule out all of them.
         """
+        root = self._tree.root_of(attribute)
         named = [
             function
-            for function in self.functions(attribute.attr.value)
+            for function in self.functions(attribute.attr.value, root)
             if isinstance(self._tree.home(function), cst.ClassDef)
         ]
+        if f"def {attribute.attr.value}" in self._names.attributes_of(root):
+            elsewhere = self.function(attribute)
+            if elsewhere is not None and self._tree.root_of(elsewhere) is not root:
+                return [elsewhere]
         if not named or self._names.qualified(attribute.value) is not None:
             return []
         receiver = attribute.value

@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, attribute_of_self, dotted, is_name
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, argument, dotted, is_name
 
 _STATEFUL = regex(
     r"torch\.nn\.(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|BatchNorm[123]d|SyncBatchNorm|LayerNorm|GroupNorm|"
@@ -104,8 +104,8 @@ class Layers:
         )
 
     def _by_function(self, call: cst.Call) -> str | None:
-        """The name of the stateful layer that every `return` of the called function of this file creates."""
-        function = self._function(call.func)
+        """The name of the stateful layer that every `return` of the called function creates."""
+        function = self._kinds.calls.function(call.func)
         if function is None:
             return None
         made = [
@@ -113,16 +113,6 @@ class Layers:
             for leave in self._tree.own(function, cst.Return)
         ]
         return made[0] if made and None not in made else None
-
-    def _function(self, node: Node) -> cst.FunctionDef | None:
-        if isinstance(node, cst.Name):
-            bindings = self._names.bindings(node)
-            found = bindings[0].node if len(bindings) == 1 else None
-            return found if isinstance(found, cst.FunctionDef) else None
-        klass = self._tree.enclosing(node, cst.ClassDef)
-        if klass is not None and (name := attribute_of_self(node)) is not None:
-            return self._classes.method(klass, name)
-        return None
 
     # -- containers -------------------------------------------------------------------------------------------
 

@@ -490,6 +490,11 @@ class Names:
         """
         return self._links.matching(pattern) if self._links is not None else []
 
+    def attributes_of(self, node: Node) -> frozenset[str]:
+        """The names of attributes that objects of classes may have which the file of a node imports."""
+        other = self._other(node)
+        return other.attributes_of_imports if other is not None else self.attributes_of_imports
+
     @cached_property
     def attributes_of_imports(self) -> frozenset[str]:
         """The names of attributes that objects of imported classes may have."""
