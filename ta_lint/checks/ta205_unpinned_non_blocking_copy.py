@@ -9,7 +9,8 @@ from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.edits import ProposedFix, set_argument
 from ta_lint.syntax.tree import Node, argument
 
-KEYWORDS = ("non_blocking", "DataLoader")
+KEYWORDS = ("non_blocking",)
+AROUND = ("DataLoader",)
 
 # Devices that need no copy, or whose copies do not benefit from pinned memory.
 _NO_CUDA = ("cpu", "mps", "meta", "xla")
@@ -27,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         message = "`non_blocking=True` on a batch of a `DataLoader` without `pin_memory`: the copy blocks"
         made = tuple((loader.call, "the loader is made here") for loader in loaders)
         others = tuple((call, "so does this copy") for call in calls[1:])
-        yield Suspicion(calls[0], message, related=made + others, fix=_fix(loaders))
+        yield Suspicion(calls[0], message, related=made + others, fix=_fix(loaders, module))
 
 
 def _copies_without_blocking(call: cst.Call, module: FileFacts) -> bool:
@@ -60,10 +61,14 @@ def _loaders_of(call: cst.Call, module: FileFacts) -> tuple[LoaderCall, ...]:
 def _is_unpinned(loader: LoaderCall, module: FileFacts) -> bool:
     pinned = loader.given("pin_memory")
     unpinned = pinned is None or module.boolean(pinned) is False
+    if module.loaders.replaced_in(module.tree.root_of(loader.call)):
+        return False
     return unpinned and not loader.spreads and not module.loaders.moves_to_device(loader)
 
 
-def _fix(loaders: tuple[LoaderCall, ...]) -> ProposedFix | None:
+def _fix(loaders: tuple[LoaderCall, ...], module: FileFacts) -> ProposedFix | None:
+    if not all(module.is_here(loader.call) for loader in loaders):
+        return None
     edits = []
     for loader in loaders:
         given = loader.given("pin_memory")

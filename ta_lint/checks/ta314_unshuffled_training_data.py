@@ -21,18 +21,15 @@ _INDEXED = regex(r"torch\.utils\.data\.(TensorDataset|ConcatDataset)|torchvision
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
-    seen: set[LoaderCall] = set()
-    for found in module.loaders.passes:
-        if not module.loops.trains(found.loop) or not all(
-            _keeps_order(loader, module) for loader in found.loaders
-        ):
+    for loader in module.loaders.all:
+        if not _keeps_order(loader, module):
             continue
-        for loader in found.loaders:
-            if loader not in seen:
-                seen.add(loader)
+        for found in module.loaders.passes_over(loader):
+            if module.loops.trains(found.loop) and all(_keeps_order(other, module) for other in found.loaders):
                 message = "the training loop gets its samples in the same order in each epoch"
                 related = ((found.loop.iter, "the training loop"),)
                 yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
+                break
 
 
 def _keeps_order(loader: LoaderCall, module: FileFacts) -> bool:

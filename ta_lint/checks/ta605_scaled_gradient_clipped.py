@@ -12,12 +12,12 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
-KEYWORDS = (("*clip*", "*clamp*"),)
-AROUND = ("*backward", "scale", "step")
+_HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+KEYWORDS = (("*clip*", "*clamp*", *_HOOKS),)
+AROUND = ("*backward", "scale", "step", ("*clip*", "*clamp*"))
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 
-_HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _CLAMPS = ("clamp", "clamp_", "clip", "clip_")
 
 
@@ -74,9 +74,8 @@ def _clip_in_hook(module: FileFacts, hook: cst.BaseExpression) -> cst.Call | Non
     if isinstance(hook, cst.Lambda):
         params, results = hook.params.params, [hook.body]
     else:
-        bindings = module.names.bindings(hook) if isinstance(hook, cst.Name) else []
-        function = bindings[0].node if len(bindings) == 1 else None
-        if not isinstance(function, cst.FunctionDef):
+        function = module.calls.function(hook)
+        if function is None:
             return None
         params = function.params.params
         returned = [found.value for found in module.tree.own(function, cst.Return)]

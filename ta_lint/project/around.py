@@ -50,17 +50,18 @@ class Around:
         self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
 
     def said(self, path: str, data: bytes, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
-        """The words that the files around one with these bytes have, if they are about PyTorch.
+        """The words that the files around one with these bytes have, if they are about no other framework.
 
-        `words` finds them in the bytes of a file, as `core.letters.searchable` gives them. It is asked once a file.
+        Of a model and a loader that it is given, a file can train with no word of PyTorch. `words` finds them in the bytes of
+        a file, as `core.letters.searchable` gives them. It is asked once a file.
         """
         answers = self._answers.setdefault(words, {})
         found: set[T] = set()
         for file in self.files(path, data):
-            if not self._is_ours(file):
-                continue
             if file not in answers:
-                answers[file] = words(self.bytes_of(file))
+                text = self.bytes_of(file)
+                counts = self._is_ours(file) or _OTHER.search(text) is None
+                answers[file] = words(text) if counts else frozenset()
             found |= answers[file]  # type: ignore[arg-type]
         return frozenset(found)
 

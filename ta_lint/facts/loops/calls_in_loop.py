@@ -157,10 +157,18 @@ class CallsInLoop:
         )
 
     def acts_as_model(self, node: Node) -> bool:
-        """Whether an expression is a module: by its kind, or, if that is unknown, by the methods that the file calls on it."""
+        """Whether an expression is a module: by its kind, or, if that is unknown, by the methods that its file, or that of the
+        callers who give it, calls on it.
+        """
         kind = self._kinds.kind(node)
         if kind is not None:
             return kind is Kind.MODULE
+        if self._has_methods_of_models(node):
+            return True
+        return any(self._has_methods_of_models(value) for value in self.values(node) if value is not node)
+
+    def _has_methods_of_models(self, node: Node) -> bool:
+        """Whether the file of an expression calls methods of models on what it spells like that."""
         name = dotted(node)
         if name is None:
             return False

@@ -94,6 +94,7 @@ class Loaders:
         self._classes = classes
         self._kinds = kinds
         self._by_call: dict[cst.Call, LoaderCall | None] = {}
+        self._passes: dict[cst.For, LoaderLoop | None] = {}
         made = (self._loader(call) for call in tree.all(cst.Call))
         self.all = [loader for loader in made if loader is not None]
         self.replaced = self.replaced_in(tree.root)
@@ -105,11 +106,17 @@ class Loaders:
 
     @cached_property
     def passes(self) -> list[LoaderLoop]:
-        """The `for` statements over batches whose loaders are all known, in source order."""
+        """The `for` statements of a file that makes loaders over batches whose loaders are all known, in source order."""
         if not self.all:
             return []
-        found = ((loop, self.behind(loop.iter)) for loop in self._tree.all(cst.For))
-        return [LoaderLoop(loop, tuple(loaders)) for loop, loaders in found if loaders]
+        return [found for loop in self._tree.all(cst.For) if (found := self._pass(loop)) is not None]
+
+    def _pass(self, loop: cst.For) -> LoaderLoop | None:
+        """The loop over batches that a `for` is, if its loaders are all known."""
+        if loop not in self._passes:
+            loaders = self.behind(loop.iter)
+            self._passes[loop] = LoaderLoop(loop, tuple(loaders)) if loaders else None
+        return self._passes[loop]
 
     def _loader(self, call: cst.Call) -> LoaderCall | None:
         """The loader that a call of this file, or of another one, makes."""
@@ -128,9 +135,8 @@ class Loaders:
     def _passes_elsewhere(self, loader: LoaderCall) -> Iterator[LoaderLoop]:
         for root in self.users(loader.call):
             if root is not self._tree.root:
-                for loop in self._tree.within(root, cst.For):
-                    if loaders := self.behind(loop.iter):
-                        yield LoaderLoop(loop, tuple(loaders))
+                found = map(self._pass, self._tree.within(root, cst.For))
+                yield from (one for one in found if one is not None)
 
     def users(self, node: Node) -> list[cst.Module]:
         """The files that may use what a node makes: its own, those of the functions that call its function, and those of the
@@ -178,7 +184,7 @@ class Loaders:
     def _pass_that_binds(self, loop: Node, name: str) -> LoaderLoop | None:
         """The batch loop behind a `for`: its own, or that of a comprehension over a batch."""
         if isinstance(loop, cst.For):
-            found = next((found for found in self.passes if found.loop is loop), None)
+            found = self._pass(loop)
             held = {part.value for part in self._tree.within(found.batch, cst.Name)} if found else set()
             if name in held:
                 return found
