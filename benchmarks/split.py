@@ -60,7 +60,9 @@ def split(code: str) -> dict[str, Part]:
         return {f"{_MAIN}.py": Part(code, [*range(1, len(lines) + 1)])}
     bodies.setdefault(_MAIN, [])
     everywhere = {name for names in used.values() for name in names}
-    used[_MAIN] |= {name for name in homes if not any(homes[name] != home and name in used[home] for home in used)}
+    used[_MAIN] |= {
+        name for name in homes if not any(homes[name] != home and name in used[home] for home in used)
+    }
     found = {}
     for home, body in bodies.items():
         numbers = [
@@ -242,7 +244,9 @@ def _parts(block: Block) -> dict[str, Part]:
 
 def main() -> None:
     """Print what is found of the marked lines, and what is reported in several files alone, by rule."""
-    parser = argparse.ArgumentParser(description="Split programs into several files and look what is still found.")
+    parser = argparse.ArgumentParser(
+        description="Split programs into several files and look what is still found."
+    )
     parser.add_argument("--rule", action="append", default=[], help="blocks of this rule only; repeatable")
     parser.add_argument("--show", action="store_true", help="also print the lines")
     arguments = parser.parse_args()

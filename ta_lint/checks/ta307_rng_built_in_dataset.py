@@ -21,10 +21,22 @@ _CALLS_DEEP = 2
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if "worker_init_fn" in module.source.text or "get_worker_info" in module.source.text:
         return  # code that mentions these handles workers itself
-    if module.loaders.all and all(
-        _has_no_workers(loader.given("num_workers"), module) for loader in module.loaders.all
-    ):
-        return
+    suspicions = list(_suspicions(module))
+    if suspicions and not _has_no_such_workers(module):
+        yield from suspicions
+
+
+def _has_no_such_workers(module: FileFacts) -> bool:
+    """Whether no loader of the program has workers, another file handles them itself, or that is not known."""
+    handling = module.names.matching(r"\b(worker_init_fn|get_worker_info)\b")
+    loading = module.names.matching(r"\bDataLoader\b")
+    if loading is None or handling is None or handling:
+        return True
+    loaders = [loader for root in (module.tree.root, *loading) for loader in module.loaders.made_in(root)]
+    return bool(loaders) and all(_has_no_workers(loader.given("num_workers"), module) for loader in loaders)
+
+
+def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.all():
         if not module.classes.derives(klass, _DATASET) or module.classes.derives(klass, _ITERABLE):
             continue
@@ -86,19 +98,23 @@ def _is_draw(attribute: cst.Attribute, module: FileFacts) -> bool:
 
 def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: FileFacts) -> bool:
     """Whether the generator is rebuilt or reseeded after `__init__`, as in a method `set_epoch`, or from outside."""
-    if len(module.classes.attribute(klass, name)) != 1:
+    others = module.names.matching(rf"\.{name}\b")
+    if len(module.classes.attribute(klass, name)) != 1 or others is None:
         return True
+    roots = (module.tree.root, *others)
     seeded = any(
         isinstance(call.func, cst.Attribute)
         and call.func.attr.value in _SEEDING
         and isinstance(call.func.value, cst.Attribute)
         and call.func.value.attr.value == name
         and not module.tree.contains(init, call)
-        for call in module.tree.all(cst.Call)
+        for root in roots
+        for call in module.tree.within(root, cst.Call)
     )
     return seeded or any(
         isinstance(target.target, cst.Attribute)
         and target.target.attr.value == name
         and attribute_of_self(target.target) is None
-        for target in module.tree.all(cst.AssignTarget)
+        for root in roots
+        for target in module.tree.within(root, cst.AssignTarget)
     )

@@ -25,7 +25,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not _keeps_order(loader, module):
             continue
         for found in module.loaders.passes_over(loader):
-            if module.loops.trains(found.loop) and all(_keeps_order(other, module) for other in found.loaders):
+            if module.loops.trains(found.loop) and all(
+                _keeps_order(other, module) for other in found.loaders
+            ):
                 message = "the training loop gets its samples in the same order in each epoch"
                 related = ((found.loop.iter, "the training loop"),)
                 yield Suspicion(loader.call, message, related=related, fix=_fix(loader))

@@ -15,7 +15,9 @@ _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
 
 # Code that loops over all parameters, or loads them, may fill this one.
 _ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
-_FILL = r"(fill|normal|uniform|constant|copy|zero|zeros|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
+_FILL = (
+    r"(fill|normal|uniform|constant|copy|zero|zeros|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
+)
 _FILLS = regex(_FILL)
 _FILLING = rf"\.{_FILL}\("
 

@@ -26,19 +26,26 @@ _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    wrapped = [found for found in module.wrappers.all if found.wrapper is ParallelWrapper.REPLICATED]
-    if not wrapped or module.is_test or module.loaders.replaced or module.loops.framework is not None:
+    if module.is_test or module.loaders.replaced or module.loops.framework is not None:
         return
     if _SPLITS.search(module.source.text):
         return
     for loader in module.loaders.all:
         if _gives_all(loader, module) and not module.ranks.only_main(loader.call):
-            passes = module.loaders.passes_over(loader)
-            if any(module.loops.trains(found.loop) for found in passes):
+            passes = [
+                found for found in module.loaders.passes_over(loader) if module.loops.trains(found.loop)
+            ]
+            wrapped = next((call for found in passes for call in _wrapping(module, found.loop)), None)
+            if wrapped is not None:
                 message = "every rank trains on all samples of this loader, which has no `DistributedSampler`"
-                yield Suspicion(
-                    loader.call, message, related=((wrapped[0].call, "the ranks replicate a model"),)
-                )
+                yield Suspicion(loader.call, message, related=((wrapped, "the ranks replicate a model"),))
+
+
+def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
+    """The calls that replicate a model among the ranks, in this file or in that of a loop."""
+    roots = dict.fromkeys([module.tree.root, module.tree.root_of(loop)])
+    found = [wrapping for root in roots for wrapping in module.wrappers.made_in(root)]
+    return [wrapping.call for wrapping in found if wrapping.wrapper is ParallelWrapper.REPLICATED]
 
 
 def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:

@@ -76,8 +76,8 @@ def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:
 
 
 def _runs(call: cst.Call, module: FileFacts) -> bool:
-    """Whether running the file itself reaches a call; other callers of a function may test the rank."""
-    return any(module.tree.contains(node, call) for node in module.scripts.run)
+    """Whether running the file, or a script that imports it, reaches a call; other callers of a function may test the rank."""
+    return module.scripts.reaches(call)
 
 
 def _may_be_one_rank(node: Node, module: FileFacts, depth: int = _CALLERS_DEEP) -> bool:
@@ -100,7 +100,7 @@ def _asks_for_rank(test: Node, module: FileFacts) -> bool:
     asked = {dotted(part) for part in module.tree.within(test, cst.Name, cst.Attribute)}
     values = [
         statement.value
-        for target in module.tree.all(cst.AssignTarget)
+        for target in module.tree.within(module.tree.root_of(test), cst.AssignTarget)
         if dotted(target.target) in asked and isinstance(statement := module.tree.parent[target], cst.Assign)
     ]
     return any(_ASKS.search(plain(part)) for part in (test, *values))

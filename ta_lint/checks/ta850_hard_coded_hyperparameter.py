@@ -11,7 +11,8 @@ from ta_lint.facts.values.words import words
 from ta_lint.syntax.tree import Node, argument, dotted
 
 _OPTIMIZES = "optim"  # without an optimizer of torch, others chose the settings
-KEYWORDS = (_OPTIMIZES,)
+KEYWORDS = ()
+AROUND = (_OPTIMIZES,)
 
 _OPTIMIZER = regex(r"torch\.optim\.(\w+)")
 _RATE = "lr"
@@ -28,11 +29,14 @@ _OF_EVALUATION = regex(r"eval|test|val(id|$|_)|infer", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or _OPTIMIZES not in words(module.tree):
+    if module.is_test:
+        return
+    script = module.script if _has_a_constant(module) else ()
+    if any(file.scripts.entry is not None for file in script):
+        yield from _constants(module, script)
+    if _OPTIMIZES not in words(module.tree):
         return
     optimizers = [(call, match[1]) for call, match in module.calls_matching(_OPTIMIZER)]
-    if module.scripts.entry is not None:
-        yield from _constants(module, [call for call, _ in optimizers])
     if _SETS_THE_RATE.search(module.source.text) is None:
         for call, name in optimizers:
             if name not in _WITHOUT_A_CHOICE and _leaves_the_rate(call) and not _is_wrapped(module, call):
@@ -40,15 +44,24 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 yield Suspicion(call, message)
 
 
-def _constants(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Suspicion]:
+def _has_a_constant(module: FileFacts) -> bool:
+    """Whether a statement at the top assigns a number."""
+    return any(
+        module.number(statement.value) is not None
+        for statement in module.tree.all(cst.Assign)
+        if module.tree.is_at_top(statement)
+    )
+
+
+def _constants(module: FileFacts, script: tuple[FileFacts, ...]) -> Iterator[Suspicion]:
     """One suspicion for all constants of the file that reach an optimizer, a loader or the loops around a step."""
     if _REWRITES.search(module.source.text):
         return
     uses: dict[Node, Node] = {}
-    for value in _settings(module, optimizers):
+    for value in (value for file in script for value in _settings(file)):
         for use in _names_behind(module, value):
             constant = _constant(module, use)
-            if constant is not None:
+            if constant is not None and module.is_here(constant):
                 uses.setdefault(constant, use)
     if not uses:
         return
@@ -59,9 +72,9 @@ def _constants(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Suspic
     yield Suspicion(constants[0], message, related=related)
 
 
-def _settings(module: FileFacts, optimizers: list[cst.Call]) -> Iterator[Node]:
-    """The expressions that configure a training."""
-    for call in optimizers:
+def _settings(module: FileFacts) -> Iterator[Node]:
+    """The expressions of a file that configure a training."""
+    for call, _ in module.calls_matching(_OPTIMIZER):
         yield from (arg.value for arg in call.args[1:])
     for loader in module.loaders.all:
         if (batch_size := loader.given("batch_size")) is not None:

@@ -32,10 +32,16 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _TRACKERS.search(module.source.text):
         return
-    if any(_records(module, call) for call in module.tree.all(cst.Call)):
+    if not module.script or any(map(_logs, module.script)):
         return
     yield Suspicion(
         header(entry), "this script trains and logs to no tracker: its losses are gone when it ends"
+    )
+
+
+def _logs(module: FileFacts) -> bool:
+    return _TRACKERS.search(module.source.text) is not None or any(
+        _records(module, call) for call in module.tree.all(cst.Call)
     )
 
 

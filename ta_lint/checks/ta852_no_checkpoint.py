@@ -28,7 +28,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _MEASURES.search(module.source.path):
         return
-    if not any(_keeps(call) for call in module.tree.all(cst.Call)):
+    if module.script and not any(_keeps(call) for file in module.script for call in file.tree.all(cst.Call)):
         steps = tuple((step.call, "it is trained here") for step in module.loops.steps)
         yield Suspicion(header(entry), "this script trains a model and never saves it", related=steps[:1])
 

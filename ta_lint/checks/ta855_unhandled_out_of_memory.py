@@ -24,7 +24,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     entry = module.scripts.own_entry
     if entry is None or module.is_test or _HANDLERS.search(module.source.text):
         return
-    if "cuda" not in words(module.tree):
+    if "cuda" not in words(module.tree) or not module.script:
+        return
+    if any(_HANDLERS.search(file.source.text) for file in module.script):
         return
     steps = [step.call for training in module.scripts.training for step in training.steps]
     if not any(_is_caught(module, node) for node in [entry, *steps]):

@@ -28,7 +28,7 @@ _COLLECTIONS = regex(r"((torchvision|torchaudio|torchtext)\.)?datasets\.\w+|tens
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.scripts.entry is None or module.is_test or _uses_a_known_collection(module):
+    if module.is_test or _uses_a_known_collection(module):
         return
     datasets = [
         klass
@@ -36,11 +36,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if module.classes.derives(klass, "torch.utils.data.Dataset")
         and "__getitem__" in module.classes.methods(klass)
     ]
-    if datasets and not _is_checked(module, datasets):
+    if datasets and not _is_checked(module, datasets) and _trains_alone(module):
         name = datasets[0].name
         yield Suspicion(
             name, f"nothing checks what `{name.value}` feeds to the training: no range, no NaN, no duplicate"
         )
+
+
+def _trains_alone(module: FileFacts) -> bool:
+    """Whether the files of the script train, and nothing in them checks values."""
+    others = module.script[1:]
+    return any(file.scripts.entry is not None for file in module.script) and not any(
+        _uses_a_known_collection(file) or _is_checked(file, []) for file in others
+    )
 
 
 def _uses_a_known_collection(module: FileFacts) -> bool:

@@ -178,7 +178,22 @@ class FileFacts:
 
     @cached_property
     def scripts(self) -> Scripts:
-        return Scripts(self.tree, self.classes, self.loops, self.loaders)
+        return Scripts(self.tree, self.classes, self.calls, self.loops, self.loaders)
+
+    @cached_property
+    def script(self) -> "tuple[FileFacts, ...]":
+        """The facts of the files of the script that trains here: this file alone if it is one, else all files of its program.
+
+        Empty if they are too many to tell.
+        """
+        if not self.scripts.is_one_of_several:
+            return (self,)
+        others = self.names.matching("")
+        return (self, *map(self.beside, others)) if others is not None else ()
+
+    def beside(self, root: cst.Module) -> "FileFacts":
+        """The facts of another file of the project."""
+        return FileFacts(self.program, self.parsed(root), self._target_torch)
 
     @cached_property
     def clearings(self) -> Clearings:

@@ -209,11 +209,7 @@ class Clearings:
                 if isinstance(call.func, cst.Attribute) and dotted(call.func.value) in optimizers:
                     if called not in _OPTIMIZER_METHODS:
                         return True
-                elif (
-                    called not in _HARMLESS
-                    and not self._is_visible(call)
-                    and self._hands_over(call, held)
-                ):
+                elif called not in _HARMLESS and not self._is_visible(call) and self._hands_over(call, held):
                     return True
                 if "self" in held and self._is_inherited(call):
                     return True

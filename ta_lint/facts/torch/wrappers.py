@@ -56,8 +56,12 @@ class Wrappers:
 
     @cached_property
     def _by_call(self) -> dict[cst.Call, WrapCall]:
-        found = ((call, self._wrapping(call)) for call in self._tree.all(cst.Call))
-        return {call: wrapping for call, wrapping in found if wrapping is not None}
+        return {wrapping.call: wrapping for wrapping in self.made_in(self._tree.root)}
+
+    def made_in(self, root: cst.Module) -> list[WrapCall]:
+        """Every call of a file that wraps a model, in source order."""
+        found = map(self._wrapping, self._tree.within(root, cst.Call))
+        return [wrapping for wrapping in found if wrapping is not None]
 
     def _wrapping(self, call: cst.Call) -> WrapCall | None:
         called = self._names.qualified(call.func)

@@ -95,10 +95,14 @@ class Loaders:
         self._kinds = kinds
         self._by_call: dict[cst.Call, LoaderCall | None] = {}
         self._passes: dict[cst.For, LoaderLoop | None] = {}
-        made = (self._loader(call) for call in tree.all(cst.Call))
-        self.all = [loader for loader in made if loader is not None]
+        self.all = self.made_in(tree.root)
         self.replaced = self.replaced_in(tree.root)
         """Whether a framework that this file imports may put another loader in the place of each."""
+
+    def made_in(self, root: cst.Module) -> list[LoaderCall]:
+        """The loaders that a file makes, in source order."""
+        made = (self._loader(call) for call in self._tree.within(root, cst.Call))
+        return [loader for loader in made if loader is not None]
 
     def replaced_in(self, root: cst.Module) -> bool:
         """Whether a framework that a file imports may put another loader in the place of each."""

@@ -87,7 +87,9 @@ class Recording:
         """The file of a node, and those that import the function that it is in."""
         function = self._tree.home(node)
         at_top = isinstance(function, cst.FunctionDef) and self._tree.is_at_top(function)
-        importers = self._names.importers(function) if isinstance(function, cst.FunctionDef) and at_top else []
+        importers = (
+            self._names.importers(function) if isinstance(function, cst.FunctionDef) and at_top else []
+        )
         return [self._tree.root_of(node), *importers]
 
     def _switches(self, root: cst.Module) -> bool:
