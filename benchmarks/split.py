@@ -10,7 +10,7 @@ import ast
 import builtins
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -27,6 +27,11 @@ from marked import Block, blocks
 PAGES = [*sorted((ROOT / "rules").glob("TA*.md")), *sorted((ROOT / "tests" / "cases").glob("TA*.md"))]
 
 _MAIN = "train"
+
+# These say that something stands in one file, which is no longer so in several.
+_OF_ONE_FILE = {
+    "TA853": "model, data and training loop are in one file",
+}
 
 
 class Part(NamedTuple):
@@ -185,7 +190,7 @@ class Found(NamedTuple):
         return 1 - len(self.missed) / len(self.marked)
 
 
-def found(rules: list[str]) -> Found:
+def found(rules: Collection[str] = ()) -> Found:
     """Split the blocks of the pages that can be split, and lint each as it is and in its files, all in one go."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -204,14 +209,14 @@ def found(rules: list[str]) -> Found:
             for line, rule in reported[f"{number}/several/{path}"]
             if part.lines[line - 1]  # what the splitter writes is no part of the program
         }
-        expected = block.expected("static") & single
+        expected = {line for line in block.expected("static") & single if line[1] not in _OF_ONE_FILE}
         marked += [Line(block, *line) for line in sorted(expected)]
         missed += [Line(block, *line) for line in sorted(expected - several)]
         extra += [Line(block, *line) for line in sorted(several - single)]
     return Found(marked, missed, extra)
 
 
-def _programs(folder: Path, rules: list[str]) -> Iterator[tuple[Block, dict[str, Part]]]:
+def _programs(folder: Path, rules: Collection[str]) -> Iterator[tuple[Block, dict[str, Part]]]:
     """Write each block that can be split into folders of its own, as it is and split."""
     number = 0
     for block in (block for page in PAGES for block in blocks(page)):

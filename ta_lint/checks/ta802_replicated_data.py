@@ -42,7 +42,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
-    """The calls that replicate a model among the ranks, in this file or in that of a loop."""
+    """The calls that replicate a model among the ranks, in this file or in that of a loop, if neither splits data."""
+    if _SPLITS.search(module.parsed(loop).source.text):
+        return []
     roots = dict.fromkeys([module.tree.root, module.tree.root_of(loop)])
     found = [wrapping for root in roots for wrapping in module.wrappers.made_in(root)]
     return [wrapping.call for wrapping in found if wrapping.wrapper is ParallelWrapper.REPLICATED]

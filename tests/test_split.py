@@ -1,0 +1,77 @@
+"""What is found in one file is found in several, and no more: the pages and cases, split as people write programs."""
+
+import pytest
+from split import Found, Part, found, split
+
+RECALL = 0.95
+
+TRUE_IN_SEVERAL: dict[str, str] = {}
+"""Lines, as `split.Line` writes them, that are rightly reported in several files alone, each with the reason."""
+
+
+@pytest.fixture(scope="module")
+def result() -> Found:
+    return found()
+
+
+def test_what_is_found_in_one_file_is_found_in_several(result: Found) -> None:
+    missed = "\n".join(map(str, result.missed))
+    assert result.recall >= RECALL, (
+        f"{len(result.missed)} of {len(result.marked)} lines are missed:\n{missed}"
+    )
+
+
+def test_splitting_a_program_causes_no_finding(result: Found) -> None:
+    lines = set(map(str, result.extra))
+    assert lines == TRUE_IN_SEVERAL.keys()
+
+
+def test_a_program_is_split_into_what_people_would_write() -> None:
+    code = """\
+import torch
+from torch import nn
+from torch.utils.data import Dataset
+
+RATE = 0.1
+
+
+class Net(nn.Module):
+    pass
+
+
+class Rows(Dataset):
+    pass
+
+
+# one pass
+def step(net):
+    return torch.ones(3)
+
+
+def rate():
+    return RATE
+
+
+step(Net())
+"""
+    files = split(code)
+    assert {path: part.text for path, part in files.items()} == {
+        "models.py": "from torch import nn\nclass Net(nn.Module):\n    pass\n",
+        "data.py": "from torch.utils.data import Dataset\nclass Rows(Dataset):\n    pass\n",
+        "engine.py": "import torch\n# one pass\ndef step(net):\n    return torch.ones(3)\n",
+        "train.py": "from data import Rows\nfrom engine import step\nfrom models import Net\n"
+        "RATE = 0.1\ndef rate():\n    return RATE\nstep(Net())\n",
+    }
+    assert files["train.py"].lines == [0, 0, 0, 5, 21, 22, 25]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("import torch\n\n\ndef step(net):\n    return torch.ones(3)\n", "one function"),
+        ("from torch import *\n\n\ndef f():\n    pass\n\n\nf()\n", "names from anywhere"),
+        ("RATE = 0.1\n\n\ndef f():\n    return RATE\n\n\nf()\n", "a variable of the script"),
+    ],
+)
+def test_a_program_that_belongs_together_stays_one_file(code: str, why: str) -> None:
+    assert split(code) == {"train.py": Part(code, [*range(1, code.count("\n") + 1)])}, why
