@@ -14,11 +14,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import libcst as cst
 from corpus import VERSIONS, Missing, corpora, sources
 from mutations import MUTATIONS, Site, Text, mutants
+from split import split
 from tables import aligned
 
 from ta_lint import checks
@@ -28,10 +30,11 @@ from ta_lint.core.config import Config, Configs, Options
 from ta_lint.core.errors import Unreadable
 from ta_lint.core.finding import Finding
 from ta_lint.core.source import Source, decode
-from ta_lint.engine import lint
+from ta_lint.engine import lint, lint_file
 from ta_lint.facts import Clearing, FileFacts, Kind, TrainingLoop
 from ta_lint.facts.file_facts import is_test
 from ta_lint.file import File
+from ta_lint.project.project import renew
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "mutation.json"
@@ -58,14 +61,36 @@ class Tally:
     found: int = 0
     misses: dict[str, list[str]] = field(default_factory=dict)
     alarms: dict[str, list[str]] = field(default_factory=dict)
+    several: "Several" = field(default_factory=lambda: Several())
 
     def add(self, other: "Tally") -> None:
         self.originals += other.originals
         self.mutants += other.mutants
         self.found += other.found
+        self.several.add(other.several)
         for mine, others in ((self.misses, other.misses), (self.alarms, other.alarms)):
             for key, places in others.items():
                 mine.setdefault(key, []).extend(places)
+
+
+@dataclass
+class Several:
+    """The same for the programs that can be split into several files, as `split.py` does it.
+
+    `misses` are the mutants that the rule finds in one file and not in several, `alarms` its findings on originals that it has
+    in several files alone.
+    """
+
+    mutants: int = 0
+    found: int = 0
+    misses: list[str] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
+
+    def add(self, other: "Several") -> None:
+        self.mutants += other.mutants
+        self.found += other.found
+        self.misses += other.misses
+        self.alarms += other.alarms
 
 
 @dataclass
@@ -147,6 +172,12 @@ def as_table(outcomes: dict[str, Outcome]) -> dict[str, Any]:
                 "found": tally.found,
                 "misses": {cause: sorted(places) for cause, places in sorted(tally.misses.items())},
                 "alarms": {verdict: sorted(places) for verdict, places in sorted(tally.alarms.items())},
+                "several": {
+                    "mutants": tally.several.mutants,
+                    "found": tally.several.found,
+                    "misses": sorted(tally.several.misses),
+                    "alarms": sorted(tally.several.alarms),
+                },
             }
             for rule, tally in sorted(everything.tallies.items())
         },
@@ -169,12 +200,18 @@ def rendered(outcomes: dict[str, Outcome]) -> Iterator[str]:
     everything = total(outcomes.values())
     yield f"{everything.loops} training loops, {everything.healthy} of them without a finding of a loop rule"
     yield ""
-    rows: list[tuple[str, ...]] = [("rule", "loops", "mutants", "found", "recall", "alarms")]
-    for rule, tally in sorted(everything.tallies.items()):
+    rows: list[tuple[str, ...]] = [
+        ("rule", "loops", "mutants", "found", "recall", "alarms", "split", "found", "recall", "alarms")
+    ]
+    whole = Tally()
+    for _, tally in sorted(everything.tallies.items()):
+        whole.add(tally)
+    for rule, tally in [*sorted(everything.tallies.items()), ("all", whole)]:
         alarms = sum(len(places) for verdict, places in tally.alarms.items() if verdict != "true")
-        rows.append(
-            (rule, *map(str, (tally.originals, tally.mutants, tally.found)), share(tally), str(alarms))
-        )
+        one = tally.originals, tally.mutants, tally.found, share(tally), alarms
+        several = tally.several
+        apart = several.mutants, several.found, share(several), len(several.alarms)
+        rows.append((rule, *map(str, one), *map(str, apart)))
     yield from aligned(rows)
     yield ""
     for rule, tally in sorted(everything.tallies.items()):
@@ -182,9 +219,13 @@ def rendered(outcomes: dict[str, Outcome]) -> Iterator[str]:
             yield f"{rule} missed, {cause}: {', '.join(sorted(places))}"
         for verdict, places in sorted(tally.alarms.items()):
             yield f"{rule} on a loop as it is, {verdict}: {', '.join(sorted(places))}"
+        if tally.several.misses:
+            yield f"{rule} missed in several files alone: {', '.join(sorted(tally.several.misses))}"
+        if tally.several.alarms:
+            yield f"{rule} on an original in several files alone: {', '.join(sorted(tally.several.alarms))}"
 
 
-def share(tally: Tally) -> str:
+def share(tally: Tally | Several) -> str:
     """The recall, in percent."""
     return f"{100 * tally.found / tally.mutants:.0f} %" if tally.mutants else "-"
 
@@ -208,6 +249,23 @@ def outcome_of(data: bytes, name: str, rules: Iterable[str]) -> Outcome:
         return outcome
     text = Text(module)
     before = findings(data, name, {*rules, *default_rules()})
+    if not module.training_loops:
+        return outcome
+    with TemporaryDirectory() as folder:
+        program = Program(Path(folder), source.text, {*rules})
+        for rule, alarms_ in program.alarms(before).items():
+            places = [f"{name}:{line}" for line in alarms_]
+            outcome.tallies.setdefault(rule, Tally()).several.alarms += places
+        _break(outcome, text, before, rules, program)
+    return outcome
+
+
+def _break(
+    outcome: Outcome, text: Text, before: list[Finding], rules: Iterable[str], program: "Program"
+) -> None:
+    """Break each healthy loop of a file, and add what is found to an outcome."""
+    module = text.module
+    name = module.source.path
     for index, loop in enumerate(module.training_loops):
         site = Site(text, loop)
         outcome.loops += 1
@@ -223,11 +281,64 @@ def outcome_of(data: bytes, name: str, rules: Iterable[str]) -> Outcome:
         for rule in rules:
             if rule not in broken:
                 known = Counter(finding.fingerprint for finding in before)
-                outcome.tallies.setdefault(rule, Tally()).add(_tried(site, rule, index, known))
-    return outcome
+                outcome.tallies.setdefault(rule, Tally()).add(_tried(site, rule, index, known, program))
 
 
-def _tried(site: Site, rule: str, index: int, known: Counter[str]) -> Tally:
+class Program:
+    """A program that is split into files of a folder, if it can be, and what is found there in its original."""
+
+    def __init__(self, folder: Path, text: str, rules: set[str]) -> None:
+        self._folder = folder
+        self._written: dict[str, str] = {}
+        self._known: Counter[tuple[str, str]] = Counter()
+        self._original: set[tuple[str, int]] = set()
+        self.is_split = self._write(text)
+        if self.is_split:
+            found = self._findings(rules)
+            self._known = Counter((finding.rule, finding.fingerprint) for finding in found)
+            self._original = {(finding.rule, self._line(finding)) for finding in found}
+
+    def alarms(self, before: list[Finding]) -> dict[str, list[int]]:
+        """The lines of the original that a rule reports in several files alone, by rule."""
+        alarms: dict[str, list[int]] = {}
+        for rule, line in sorted(self._original - {(finding.rule, finding.site.line) for finding in before}):
+            alarms.setdefault(rule, []).append(line)
+        return alarms
+
+    def finds(self, mutant: str, rules: tuple[str, ...]) -> bool | None:
+        """Whether rules find more in a mutant, split, than in the original; None if it is not split."""
+        if not (self.is_split and self._write(mutant)):
+            return None
+        found = Counter((finding.rule, finding.fingerprint) for finding in self._findings(rules))
+        return bool(found - self._known)
+
+    def _write(self, text: str) -> bool:
+        try:
+            self._parts = split(text)
+        except SyntaxError:
+            return False
+        if len(self._parts) < 2:
+            return False
+        for path in self._written.keys() - self._parts.keys():
+            (self._folder / path).unlink()
+            del self._written[path]
+        for path, part in self._parts.items():
+            if self._written.get(path) != part.text:
+                (self._folder / path).write_text(part.text, encoding="utf-8")
+                self._written[path] = part.text
+        renew()
+        return True
+
+    def _findings(self, rules: Iterable[str]) -> list[Finding]:
+        config = _config()._replace(selected=frozenset(rules))
+        files = [File(self._folder / path, path, config) for path in self._parts]
+        return [finding for file in files for finding in lint_file(file)]
+
+    def _line(self, finding: Finding) -> int:
+        return self._parts[finding.site.path].lines[finding.site.line - 1]
+
+
+def _tried(site: Site, rule: str, index: int, known: Counter[str], program: Program) -> Tally:
     """The mutants of one rule, and which of them it finds.
 
     A mutant of TA600 or TA602 is a loop without clearing, and what else clears in its file decides which of the two
@@ -240,10 +351,14 @@ def _tried(site: Site, rule: str, index: int, known: Counter[str]) -> Tally:
         data = text.encode()
         name = site.module.source.path
         found = Counter(finding.fingerprint for finding in findings(data, name, rules))
+        place = f"{name}:{site.text.line(site.region)}"
+        apart = program.finds(text, rules)
+        tally.several.mutants += apart is not None
+        tally.several.found += apart is True
         if found - known:
             tally.found += 1
+            tally.several.misses += [place] if apart is False else []
         else:
-            place = f"{name}:{site.text.line(site.region)}"
             tally.misses.setdefault(cause_of_miss(rule, data, name, index), []).append(place)
     tally.originals = min(tally.mutants, 1)
     return tally

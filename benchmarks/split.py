@@ -51,9 +51,9 @@ def split(code: str) -> dict[str, Part]:
     someone has to. If that is all it does, it keeps all imports: it would have to make what the others are given.
     """
     tree = ast.parse(code)
-    lines = code.splitlines()
+    lines = code.removesuffix("\n").split("\n")
     imports = [part for part in tree.body if isinstance(part, (ast.Import, ast.ImportFrom))]
-    homes = _homes(tree, imports)
+    homes = {name: _free(home, tree) for name, home in _homes(tree, imports).items()}
     bodies: dict[str, list[int]] = {}
     used: dict[str, set[str]] = {_MAIN: set()}
     for statement in tree.body:
@@ -85,6 +85,18 @@ def split(code: str) -> dict[str, Part]:
         texts += [lines[number - 1] for number in body]
         found[f"{home}.py"] = Part("\n".join(texts) + "\n", [*numbers, *body])
     return found
+
+
+def _free(home: str, tree: ast.Module) -> str:
+    """The name of a file that the program imports none of already."""
+    named = {
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+        for part in name.split(".")
+    }
+    return f"own_{home}" if home in named else home
 
 
 def _is_whole(imports: list[ast.Import | ast.ImportFrom], outside: set[str]) -> bool:
