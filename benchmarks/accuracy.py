@@ -47,7 +47,8 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
-    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_recall(mutation), *_misses(mutation)]
+    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_recall(mutation)]
+    lines += [*_in_several_files(mutation), *_misses(mutation)]
     return "\n".join(lines) + "\n"
 
 
@@ -210,6 +211,31 @@ def _recall(mutation: dict[str, Any]) -> Iterator[str]:
         yield "None."
     for rule, verdict, place in alarms:
         yield f"- {rule}, {verdict}: {place}"
+
+
+def _in_several_files(mutation: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### In several files"
+    yield ""
+    yield "Each of these programs that can be split is split as people write them (`benchmarks/split.py`): models, data, engine"
+    yield "and script in a file each, as it is and with each mutation. What is missed there is found in one file."
+    yield ""
+    rows: list[tuple[str, ...]] = [("rule", "mutants", "found", "recall", "missed in several files alone")]
+    tried = {rule: tally["several"] for rule, tally in mutation["rules"].items()}
+    for rule, tally in tried.items():
+        if tally["mutants"]:
+            name = f"{rule} {catalogue()[rule].name}"
+            rows.append((name, *_recall_cells([tally]), str(len(tally["misses"]))))
+    missed = sum(len(tally["misses"]) for tally in tried.values())
+    rows.append(("all", *_recall_cells(list(tried.values())), str(missed)))
+    yield from aligned(rows)
+    yield ""
+    alarms = [(rule, place) for rule, tally in tried.items() for place in tally["alarms"]]
+    yield f"Findings on programs as they are that only splitting brings: {len(alarms)}."
+    if alarms:
+        yield ""
+    for rule, place in alarms:
+        yield f"- {rule}: {place}"
 
 
 def _recall_cells(tallies: list[dict[str, Any]]) -> tuple[str, str, str]:

@@ -221,6 +221,43 @@ def test_a_mutant_is_found_and_a_loop_with_a_finding_is_not_broken() -> None:
     assert outcome.tallies["TA600"].alarms == {"not judged": ["train.py:7"]}
 
 
+IN_FUNCTIONS = """
+import torch
+
+
+def clear(optimizer):
+    optimizer.zero_grad()
+
+
+def train(model, batches, optimizer):
+    for x, y in batches:
+        clear(optimizer)
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+net = Net()
+train(net, batches, torch.optim.SGD(net.parameters(), lr=0.1))
+"""
+
+
+def test_a_mutant_is_looked_for_in_several_files_as_well() -> None:
+    [rule] = outcome_of(IN_FUNCTIONS.encode(), "train.py", ["TA503"]).tallies.values()
+    assert (rule.mutants, rule.found) == (2, 2)
+    assert (rule.several.mutants, rule.several.found) == (2, 2)
+    assert rule.several.misses == rule.several.alarms == []
+
+
+def test_a_program_in_one_piece_is_not_split() -> None:
+    [rule] = outcome_of(PLAIN.encode(), "train.py", ["TA600"]).tallies.values()
+    assert (rule.mutants, rule.several.mutants) == (1, 0)
+
+
 def test_a_miss_has_a_cause() -> None:
     code = PLAIN.replace("import torch\n", "import torch\nimport deepspeed\n")
     tally = outcome_of(code.encode(), "train.py", ["TA600"]).tallies["TA600"]

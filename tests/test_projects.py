@@ -1,4 +1,7 @@
-"""Each section of the pages in `tests/projects` is a project of several files: the findings are those marked, and no other."""
+"""Each section of the pages in `tests/projects` is a project of several files: the findings are those marked, and no other.
+
+A block may name rules that are not on by default: `select=TA851,TA852`.
+"""
 
 from pathlib import Path
 
@@ -22,7 +25,8 @@ def test_a_project_gives_exactly_the_findings_it_marks(files: list[Block], tmp_p
     for block in files:
         (tmp_path / block.settings["path"]).write_text(block.code)
     for block in files:
-        config = Configs(Options(), tmp_path).root_config
+        asked = block.settings.get("select", "").split(",") if "select" in block.settings else []
+        config = Configs(Options(extend_select=asked), tmp_path).root_config
         file = File(tmp_path / block.settings["path"], block.settings["path"], config)
         found = {(finding.site.line, finding.rule) for finding in lint_file(file) if finding.counts}
         assert found == block.expected("static"), block.settings["path"]

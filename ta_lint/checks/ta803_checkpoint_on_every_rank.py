@@ -36,24 +36,33 @@ _TOGETHER = regex(
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.source.notebook is not None or _TOGETHER.search(module.source.text):
         return  # a notebook kernel is a single process
-    starts = _starts(module)
-    if starts is None:
-        return
     for call in module.calls_to("torch.save"):
         target = argument(call, "f", 1)
-        if target is None or spreads(call) or _is_own(target, module):
+        starts = _starts(call, module) if target is not None else None
+        if target is None or starts is None or spreads(call) or _is_own(target, module):
             continue
         if _runs(call, module) and not _may_be_one_rank(call, module):
             message = f"every rank writes `{module.code(target)}`"
             yield Suspicion(call, message, related=((starts, "the run has several ranks"),))
 
 
-def _starts(module: FileFacts) -> cst.Call | None:
-    """The call that shows that several ranks run this file; None if they also shard the model."""
-    if any(found.wrapper is not ParallelWrapper.REPLICATED for found in module.wrappers.all):
+def _starts(save: cst.Call, module: FileFacts) -> cst.Call | None:
+    """The call that shows that several ranks run the file that saves, or those that call its function; None if they also shard
+    the model, or save together.
+    """
+    roots = [module.tree.root, *(root for root in module.loaders.users(save) if root is not module.tree.root)]
+    wrapped = [found for root in roots for found in module.wrappers.made_in(root)]
+    if any(found.wrapper is not ParallelWrapper.REPLICATED for found in wrapped):
         return None
-    calls = [*module.calls_to("torch.distributed.init_process_group"), *(w.call for w in module.wrappers.all)]
-    return calls[0] if calls else None
+    if any(_TOGETHER.search(module.parsed(root).source.text) for root in roots[1:]):
+        return None
+    begun = [
+        call
+        for root in roots
+        for call in module.tree.within(root, cst.Call)
+        if module.qualified(call.func) == "torch.distributed.init_process_group"
+    ]
+    return next(iter([*begun, *(found.call for found in wrapped)]), None)
 
 
 def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:

@@ -192,12 +192,13 @@ class Loops:
         root = self._tree.root_of(region)
         for name in self._tree.within(region, cst.Name):
             above = self._tree.parent[name]
+            is_attribute = isinstance(above, cst.Attribute) and above.attr is name
+            if self._names.is_function_elsewhere(above if is_attribute else name):
+                imported = self._calls.function(above if is_attribute else name)
+                yield from [(name, imported)] if imported is not None else []
+                continue
             if isinstance(above, cst.Attribute) and above.attr is name:
                 yield from ((name, function) for function in self._calls.meant(above))
-                continue
-            if self._names.is_function_elsewhere(name):
-                imported = self._calls.function(name)
-                yield from [(name, imported)] if imported is not None else []
                 continue
             for function in self._calls.functions(name.value, root):
                 if not isinstance(self._tree.home(function), cst.ClassDef):
