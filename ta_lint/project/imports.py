@@ -56,7 +56,7 @@ class Imports:
         if known is not None and known != self.exports(path):
             self._targets.clear()
             self._importers.clear()
-        self._programs.clear()
+            self._programs.clear()
 
     def used(self, path: str) -> tuple[set[str], set[str]]:
         """The other files that facts about a file may have been taken from, and the files whose importers were looked for."""

@@ -109,7 +109,7 @@ class Evaluations:
             return None
         if not self._measures(self._tree.home(call)):
             return None
-        if not self._calls_in_loop.acts_as_model(called) or self._names.qualified(called) is not None:
+        if self._names.qualified(called) is not None or not self._calls_in_loop.acts_as_model(called):
             return None
         region, model = self._region(call), self._calls_in_loop.variable(called)
         if region is None or model is None or not self._measures(region):
