@@ -81,10 +81,10 @@ class Around:
         """The files and folders of the project that a file names in import statements."""
         return frozenset(self._imports(path))
 
-    def may_import(self, path: str, name: str) -> Iterator[str]:
-        """The files nearby that import a name from a file, or from a package that it is in."""
+    def may_import(self, path: str, name: str | None = None) -> Iterator[str]:
+        """The files nearby that import a name, or anything, from a file or from a package that it is in."""
         packages = {path, *islice(_folders(path), _DEEPEST)}
-        wanted = frozenset({name})
+        wanted = frozenset({name}) if name is not None else None
         for file in self._layout.nearby(path):
             imported = self._imports(file)
             if any(_meet(imported[module], wanted) for module in packages & imported.keys()):

@@ -18,7 +18,9 @@ from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
 _NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 60 MB
-_FILES_MATCHING = 12  # what matches in more files tells nothing, and parsing them would take the room of others
+_FILES_MATCHING = (
+    12  # what matches in more files tells nothing, and parsing them would take the room of others
+)
 _NODES_KEPT = 60_000  # for the next file
 _LARGEST = 1 << 20  # bytes of a file
 

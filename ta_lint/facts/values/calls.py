@@ -56,7 +56,9 @@ class Calls:
             binding = bindings[0] if len(bindings) == 1 else None
         if binding is not None:
             return binding.node if isinstance(binding.node, cst.FunctionDef) else None
-        klass = self._class_of(node.value) if isinstance(node, cst.Attribute) else None
+        if not isinstance(node, cst.Attribute):
+            return None
+        klass = self._class_of(node.value)
         return self._classes.method(klass, node.attr.value) if klass is not None else None
 
     def sites(self, function: cst.FunctionDef) -> list[cst.Call]:

@@ -86,11 +86,10 @@ class Recording:
     def files_around(self, node: Node) -> list[cst.Module]:
         """The file of a node, and those that import the function that it is in."""
         function = self._tree.home(node)
-        at_top = isinstance(function, cst.FunctionDef) and self._tree.is_at_top(function)
-        importers = (
-            self._names.importers(function) if isinstance(function, cst.FunctionDef) and at_top else []
-        )
-        return [self._tree.root_of(node), *importers]
+        here = self._tree.root_of(node)
+        if not isinstance(function, cst.FunctionDef) or not self._tree.is_at_top(function):
+            return [here]
+        return [here, *self._names.importers(function, function.name.value)]
 
     def _switches(self, root: cst.Module) -> bool:
         """Whether a file switches recording by a statement of its own, for all that comes after it."""
