@@ -152,10 +152,11 @@ class Program:
         bindings = parsed.names.exported(found.name) if parsed is not None else []
         return bindings[0] if len(bindings) == 1 else None
 
-    def importers(self, path: str, name: str, called: str) -> list[cst.Module]:
+    def importers(self, path: str, name: str, called: str | None) -> list[cst.Module]:
         """The files that import what a file binds to a name, and may call something of another name."""
+        may_call = self._project.around.calls
         files = (
-            file for file in self.imports.importers(path, name) if self._project.around.calls(file, called)
+            file for file in self.imports.importers(path, name) if called is None or may_call(file, called)
         )
         return [parsed.tree.root for parsed in map(self.parsed, files) if parsed is not None]
 
@@ -196,7 +197,7 @@ class _Links:
     def is_function(self, name: str) -> bool:
         return self._program.imports.is_function(self._path, name)
 
-    def importers(self, name: str, called: str) -> list[cst.Module]:
+    def importers(self, name: str, called: str | None) -> list[cst.Module]:
         return self._program.importers(self._path, name, called)
 
     def matching(self, pattern: str) -> list[cst.Module] | None:

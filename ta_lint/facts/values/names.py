@@ -68,8 +68,8 @@ class Links(Protocol):
     def is_function(self, name: str) -> bool:
         """Whether what this file imports under a name is a function of the project."""
 
-    def importers(self, name: str, called: str) -> list[cst.Module]:
-        """The other files that import what this file binds to a name at its top."""
+    def importers(self, name: str, called: str | None) -> list[cst.Module]:
+        """The other files that import what this file binds to a name at its top, and may call something of another name."""
 
     def matching(self, pattern: str) -> list[cst.Module] | None:
         """The other files of the programs that this file is part of in which a pattern matches; None if that is not known."""
@@ -474,8 +474,12 @@ class Names:
         imported = self._imported_name(node)
         return self._links is not None and imported is not None and self._links.is_function(imported)
 
-    def importers(self, definition: cst.FunctionDef | cst.ClassDef, called: str) -> list[cst.Module]:
-        """The other files of the project that import a function or class from the top of its file, and may call this name."""
+    def importers(
+        self, definition: cst.FunctionDef | cst.ClassDef, called: str | None = None
+    ) -> list[cst.Module]:
+        """The other files of the project that import a function or class from the top of its file; with `called`, those that
+        may call something of this name.
+        """
         if self._links is None:
             return []
         if (other := self._other(definition)) is not None:

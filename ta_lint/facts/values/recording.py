@@ -89,7 +89,7 @@ class Recording:
         here = self._tree.root_of(node)
         if not isinstance(function, cst.FunctionDef) or not self._tree.is_at_top(function):
             return [here]
-        return [here, *self._names.importers(function, function.name.value)]
+        return [here, *self._names.importers(function)]
 
     def _switches(self, root: cst.Module) -> bool:
         """Whether a file switches recording by a statement of its own, for all that comes after it."""
