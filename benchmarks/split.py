@@ -90,11 +90,10 @@ def split(code: str) -> dict[str, Part]:
 def _free(home: str, tree: ast.Module) -> str:
     """The name of a file that the program imports none of already."""
     named = {
-        part
+        name.partition(".")[0]
         for node in ast.walk(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
-        for part in name.split(".")
     }
     return f"own_{home}" if home in named else home
 
