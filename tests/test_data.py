@@ -10,10 +10,12 @@ from ta_lint.core import data, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
 from ta_lint.facts.torch import symbols, torchvision
+from ta_lint.facts.values import outputs
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS = {
     "libraries.toml": libraries.libraries,
+    "outputs.toml": outputs._table,
     "torch_symbols.toml": symbols.symbols,
     "torchvision.toml": torchvision._data,
 }

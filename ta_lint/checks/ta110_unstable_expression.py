@@ -49,15 +49,15 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
     """The suspicion about a logarithm whose operand has a combined function."""
-    activation = module.activations.picked(operand)
-    if activation is not None and activation.name in ("softmax", "sigmoid"):
-        stable = "log_softmax" if activation.name == "softmax" else "logsigmoid"
+    output = module.outputs.picked(operand)
+    if output is not None and output.is_probability:
+        stable = "log_softmax" if output.name == "softmax" else "logsigmoid"
         yield _use(
             module,
             call,
             _FUNCTIONAL + stable,
-            f"is infinite where `{activation.name}` rounds to 0",
-            _arguments(module, operand) if activation.node is operand else None,
+            f"is infinite where `{output.name}` rounds to 0",
+            _arguments(module, operand) if output.node is operand else None,
         )
         return
     origin = module.kinds.origin(operand)
@@ -127,9 +127,9 @@ def _logarithm_with_one(
             code = module.verbatim(others[0])
             yield _use(module, call, "torch.log1p", "loses the digits of a small `x`", code)
     elif isinstance(operand.operator, cst.Subtract) and module.number(operand.left) == 1.0:
-        activation = module.activations.of(operand.right)
-        if activation is not None and activation.name == "sigmoid":
-            given = _arguments(module, operand.right) if activation.node is operand.right else None
+        output = module.outputs.of(operand.right)
+        if output is not None and output.name == "sigmoid":
+            given = _arguments(module, operand.right) if output.node is operand.right else None
             negated = f"-({given})" if given is not None else None
             why = "is infinite where `sigmoid` rounds to 1"
             yield _use(module, call, f"{_FUNCTIONAL}logsigmoid", why, negated)
@@ -168,21 +168,17 @@ def _is_method(call: cst.Call, receiver: Node) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.value is receiver
 
 
-def _arguments(module: FileFacts, activation: Node) -> str | None:
-    """The arguments of an activation call, written for a function: `x, dim=1`; None for a layer."""
-    if not isinstance(activation, cst.Call):
+def _arguments(module: FileFacts, output: Node) -> str | None:
+    """The arguments of an output call, written for a function: `x, dim=1`; None for a layer."""
+    if not isinstance(output, cst.Call):
         return None
-    given = [module.verbatim(arg).rstrip(", ") for arg in activation.args]
-    if module.qualified(activation.func) is not None:
+    given = [module.verbatim(arg).rstrip(", ") for arg in output.args]
+    if module.qualified(output.func) is not None:
         return ", ".join(given)
-    if not isinstance(activation.func, cst.Attribute):
+    if not isinstance(output.func, cst.Attribute):
         return None
-    name = activation.func.attr.value
-    return (
-        ", ".join([module.verbatim(activation.func.value), *given])
-        if name in ("softmax", "sigmoid")
-        else None
-    )
+    name = output.func.attr.value
+    return ", ".join([module.verbatim(output.func.value), *given]) if name in ("softmax", "sigmoid") else None
 
 
 def _is_minus_one(operation: cst.BinaryOperation) -> bool:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.values.activations import Activation
+from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, unwrap
-from ta_lint.syntax.tree import Node
 
 KEYWORDS = (("cross_entropy", "CrossEntropyLoss"),)
 AROUND = (("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),)
@@ -13,18 +14,21 @@ AROUND = (("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),)
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     losses = module.loss_inputs("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy")
-    for call, scores, activation in losses:
-        if activation.name in ("softmax", "sigmoid"):
-            message = f"cross entropy applies softmax to its input, which is already the output of `{activation.name}`"
-            applied = f"`{activation.name}` is applied here"
-            fix = _without(activation, scores, module)
-            yield Suspicion(call, message, related=((activation.node, applied),), fix=fix)
+    for call, output in losses:
+        if output.is_probability:
+            message = (
+                f"cross entropy applies softmax to its input, which is already the output of `{output.name}`"
+            )
+            applied = f"`{output.name}` is applied here"
+            yield Suspicion(
+                call, message, related=((output.node, applied),), fix=_without(output, call, module)
+            )
 
 
-def _without(activation: Activation, scores: Node, module: FileFacts) -> ProposedFix | None:
+def _without(output: Output, call: cst.Call, module: FileFacts) -> ProposedFix | None:
     """Pass the scores instead, if nothing else uses the probabilities.
 
     Scores passed to a sigmoid may belong to labels that do not exclude each other, and need another loss.
     """
-    inner = module.activations.applied_to(activation, scores) if activation.name == "softmax" else None
-    return ProposedFix("hand over the scores", unwrap(activation.node, inner)) if inner is not None else None
+    inner = module.outputs.applied_to(output, call) if output.name == "softmax" else None
+    return ProposedFix("hand over the scores", unwrap(output.node, inner)) if inner is not None else None

@@ -29,22 +29,23 @@ from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
 from ta_lint.facts.torch.unpickling import Unpickling
 from ta_lint.facts.torch.wrappers import Wrappers
-from ta_lint.facts.values.activations import Activation, Activations
 from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.chains import Chains
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.modes import Modes
+from ta_lint.facts.values.outputs import Output, Outputs
 from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.parts import Parts
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
 from ta_lint.syntax.edits import ProposedFix
-from ta_lint.syntax.tree import Node, argument, dotted, spreads
+from ta_lint.syntax.tree import Node, dotted, spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +106,12 @@ class FileFacts:
         return self.kinds.calls
 
     @cached_property
-    def activations(self) -> Activations:
-        return Activations(self.tree, self.names, self.classes, self.kinds)
+    def flow(self) -> ValueFlow:
+        return ValueFlow(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        return Outputs(self.tree, self.names, self.kinds, self.flow)
 
     @cached_property
     def api(self) -> Api:
@@ -332,13 +337,12 @@ class FileFacts:
             found[self.tree.order(call)] = makers[number]
         return found
 
-    def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Node, Activation]]:
-        """The calls that compute a loss, with the input and the activation that certainly produced it."""
+    def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Output]]:
+        """The calls that compute a loss, with the activation that certainly produced the input."""
         for call in self.loss_calls(criterion, function):
-            scores = argument(call, "input", 0)
-            activation = self.activations.of(scores) if scores is not None else None
-            if scores is not None and activation is not None:
-                yield call, scores, activation
+            output = self.outputs.of_value(self.flow.argument(call, "input", 0))
+            if output is not None:
+                yield call, output
 
     def code(self, node: Node) -> str:
         """The source of an expression, on one line, for a message."""

@@ -209,7 +209,7 @@ class Calls:
         None if no call is found, a call spreads `*args`, or an argument cannot be matched to the parameter.
         """
         function = self._function_of(param)
-        place = self._place(function, param) if function is not None else None
+        place = self.place(function, param) if function is not None else None
         if function is None or place is None:
             return None
         found: list[Node] = []
@@ -230,7 +230,7 @@ class Calls:
         found: dict[cst.Param, cst.BaseExpression] = {}
         params = function.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):
-            place = self._place(function, param)
+            place = self.place(function, param)
             if place is None or (place < 0 and param not in params.kwonly_params):
                 continue  # `self`
             value = argument(call, param.name.value, place if place >= 0 else None)
@@ -242,7 +242,7 @@ class Calls:
         above = self._tree.parent.get(self._tree.parent.get(param, param))
         return above if isinstance(above, FUNCTIONS) else None
 
-    def _place(self, function: cst.FunctionDef | cst.Lambda, param: cst.Param) -> int | None:
+    def place(self, function: cst.FunctionDef | cst.Lambda, param: cst.Param) -> int | None:
         """The index of a parameter among the positional arguments, -1 if it is keyword-only."""
         params = function.params
         if param in params.kwonly_params:
@@ -257,6 +257,11 @@ class Calls:
             for item in function.decorators
         )
         return positional.index(param) - bound
+
+    def first_rest(self, function: cst.FunctionDef | cst.Lambda) -> int:
+        """The index, among the positional arguments of a call, of the first that goes into `*args`."""
+        positional = [*function.params.posonly_params, *function.params.params]
+        return (self.place(function, positional[-1]) or 0) + 1 if positional else 0
 
     def returned(self, call: cst.Call) -> Node | None:
         """The value that a called function of the project returns: that of its only `return`, or the body of a lambda.

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, cast
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.facts.values.reaching import reaching
 from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, dotted
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
@@ -350,6 +351,26 @@ class Names:
         if name not in self._definitions:
             self._definitions[name] = self._reaching(found, name)
         return self._definitions[name]
+
+    def reaching(self, name: cst.Name) -> list[Binding]:
+        """All bindings that may reach a use of a name; empty if none is known.
+
+        In a function that does not bind the name, each binding may.
+        """
+        if (other := self._other(name)) is not None:
+            return other.reaching(name)
+        found = self.bindings(name)
+        if len(found) < 2:
+            return found
+        if (only := self.definition(name)) is not None:
+            return [only]
+        home = self._tree.home(name)
+        written = [binding for binding in found if binding.how != "param"]
+        if any(self._tree.home(binding.node) is not home for binding in written):
+            return found
+        standing, passes = reaching(self._tree, [binding.node for binding in written], name)
+        params = [binding for binding in found if binding.how == "param" and passes]
+        return [*params, *(binding for binding in written if binding.node in standing)]
 
     def _reaching(self, found: list[Binding], name: cst.Name) -> Binding | None:
         tree = self._tree

@@ -1,0 +1,637 @@
+"""Where values come from: through names, branches, loops, containers, attributes and the functions of the project.
+
+The interpretation runs backward, from the expression that a rule asks about, and only as far as it has to: a function that
+nobody asks about costs nothing. Its state is a set of origins for each expression; ways that meet are joined, and a loop adds
+what comes round, until nothing new comes. What is not understood is an origin of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.entries import TAKES, Entries
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.reaching import reaching
+from ta_lint.facts.values.value import Frame, Origin, Path, Value, joined
+from ta_lint.syntax.tree import (
+    FUNCTIONS,
+    Node,
+    Tree,
+    attribute_of_self,
+    dotted,
+    is_name,
+    literal_text,
+)
+
+_CALLS_DEEP = 4
+_BUDGET = 800  # expressions visited for one answer: most need fewer than ten
+_MOST = 24  # origins of one value
+_SITES = 8  # calls of a function that are looked at
+_NOTHING = Value()
+_Question = tuple[Node, Path, Frame | None]
+
+# Builtins that hand on all elements of their first argument, and those that pair elements up.
+_SAME_ELEMENTS = frozenset(
+    f"builtins.{name}" for name in ("iter", "list", "reversed", "sorted", "set", "tuple", "filter")
+)
+_WRAPS = regex(r"tqdm(\.\w+)*\.(tqdm|trange)|rich\.progress\.track")
+_DEQUES = frozenset({"collections.deque"})
+_MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "types.SimpleNamespace"})
+
+# Methods of containers that return all elements.
+_GIVES_ALL = frozenset({"values", "items", "copy"})
+
+# Decorators that leave what a function returns as it is.
+_KEEPS_RESULT = regex(
+    r"builtins\.(staticmethod|classmethod|property)|torch\.(no_grad|enable_grad|inference_mode|compile)|"
+    r"torch\.jit\.\w+|torch\.(cuda\.)?(amp\.)?(custom_fwd|autocast)|typing\.(override|final)|abc\.abstractmethod|"
+    r"functools\.(cache|lru_cache|wraps)"
+)
+
+_DATACLASSES = regex(r"dataclasses\.dataclass|attrs?\.(define|frozen|s|dataclass|mutable)")
+
+
+class ValueFlow:
+    """Follows values to their origins."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+        self._entries = Entries(tree, names, kinds)
+        self._known: dict[_Question, Value] = {}
+        self._frames: dict[tuple[cst.Call, Frame | None], Frame] = {}
+        self._open: set[_Question] = set()
+        self._meets: set[_Question] = set()  # what is asked for while it is being answered
+        self._budget = 0
+        self._changes: dict[str, bool] = {}
+
+    def of(self, node: Node, path: Path = (), frame: Frame | None = None) -> Value:
+        """The value of an expression, or of the part of it to which a path leads, in a call of its function or in any."""
+        if not self._open:
+            self._budget = _BUDGET
+        return self._of(node, path, frame)
+
+    def argument(self, call: cst.Call, keyword: str, place: int) -> Value:
+        """What a call gives by a keyword, or at a place, also out of `*args` and `**kwargs`; nothing if it gives none."""
+        if not self._open:
+            self._budget = _BUDGET
+        given = self._given(call, keyword, place)
+        return self._of(given[0], given[1], None) if given is not None else _NOTHING
+
+    def _of(self, node: Node, path: Path, frame: Frame | None) -> Value:
+        if frame is not None and not self._tree.contains(frame.function, node):
+            frame = None
+        key = (node, path, frame)
+        if key in self._known:
+            return self._known[key]
+        if key in self._open:
+            self._meets.add(key)
+            return _NOTHING  # what comes round has come in by another way
+        self._budget -= 1
+        unknown = Value((Origin(node, path, frame),))
+        if self._budget < 0:
+            return unknown
+        self._open.add(key)
+        try:
+            found = self._step(node, path, frame)
+        finally:
+            self._open.discard(key)
+        self._meets.discard(key)
+        if not found.origins or len(found.origins) > _MOST:
+            found = unknown
+        if not self._meets and self._budget >= 0:
+            self._known[key] = found
+        return found
+
+    def _step(self, node: Node, path: Path, frame: Frame | None) -> Value:
+        if isinstance(node, cst.Call):
+            return self._call(node, path, frame)
+        if isinstance(node, cst.Name):
+            return self._name(node, path, frame)
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node, path, frame)
+        if isinstance(node, cst.Subscript):
+            return self._subscript(node, path, frame)
+        if isinstance(node, (cst.NamedExpr, cst.Await)):
+            return self._of(node.value if isinstance(node, cst.NamedExpr) else node.expression, path, frame)
+        if isinstance(node, cst.IfExp):
+            return self._of(node.body, path, frame).join(self._of(node.orelse, path, frame))
+        if isinstance(node, cst.BooleanOperation):
+            return self._of(node.left, path, frame).join(self._of(node.right, path, frame))
+        if path and (found := self._element(node, path, frame)) is not None:
+            return found
+        return _itself(node, path, frame)
+
+    # -- elements of containers in the source -----------------------------------------------------------------
+
+    def _element(self, node: Node, path: Path, frame: Frame | None) -> Value | None:
+        """The element of a literal to which a path leads; nothing if it has none there, None for what is no literal."""
+        if isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+            return self._placed(
+                [(e.value, isinstance(e, cst.StarredElement)) for e in node.elements], path, frame
+            )
+        if isinstance(node, cst.Dict):
+            return self._entry(node, path, frame)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+            return self._of(node.elt, path[1:], frame)
+        if isinstance(node, cst.DictComp):
+            return self._of(node.value, path[1:], frame)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.BitOr)):
+            sides = (node.left, node.right)
+            if any(isinstance(side, (cst.List, cst.Tuple, cst.Dict)) for side in sides):
+                rest = (None, *path[1:]) if isinstance(node.operator, cst.Add) else path
+                return joined(self._of(side, rest, frame) for side in sides)
+        return None
+
+    def _placed(self, elements: Sequence[tuple[Node, bool]], path: Path, frame: Frame | None) -> Value:
+        """The value at a place of `(a, *rest, b)`, each element with whether it is starred."""
+        place, rest = path[0], path[1:]
+        if isinstance(place, str):
+            return _NOTHING
+        if place is not None and place < 0:
+            behind = elements[place:] if -place <= len(elements) else []
+            if any(starred for _, starred in behind):
+                place = None
+            else:
+                return self._of(behind[0][0], rest, frame) if behind else _NOTHING
+        if place is not None:
+            before = [starred for _, starred in elements[: place + 1]]
+            if not any(before):
+                return self._of(elements[place][0], rest, frame) if place < len(elements) else _NOTHING
+            first = before.index(True)
+            if first == len(elements) - 1:  # the last one is spread
+                return self._of(elements[first][0], (place - first, *rest), frame)
+        return joined(
+            self._of(value, (None, *rest) if starred else rest, frame) for value, starred in elements
+        )
+
+    def _entry(self, node: cst.Dict, path: Path, frame: Frame | None) -> Value:
+        key, rest = path[0], path[1:]
+        found: list[Value] = []
+        for element in reversed(node.elements):
+            if isinstance(element, cst.StarredDictElement):
+                found.append(self._of(element.value, path, frame))
+                continue
+            name = self._entries.literal(element.key) if isinstance(element, cst.DictElement) else None
+            if key is None or name is None or name == key:
+                found.append(self._of(element.value, rest, frame))
+            if key is not None and name == key:
+                break
+        return joined(found)
+
+    # -- names ------------------------------------------------------------------------------------------------
+
+    def _name(self, name: cst.Name, path: Path, frame: Frame | None) -> Value:
+        bindings = self._names.reaching(name)
+        if not bindings or bindings[0].how in ("import", "def", "class"):
+            return _itself(name, path, frame)
+        written, replaced = self._written(name, path, frame) if path else (_NOTHING, False)
+        if replaced:
+            return written
+        found = joined(self._bound(binding, name, path, frame) for binding in bindings)
+        if not written.origins:
+            return found
+        return joined([written, *(Value((o,)) for o in found.origins if not _is_empty(o, path))])
+
+    def _bound(self, binding: Binding, name: cst.Name, path: Path, frame: Frame | None) -> Value:
+        """What a binding gives a name."""
+        if isinstance(binding.node, cst.Param):
+            return self._parameter(binding.node, path, frame)
+        if binding.value is None or binding.how not in ("assign", "unpack", "for", "with"):
+            return _itself(binding.node, path, frame)
+        if binding.how in ("assign", "with"):
+            return self._of(binding.value, path, frame)
+        if binding.how == "for":
+            target = binding.node.target if isinstance(binding.node, (cst.For, cst.CompFor)) else None
+            inner = _place_of(target, name.value)
+            if inner is None:
+                return _itself(binding.node, path, frame)
+            return self._items(binding.value, (*inner, *path), frame)
+        return self._unpacked(binding.node, name.value, path, frame)
+
+    def _unpacked(self, statement: Node, variable: str, path: Path, frame: Frame | None) -> Value:
+        """What `variable` gets of `a, b = pair`."""
+        targets = [item.target for item in statement.targets] if isinstance(statement, cst.Assign) else []
+        for target in targets:
+            inner = _place_of(target, variable)
+            if inner is not None and isinstance(statement, cst.Assign):
+                return self._of(statement.value, (*inner, *path), frame)
+        return _itself(statement, path, frame)
+
+    def _items(self, iterable: Node, path: Path, frame: Frame | None) -> Value:
+        """What a loop over an iterable gives to its target, or to the part of it to which a path leads."""
+        called = self._names.qualified(iterable.func) if isinstance(iterable, cst.Call) else None
+        if isinstance(iterable, cst.Call) and called == "builtins.enumerate" and iterable.args:
+            if path[:1] != (1,):
+                return _itself(iterable, (None, *path), frame)
+            return self._items(iterable.args[0].value, path[1:], frame)
+        if isinstance(iterable, cst.Call) and called == "builtins.zip" and path and isinstance(path[0], int):
+            if path[0] >= len(iterable.args) or any(arg.star for arg in iterable.args):
+                return _itself(iterable, (None, *path), frame)
+            return self._items(iterable.args[path[0]].value, path[1:], frame)
+        if isinstance(iterable, cst.Call) and _WRAPS.fullmatch(called or "") and iterable.args:
+            return self._items(iterable.args[0].value, path, frame)
+        return self._of(iterable, (None, *path), frame)
+
+    # -- what is written into containers ----------------------------------------------------------------------
+
+    def _written(self, variable: Node, path: Path, frame: Frame | None) -> tuple[Value, bool]:
+        """What code puts into the entry of a variable to which a path leads, and whether that is all it can be."""
+        puts = [put for put in self._entries.into(variable) if put.meets(path)]
+        exact = [put for put in puts if put.is_exactly(path)]
+        replaced = False
+        if exact and all(self._tree.home(put.node) is self._tree.home(variable) for put in exact):
+            standing, passes = reaching(self._tree, [put.node for put in exact], variable)
+            puts = [put for put in puts if put not in exact or put.node in standing]
+            replaced = not passes
+        return joined(self._of(put.value, put.rest(path), frame) for put in puts), replaced
+
+    # -- attributes and elements ------------------------------------------------------------------------------
+
+    def _subscript(self, node: cst.Subscript, path: Path, frame: Frame | None) -> Value:
+        if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+            return self._of(node.value, (":", *path), frame)
+        return self._of(node.value, (self._entries.key(node), *path), frame)
+
+    def _attribute(self, node: cst.Attribute, path: Path, frame: Frame | None) -> Value:
+        if self._names.qualified(node) is not None:
+            return _itself(node, path, frame)
+        name = attribute_of_self(node)
+        if name is None:
+            return self._of(node.value, (node.attr.value, *path), frame)
+        klass = self._tree.enclosing(node, cst.ClassDef)
+        if klass is None or not self._classes.hold(name, node):
+            return _itself(node, path, frame)
+        written, replaced = self._written(node, path, frame) if path else (_NOTHING, False)
+        if replaced:
+            return written
+        found = self._kept(klass, name, node, path, frame)
+        if not written.origins:
+            return found if found.origins else _itself(node, path, frame)
+        return joined([written, *(Value((o,)) for o in found.origins if not _is_empty(o, path))])
+
+    def _kept(
+        self, klass: cst.ClassDef, name: str, use: Node | None, path: Path, frame: Frame | None
+    ) -> Value:
+        """What the methods of a class assign to an attribute of `self`; in one of them, what may stand at a use of it."""
+        values = self._classes.attribute(klass, name)
+        if use is not None:
+            values = self._standing(values, use)
+        return joined(self._of_statement(value, name, path, frame) for value in values)
+
+    def _standing(self, values: list[Node], use: Node) -> list[Node]:
+        """The assignments to an attribute that may stand at a use: those of its own function that reach it, and of others."""
+        tree, home = self._tree, self._tree.home(use)
+        if not isinstance(home, cst.FunctionDef):
+            return values
+        own = {value: tree.statement(value) for value in values if tree.home(value) is home}
+        if not own:
+            return values
+        standing, passes = reaching(tree, list(own.values()), use)
+        found = [value for value, statement in own.items() if statement in standing]
+        others = [value for value in values if value not in own]
+        if not passes:  # `__init__` has run before
+            others = [value for value in others if not self._is_of_init(value)]
+        return found + others
+
+    def _is_of_init(self, value: Node) -> bool:
+        home = self._tree.home(value)
+        return isinstance(home, cst.ClassDef) or (
+            isinstance(home, cst.FunctionDef) and home.name.value == "__init__"
+        )
+
+    def _of_statement(self, value: Node, name: str, path: Path, frame: Frame | None) -> Value:
+        if isinstance(value, cst.Assign):
+            return self._unpacked(value, f"self.{name}", path, frame)
+        return self._of(value, path, frame)
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def _call(self, call: cst.Call, path: Path, frame: Frame | None) -> Value:
+        called = self._names.qualified(call.func)
+        if called is not None:
+            found = self._of_builtin(call, called, path, frame) if path or called == "builtins.next" else None
+            return found if found is not None else _itself(call, path, frame)
+        if isinstance(call.func, cst.Attribute):
+            found = self._of_container(call, call.func, path, frame)
+            if found is not None:
+                return found
+        found = self._of_function(call, path, frame)
+        return found if found is not None else _itself(call, path, frame)
+
+    def _of_builtin(self, call: cst.Call, called: str, path: Path, frame: Frame | None) -> Value | None:
+        first = (
+            call.args[0].value
+            if call.args and call.args[0].keyword is None and not call.args[0].star
+            else None
+        )
+        if called in _MAPPINGS:
+            return self._mapped(call, first, path, frame)
+        if first is None:
+            return None
+        if called in _DEQUES or called in _SAME_ELEMENTS:
+            reordered = called in ("builtins.sorted", "builtins.reversed", "builtins.set", "builtins.filter")
+            value = call.args[-1].value if called == "builtins.filter" else first
+            return self._of(value, (None, *path[1:]) if reordered else path, frame)
+        if called == "builtins.next":
+            return self._items(first, path, frame)
+        if called in ("builtins.zip", "builtins.enumerate") and path[0] is None and len(path) > 1:
+            return self._items(call, path[1:], frame)
+        if called == "builtins.getattr" and len(call.args) > 1 and (name := literal_text(call.args[1].value)):
+            return self._of(first, (name, *path), frame)
+        return None
+
+    def _mapped(self, call: cst.Call, first: Node | None, path: Path, frame: Frame | None) -> Value | None:
+        """An entry of `dict(a=1, **others)`."""
+        key, rest = path[0], path[1:]
+        found: list[Value] = []
+        for arg in call.args:
+            if arg.keyword is not None and (key is None or arg.keyword.value == key):
+                found.append(self._of(arg.value, rest, frame))
+            elif arg.star == "**" or arg.value is first:
+                found.append(self._of(arg.value, path, frame))
+        return joined(found) if found else None
+
+    def _of_container(
+        self, call: cst.Call, method: cst.Attribute, path: Path, frame: Frame | None
+    ) -> Value | None:
+        """What a method of a list or dictionary returns; None for any other call."""
+        name, receiver = method.attr.value, method.value
+        if name in TAKES and not is_name(receiver, "self"):
+            key = self._entries.literal(call.args[0].value) if call.args else None
+            found = [self._of(receiver, (key, *path), frame)]
+            if len(call.args) == 2 and not is_name(call.args[1].value, "None"):
+                found.append(self._of(call.args[1].value, path, frame))
+            return joined(found)
+        if name in _GIVES_ALL and not call.args and path:
+            if name == "copy":
+                return self._of(receiver, path, frame)
+            if name == "values":
+                return self._of(receiver, (None, *path[1:]), frame)
+            return self._of(receiver, (None, *path[2:]), frame) if path[1:2] == (1,) else None
+        return None
+
+    def _of_function(self, call: cst.Call, path: Path, frame: Frame | None) -> Value | None:
+        """What a function or module of the project returns, or an object of it holds; None if it is not visible."""
+        if (short := self._lambda(call)) is not None:
+            inner = self._frame(call, short, frame)
+            return self._of(short.body, path, inner) if inner is not None else None
+        function = self._kinds.calls.callee(call)
+        if function is None and path and (klass := self._classes.local(call.func)) is not None:
+            return self._held(klass, call, path, frame)
+        function = function or self._forward(call.func)
+        return self._returned(function, call, path, frame) if function is not None else None
+
+    def _lambda(self, call: cst.Call) -> cst.Lambda | None:
+        reaching_ = self._names.definition(call.func) if isinstance(call.func, cst.Name) else None
+        value = reaching_.value if reaching_ is not None and reaching_.how == "assign" else None
+        return value if isinstance(value, cst.Lambda) else None
+
+    def _frame(
+        self, call: cst.Call, function: cst.FunctionDef | cst.Lambda, outer: Frame | None
+    ) -> Frame | None:
+        """The frame of a call; None if calls are nested too deeply, or call themselves."""
+        key = (call, outer)
+        if key not in self._frames:
+            self._frames[key] = Frame(call, function, outer)
+        above = outer
+        while above is not None:
+            if above.function is function:
+                return None
+            above = above.outer
+        return self._frames[key] if self._frames[key].depth <= _CALLS_DEEP else None
+
+    def _returned(
+        self, function: cst.FunctionDef, call: cst.Call, path: Path, outer: Frame | None
+    ) -> Value | None:
+        inner = self._frame(call, function, outer)
+        if inner is None or not self._keeps_result(function):
+            return None
+        return self.returned(function, path, inner)
+
+    def returned(self, function: cst.FunctionDef, path: Path = (), frame: Frame | None = None) -> Value:
+        """What a function returns, on all ways out of it."""
+        leaves = self._tree.own(function, cst.Return)
+        return joined(self._of(leave.value, path, frame) for leave in leaves if leave.value is not None)
+
+    def _keeps_result(self, function: cst.FunctionDef) -> bool:
+        """Whether a call of a function gives what its `return` says."""
+        if function.asynchronous is not None or self._tree.own(function, cst.Yield):
+            return False
+        return all(
+            _KEEPS_RESULT.fullmatch(
+                self._names.qualified(
+                    item.decorator.func if isinstance(item.decorator, cst.Call) else item.decorator
+                )
+                or ""
+            )
+            for item in function.decorators
+        )
+
+    def _forward(self, module: Node) -> cst.FunctionDef | None:
+        """The `forward` that a call of a module runs, if the source certainly shows it."""
+        if isinstance(module, cst.Attribute) and module.attr.value == "forward":
+            module = module.value
+        if is_name(module, "self"):
+            klass = self._tree.enclosing(module, cst.ClassDef)
+            return self.forward(klass) if klass is not None and not self._is_overridden(klass) else None
+        made = self._kinds.construction(module)
+        return self.forward_of(made) if made is not None and not self.is_changed(module) else None
+
+    def forward_of(self, made: cst.Call) -> cst.FunctionDef | None:
+        """The `forward` of the module that a call makes."""
+        klass = self._classes.local(made.func)
+        return self.forward(klass) if klass is not None else None
+
+    def forward(self, klass: cst.ClassDef) -> cst.FunctionDef | None:
+        """The `forward` of a class of modules that a call of an object runs."""
+        if not self._classes.derives(klass, "torch.nn.Module") or self._classes.method(klass, "__call__"):
+            return None
+        return self._classes.method(klass, "forward")
+
+    def _is_overridden(self, klass: cst.ClassDef) -> bool:
+        """Whether a subclass in this file overrides `forward`."""
+        return any(
+            self._classes.inherits(other, klass) and "forward" in self._classes.methods(other)
+            for other in self._classes.all()
+        )
+
+    def is_changed(self, module: Node) -> bool:
+        """Whether a part of a module is replaced after construction: `model.softmax = nn.Identity()`."""
+        name = dotted(module)
+        if name is None:
+            return False
+        if name not in self._changes:
+            self._changes[name] = any(path.startswith(f"{name}.") for path in self._changed_paths())
+        return self._changes[name]
+
+    def _changed_paths(self) -> Iterator[str]:
+        for call in self._tree.all(cst.Call):
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHANGES:
+                yield f"{_written_path(call.func.value)}."
+        for item in self._tree.all(cst.AssignTarget, cst.Del):
+            yield _written_path(item.target)
+
+    # -- objects of the project -------------------------------------------------------------------------------
+
+    def _held(self, klass: cst.ClassDef, call: cst.Call, path: Path, frame: Frame | None) -> Value | None:
+        """What an object holds that a call makes: a field that it is given, or an attribute that its methods assign."""
+        name, rest = path[0], path[1:]
+        fields = self._fields(klass)
+        if fields is not None:
+            field = fields[name] if isinstance(name, int) and -len(fields) <= name < len(fields) else name
+            if not isinstance(field, str) or field not in fields:
+                return None
+            given = self._given(call, field, fields.index(field))
+            return self._of(given[0], (*given[1], *rest), frame) if given is not None else None
+        if not isinstance(name, str):
+            return None
+        init = self._classes.method(klass, "__init__")
+        inner = self._frame(call, init, frame) if init is not None else None
+        found = self._kept(klass, name, None, rest, inner)
+        return found if found.origins else None
+
+    def _fields(self, klass: cst.ClassDef) -> list[str] | None:
+        """The fields of a dataclass or named tuple, in order; None for any other class."""
+        decorators = (
+            item.decorator.func if isinstance(item.decorator, cst.Call) else item.decorator
+            for item in klass.decorators
+        )
+        is_data = any(_DATACLASSES.fullmatch(self._names.qualified(node) or "") for node in decorators)
+        is_tuple = "typing.NamedTuple" in self._classes.bases(klass)
+        if not is_data and not is_tuple and not self._is_model_output(klass):
+            return None
+        if "__init__" in self._classes.methods(klass):
+            return None
+        annotated = self._tree.own(klass, cst.AnnAssign)
+        return [field.target.value for field in annotated if isinstance(field.target, cst.Name)]
+
+    def _is_model_output(self, klass: cst.ClassDef) -> bool:
+        return any(
+            isinstance(base, str) and base.endswith(".ModelOutput") for base in self._classes.bases(klass)
+        )
+
+    # -- parameters -------------------------------------------------------------------------------------------
+
+    def _parameter(self, param: cst.Param, path: Path, frame: Frame | None) -> Value:
+        """What the call of a frame gives to a parameter; without a frame, what all known calls give it."""
+        function = self._tree.parent.get(self._tree.parent.get(param, param))
+        if not isinstance(function, FUNCTIONS):
+            return _itself(param, path, frame)
+        if frame is not None and frame.function is function:
+            found = self._passed(param, function, frame.call, path, frame.outer)
+            return found if found is not None else _itself(param, path, frame)
+        if isinstance(function, cst.Lambda):
+            given = self._kinds.calls.given(param) if not path else None
+            return (
+                joined(self._of(value, path, None) for value in given)
+                if given
+                else _itself(param, path, None)
+            )
+        sites = self._kinds.calls.sites(function)
+        found_all = [self._passed(param, function, site, path, None) for site in sites[: _SITES + 1]]
+        known = [value for value in found_all if value is not None]
+        if not known or len(known) < len(found_all) or len(sites) > _SITES:
+            return _itself(param, path, None)
+        return joined(known)
+
+    def _passed(
+        self,
+        param: cst.Param,
+        function: cst.FunctionDef | cst.Lambda,
+        call: cst.Call,
+        path: Path,
+        frame: Frame | None,
+    ) -> Value | None:
+        """What a call passes for a parameter; None if that is not certain."""
+        params = function.params
+        if param is params.star_arg:
+            first = self._kinds.calls.first_rest(function)
+            rest = [
+                (arg.value, arg.star == "*") for arg in call.args if arg.keyword is None and arg.star != "**"
+            ]
+            starts = any(starred for _, starred in rest[:first])
+            return self._placed(rest[first:], path, frame) if path and not starts else None
+        if param is params.star_kwarg:
+            if not path or any(arg.star == "**" for arg in call.args):
+                return None
+            named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+            values = list(named.values()) if path[0] is None else [named[path[0]]] if path[0] in named else []
+            return joined(self._of(value, path[1:], frame) for value in values) if values else None
+        place = self._kinds.calls.place(function, param)
+        if place is None:
+            return None
+        given = self._given(call, param.name.value, place)
+        if given is not None:
+            return self._of(given[0], (*given[1], *path), frame)
+        if param.default is not None and not any(arg.star for arg in call.args):
+            return self._of(param.default, path, None)
+        return None
+
+    def _given(self, call: cst.Call, keyword: str, place: int) -> tuple[Node, Path] | None:
+        """The expression that a call gives by a keyword, or at a place, and the path in it: `args` and 1 for `*args`."""
+        for arg in call.args:
+            if arg.keyword is not None and arg.keyword.value == keyword:
+                return arg.value, ()
+        for position, arg in enumerate(call.args):
+            if arg.keyword is not None or arg.star == "**" or position > place >= 0 or place < 0:
+                continue
+            if arg.star:
+                return arg.value, (place - position,)
+            if position == place:
+                return arg.value, ()
+        spread = [arg.value for arg in call.args if arg.star == "**"]
+        return (spread[0], (keyword,)) if len(spread) == 1 else None
+
+
+# Methods that change the layers in a container.
+_CHANGES = frozenset("add_module append extend insert pop register_module".split())
+
+
+def _itself(node: Node, path: Path, frame: Frame | None) -> Value:
+    return Value((Origin(node, path, frame),))
+
+
+def _is_empty(origin: Origin, path: Path) -> bool:
+    """Whether an origin is an empty container, into which something is written later."""
+    node = origin.node
+    if isinstance(node, (cst.List, cst.Dict, cst.Tuple)):
+        return not node.elements
+    return isinstance(node, cst.Call) and origin.path == path and dotted(node.func) in _EMPTY
+
+
+_EMPTY = frozenset(
+    "dict list set deque collections.deque defaultdict collections.defaultdict OrderedDict collections.OrderedDict".split()
+)
+
+
+def _place_of(target: Node | None, variable: str) -> Path | None:
+    """The path of a variable in the target of an assignment or loop: (1,) for `b` in `a, b`; None where it is starred."""
+    if target is None or dotted(target) == variable:
+        return () if target is not None else None
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    elements = target.elements
+    starred = [place for place, element in enumerate(elements) if isinstance(element, cst.StarredElement)]
+    for place, element in enumerate(elements):
+        if place in starred:
+            continue
+        inner = _place_of(element.value, variable)
+        if inner is not None:
+            behind = bool(starred) and place > starred[0]
+            return (place - len(elements) if behind else place, *inner)
+    return None
+
+
+def _written_path(node: Node) -> str:
+    """As `dotted`, with `model.net.[]` for `model.net[0]`; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        parts.append(node.attr.value if isinstance(node, cst.Attribute) else "[]")
+        node = node.value
+    return ".".join([node.value, *reversed(parts)]) if isinstance(node, cst.Name) else ""
