@@ -2,7 +2,6 @@
 
 import libcst as cst
 import pytest
-
 from modules import module_of
 
 
