@@ -10,10 +10,11 @@ from ta_lint.core import data, libraries
 from ta_lint.core.data import DataError
 from ta_lint.core.toml import parsed
 from ta_lint.facts.torch import symbols, torchvision
-from ta_lint.facts.values import outputs
+from ta_lint.facts.values import differentiation, outputs
 
 FILES = sorted(Path(data.FOLDER).glob("*.toml"))
 READERS = {
+    "graphs.toml": differentiation.differentiation,
     "libraries.toml": libraries.libraries,
     "outputs.toml": outputs._table,
     "torch_symbols.toml": symbols.symbols,
@@ -68,6 +69,16 @@ WRONG = {
         '["torch.symeig"]\nremoved = "2.0"\nfix = "rename"': "torch.symeig: replacement: missing",
         'torch.symeig = "2.0"': "torch: there is no key 'symeig'",
         "symeig = 2": "symeig: 2 is not a table",
+    },
+    "graphs.toml": {
+        "[methods]": "methods: of_one: missing",
+        '[methods]\nof_one = ["abs"]': "methods: of_one: ['abs'] is not text",
+        '[methods]\nof_none = "abs"': "methods: there is no key 'of_none'; the keys are of_one, of_several",
+    },
+    "outputs.toml": {
+        '[hands_on]\nall = "clone"': "hands_on: all: 'clone' is not a list",
+        '[meanings]\nsoftmax = "chance"': "meanings: softmax: 'chance' is not probability or log-probability or score or",
+        "[layer]": "there is no key 'layer'; the keys are hands_on, picks, meanings, functions, layers",
     },
     "torchvision.toml": {
         "[weights]\n[backbone_weights]\n[successors]": "renamed_parameters: missing",

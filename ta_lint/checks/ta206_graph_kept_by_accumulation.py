@@ -7,7 +7,7 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.file_facts import is_test
-from ta_lint.facts.loops.graphs import GivenGraph, operands
+from ta_lint.facts.loops.graphs import GivenGraph, Held, operands
 from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.names import Binding
@@ -61,7 +61,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if _knows_torch(module, module.tree.root):
         for region in dict.fromkeys(_regions(module)):
             for found in _sums(module, region):
-                kept = [(value, part) for value in found.taken if (part := module.graphs.held(value, region))]
+                kept = [(value, held) for value in found.taken if (held := module.graphs.held(value, region))]
                 if kept and _repeats(module, found) and _is_live(module, found) and _lives_on(module, found):
                     reported.add(found.statement)
                     yield _kept_by_sum(module, found, kept)
@@ -75,36 +75,33 @@ def _knows_torch(module: FileFacts, node: Node) -> bool:
     return any(name.partition(".")[0] == "torch" for name in module.names.imported_by(node))
 
 
-def _kept_by_sum(module: FileFacts, found: RunningSum, kept: list[tuple[Node, Node]]) -> Suspicion:
-    passes = module.graphs.passes(kept[0][1], found.region)
-    is_seen = not _is_number_alone(module, found, [part for _, part in kept])
-    return _suspicion(
-        module, found, kept, [(call, "the backward pass starts here") for call in passes], is_seen
-    )
+def _kept_by_sum(module: FileFacts, found: RunningSum, kept: list[tuple[Node, Held]]) -> Suspicion:
+    is_seen = not _is_number_alone(module, found, [held.part for _, held in kept])
+    related: list[tuple[Node, str]] = [(call, "the backward pass starts here") for call in kept[0][1].passes]
+    return _suspicion(module, found, kept, related, is_seen)
 
 
 def _suspicion(
     module: FileFacts,
     found: RunningSum,
-    kept: list[tuple[Node, Node]],
+    kept: list[tuple[Node, Held]],
     related: list[tuple[Node, str]],
     unsafe: bool,
 ) -> Suspicion:
     taken = "appended" if found.is_list else "added"
-    message = (
-        f"`{module.code(found.target)}` keeps the graph of every `{module.code(kept[0][1])}` {taken} to it"
-    )
+    message = f"`{module.code(found.target)}` keeps the graph of every `{module.code(kept[0][1].part)}` {taken} to it"
     edits = tuple(edit for value, _ in kept for edit in call_method(value, ".detach()"))
-    fix = ProposedFix("detach it", edits, unsafe=unsafe)
+    is_tensor = all(held.is_tensor for _, held in kept)
+    fix = ProposedFix("detach it", edits, unsafe=unsafe) if is_tensor else None
     return Suspicion(found.statement, message, fix=fix, related=tuple(related))
 
 
 def _regions(module: FileFacts) -> Iterator[Region]:
     """The loops, and the functions called in loops, that run a backward pass each time."""
     called = {loop.region for loop in module.training_loops}
-    for backward in module.graphs.backwards:
-        if not isinstance(backward.region, cst.FunctionDef) or backward.region in called:
-            yield backward.region
+    for region in module.graphs.regions:
+        if not isinstance(region, cst.FunctionDef) or region in called:
+            yield region
     yield from module.tree.all(cst.For, cst.While)
 
 
@@ -282,7 +279,7 @@ def _kept_by_keeper(module: FileFacts, statement: cst.AugAssign | cst.Assign | c
     found = _running_sum(module, statement, function)
     if found is None:
         return None
-    kept: list[tuple[Node, Node]] = []
+    kept: list[tuple[Node, Held]] = []
     sources: list[GivenGraph] = []
     for value in found.taken:
         if (given := module.graphs.given(value, function)) is not None:
@@ -294,8 +291,7 @@ def _kept_by_keeper(module: FileFacts, statement: cst.AugAssign | cst.Assign | c
     related: list[tuple[Node, str]] = [
         (source.call, f"`{module.code(source.value)}` comes from here, with its graph")
     ]
-    passes = module.graphs.passes(source.value, source.region)
-    related += [(call, "the backward pass starts here") for call in passes if call is not source.call]
+    related += [(call, "the backward pass starts here") for call in source.passes]
     return _suspicion(module, found, kept, related, True)
 
 
@@ -323,6 +319,8 @@ def _is_made_anew(module: FileFacts, found: RunningSum, given: GivenGraph) -> bo
     values = module.classes.attribute(klass, found.owner.attr.value) if klass is not None else []
     own = (found.statement, getattr(found.statement, "value", None))
     if any(module.tree.home(value) in called for value in values if value not in own):
+        return True
+    if any(_empties(module, function, found.owner) for function in called):
         return True
     receiver = given.call.func.value if isinstance(given.call.func, cst.Attribute) else None
     if receiver is None or is_name(receiver, "self"):
@@ -466,11 +464,19 @@ def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
         mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
         if name in mentioned and tree.statement(target) is not found.statement:
             return True
+    return _empties(module, found.region, found.owner)
+
+
+def _empties(module: FileFacts, region: Node, owner: Node) -> bool:
+    """Whether a region calls what empties or detaches a variable or a part of it."""
     return any(
         called_name(call) in _EMPTIES
         and isinstance(call.func, cst.Attribute)
-        and any(dotted(part) == name for part in tree.within(call.func.value, cst.Name, cst.Attribute))
-        for call in tree.own(found.region, cst.Call)
+        and any(
+            dotted(part) == dotted(owner)
+            for part in module.tree.within(call.func.value, cst.Name, cst.Attribute)
+        )
+        for call in module.tree.own(region, cst.Call)
     )
 
 

@@ -210,7 +210,7 @@ class FileFacts:
 
     @cached_property
     def graphs(self) -> Graphs:
-        return Graphs(self.tree, self.names, self.calls)
+        return Graphs(self.tree, self.names, self.kinds, self.flow)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -9,10 +9,11 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts.loops.graphs import Graphs, summands
+from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.differentiation import differentiation
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
 from ta_lint.facts.values.names import Binding, Names
@@ -22,18 +23,11 @@ from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
 _DEPTH = 40  # nested expressions and definitions
 _BUDGET = 400  # expressions visited for one answer: a loss needs a few dozen
 
-# These pass values on without gradients.
-_DETACHES = frozenset("detach detach_ item numpy tolist".split())
 _DETACHING_CALLS = regex(
     r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
     r"builtins\.(float|int)|numpy\..*"
 )
 
-# Functions that are constant except for jumps: their gradient is zero or does not exist.
-_STEPS = frozenset(
-    "argmax argmin argsort bincount bool byte ceil eq floor ge gt int isclose isfinite isinf isnan le long lt ne nonzero "
-    "one_hot round searchsorted sign trunc".split()
-)
 
 # The second result of these is an index.
 _INDEXED = frozenset("cummax cummin kthvalue max median min mode sort topk".split())
@@ -42,17 +36,6 @@ _COMPARISONS = {
     cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual
 }  # fmt: skip
 
-# Tensor methods that compute from the tensor alone, and those that compute from it and their arguments.
-_UNARY = frozenset(
-    "abs amax amin bfloat16 chunk clamp_max clamp_min clip clone contiguous cos cpu cuda cumsum double exp expand "
-    "expand_as flatten float half log log10 log1p log2 log_softmax logsumexp mean median narrow neg norm permute prod "
-    "reciprocal relu repeat reshape rsqrt scale select sigmoid sin softmax split sqrt square squeeze std sum swapaxes t "
-    "tanh to topk transpose tril triu type type_as unbind unflatten unfold unsqueeze var view view_as".split()
-)
-_BINARY = frozenset(
-    "add add_ addcmul bmm clamp div div_ dot gather index_select lerp masked_fill masked_fill_ masked_select matmul max "
-    "maximum min minimum mm mul mul_ pow sub sub_".split()
-)
 
 # Arguments that no gradient flows through.
 _ASIDE = frozenset(
@@ -90,7 +73,7 @@ _BATCH = regex(
 
 # Words that show that some parameters, or some outputs, have no gradient.
 _FREEZING_WORDS = frozenset({"requires_grad", "requires_grad_", "set_grad_enabled"})
-_CUTTING_WORDS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode", *_STEPS})
+_CUTTING_WORDS = frozenset({"detach", "detach_", "data", "no_grad", "inference_mode"})
 _PRETRAINED = ("torchvision.models.", "timm.", "transformers.")
 
 # Nothing that these export is a tensor with a graph.
@@ -195,7 +178,7 @@ class GradientFlow:
         pending: list[Node] = [loss.value]
         home = self._tree.home(loss.call)
         while pending and len(found) < _BUDGET:
-            for term in summands(pending.pop()):
+            for term in _summands(pending.pop()):
                 if term in found:
                     continue
                 found[term] = None
@@ -280,7 +263,8 @@ class GradientFlow:
             return True
         klass = self._classes.local(made.func)
         if klass is not None and any(
-            name.value in _CUTTING_WORDS for name in self._tree.within(klass, cst.Name)
+            name.value in _CUTTING_WORDS or name.value in differentiation().cuts.stepping
+            for name in self._tree.within(klass, cst.Name)
         ):
             return False
         return self._layers.made(made) is not None
@@ -589,7 +573,7 @@ class _Walk:
         if package != "torch" or _OPAQUE.fullmatch(called) or last[:1].isupper():
             return self._callable(call)
         found = self._together(arguments)
-        return self._cut(call, found, steps=True) if last in _STEPS else found
+        return self._cut(call, found, steps=True) if last in differentiation().cuts.stepping else found
 
     def _method(self, call: cst.Call, receiver: Node, name: str) -> Gradient | None:
         """The gradient of what a method of a tensor or a collection returns; None for any other call."""
@@ -599,16 +583,17 @@ class _Walk:
             return self.of(call.args[0].value)
         if name in _COLLECTIONS:
             return self.of(receiver)
-        known = name in _DETACHES | _STEPS | _UNARY | _BINARY or name == "requires_grad_"
+        methods, cuts = differentiation().methods, differentiation().cuts
+        known = name in cuts.detaching | cuts.stepping | differentiation().keeps or name == "requires_grad_"
         of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
         if not known or not of_tensor or is_name(receiver, "self"):
             return None
         if name == "requires_grad_":
             return _forced(self.of(receiver))
-        found = self._together([receiver, *(_operands(call) if name in _BINARY else ())])
-        if name in _DETACHES:
+        found = self._together([receiver, *(_operands(call) if name in methods.of_several else ())])
+        if name in cuts.detaching:
             return self._cut(call, found)
-        return self._cut(call, found, steps=True) if name in _STEPS else found
+        return self._cut(call, found, steps=True) if name in cuts.stepping else found
 
     def _callable(self, call: cst.Call) -> Gradient:
         """A call of a criterion, a module, or a function of this file."""
@@ -641,6 +626,36 @@ class _Walk:
     def _together(self, nodes: Iterable[Node]) -> Gradient:
         """The gradient of a value computed from several others."""
         return _with(_NONE, [self.of(node) for node in nodes])
+
+
+def _summands(value: Node) -> Iterator[Node]:
+    """The expressions that certainly hold a graph if the value does: `a` and `b` in `(a + b.mean()) / 4`.
+
+    A product of two variables has none, because either factor may hold the graph.
+    """
+    if isinstance(value, cst.UnaryOperation):
+        yield from _summands(value.expression)
+    elif isinstance(value, cst.BinaryOperation):
+        if isinstance(value.operator, (cst.Add, cst.Subtract)):
+            yield from _summands(value.left)
+            yield from _summands(value.right)
+        elif isinstance(value.operator, cst.Divide):
+            yield from _summands(value.left)
+        elif isinstance(value.operator, cst.Multiply):
+            sides = [
+                side for side in (value.left, value.right) if not isinstance(side, (cst.Integer, cst.Float))
+            ]
+            if len(sides) == 1:
+                yield from _summands(sides[0])
+    elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value in differentiation().keeps:
+            yield from _summands(value.func.value)
+        elif value.func.attr.value == "scale" and len(value.args) == 1:  # of a gradient scaler
+            yield from _summands(value.args[0].value)
+        else:
+            yield value
+    else:
+        yield value
 
 
 def _carried(node: Node) -> Node | None:

@@ -1,72 +1,81 @@
-"""Autograd graphs: values that still hold a graph after `backward` went through it in the same iteration."""
+"""Autograd graphs: values that still hold a graph after `backward` went through it in the same pass."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts.loops.loops import Region, is_backward
-from ta_lint.facts.values.calls import Calls, called_name
-from ta_lint.facts.values.names import Binding, Names
-from ta_lint.syntax.tree import LOOPS, Node, Tree, dotted, is_name
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.differentiation import differentiation
+from ta_lint.facts.values.flow import ValueFlow
+from ta_lint.facts.values.kinds import Kind, Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.value import Frame, Origin, Path, Value
+from ta_lint.syntax.tree import Node, Tree, dotted, is_name
 
-Variable = cst.Name | cst.Attribute
+Variable = cst.Name | cst.Attribute | cst.Subscript
 
-_DEPTH = 4
+_Below = Callable[[Node, Frame | None], Iterator[Node]]
+_Way = tuple[tuple[cst.Call, cst.FunctionDef], ...]
 
-# Tensor methods whose result has the graph of the tensor.
-_DIFFERENTIABLE = frozenset(
-    "abs add bfloat16 clone contiguous cpu cuda div double exp flatten float half log mean mul neg pow reshape sqrt "
-    "squeeze sub sum to type type_as unsqueeze view".split()
-)
+_DEPTH = 12  # operations and definitions between a loss and its parts
+_CALLS_DEEP = 3
 
 # Objects whose `backward` takes the loss as an argument: of accelerate, Fabric, DeepSpeed, Apex.
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
 
+_LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+_LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 
-_NO_PARAMETERS: frozenset[cst.Param] = frozenset()
 
-# What takes the graph away from what is returned.
-_DETACHES = frozenset("detach detach_ item numpy tolist float".split())
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A part of a value that still holds a graph, and the backward passes that went through it.
+
+    `is_tensor` is False for a container of what holds it.
+    """
+
+    part: Node
+    passes: tuple[cst.Call, ...]
+    is_tensor: bool
 
 
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
     """A call that gives a function a value whose graph was gone back through: `meter.update(loss)`.
 
-    `value` is what holds the graph there, in `region`, the innermost loop around the call, or else its function.
+    `value` is what the call gives, in `region`, the innermost loop around it, or else its function; `passes` are the backward
+    passes that went through it.
     """
 
     call: cst.Call
     value: Node
     region: Region
+    passes: tuple[cst.Call, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class BackwardCall:
-    """A call of `backward` that frees the graph it goes through.
-
-    `call` is the `backward`, or the call of a function of the project that goes back through what it is given. `region` is the
-    innermost loop around the call, or else its function. `losses` are the variables that the call starts from and the
-    variables that these are sums of: all of them certainly hold a graph.
-    """
+class BackwardPass:
+    """A call of `backward` in a region, or of a function that calls it, and what it frees the graph of."""
 
     call: cst.Call
-    region: Region
-    losses: tuple[Variable, ...]
+    backward: cst.Call
+    freed: frozenset[Origin]
 
 
 class Graphs:
     """The calls of `backward` in a file, and queries about the values that hold a graph."""
 
-    def __init__(self, tree: Tree, names: Names, calls: Calls) -> None:
+    def __init__(self, tree: Tree, names: Names, kinds: Kinds, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
-        self._calls = calls
-        self._returns: dict[tuple[cst.FunctionDef, int | None], bool] = {}
-        self._gone_through: dict[cst.FunctionDef, frozenset[cst.Param]] = {}
-        self._in_region: dict[Region, list[BackwardCall]] = {}
+        self._kinds = kinds
+        self._flow = flow
+        self._passes: dict[Region, list[BackwardPass]] = {}
+        self._goes_back: dict[cst.FunctionDef, bool] = {}
 
     @cached_property
     def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -78,272 +87,291 @@ class Graphs:
         return [(call, _start(call)) for call in calls if not _has_gradient(call)]
 
     @cached_property
-    def backwards(self) -> list[BackwardCall]:
-        """The calls of `backward` in this file whose loss is a variable, in source order."""
-        calls = (call for call in self._tree.all(cst.Call) if is_backward(call))
-        return [found for call in calls if (found := self._backward(call)) is not None]
-
-    def backwards_in(self, region: Region) -> list[BackwardCall]:
-        """The backward passes in a region's own code, in this file or another, those in functions that it calls included."""
-        if region not in self._in_region:
-            calls = self._tree.own(region, cst.Call)
-            found = (self._backward(call) or self._handed_back(call) for call in calls)
-            self._in_region[region] = [one for one in found if one is not None and one.region is region]
-        return self._in_region[region]
-
-    def _backward(self, call: cst.Call) -> BackwardCall | None:
-        region = self._region(call) if is_backward(call) and not _retains(call) else None
-        if region is None:
-            return None
-        return BackwardCall(call, region, tuple(self._sources(_start(call), region, _DEPTH)))
-
-    def _handed_back(self, call: cst.Call) -> BackwardCall | None:
-        """The backward pass in a function of the project, through what this call gives to it."""
-        region = self._region(call) if call.args and not is_backward(call) else None
-        function = self._calls.callee(call) if region is not None else None
-        if region is None or function is None:
-            return None
-        given = self._calls.arguments(call, function)
-        values = [given[param] for param in self._goes_through(function) if param in given]
-        losses = [source for value in values for source in self._sources(value, region, _DEPTH)]
-        return BackwardCall(call, region, tuple(losses)) if losses else None
-
-    def _goes_through(self, function: cst.FunctionDef) -> frozenset[cst.Param]:
-        """The parameters whose graph a function frees by a backward pass."""
-        if function not in self._gone_through:
-            self._gone_through[function] = _NO_PARAMETERS  # it may call itself
-            regions = [function, *self._tree.own(function, *LOOPS)]
-            losses = [
-                loss
-                for region in regions
-                for backward in self.backwards_in(region)
-                for loss in backward.losses
-            ]
-            params = [self._parameter(loss, function) for loss in losses]
-            self._gone_through[function] = frozenset(param for param in params if param is not None)
-        return self._gone_through[function]
-
-    def _parameter(self, variable: Node, function: cst.FunctionDef) -> cst.Param | None:
-        """The parameter of a function that a variable is, unless the function binds it again."""
-        binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
-        if binding is None or not isinstance(binding.node, cst.Param):
-            return None
-        return binding.node if self._tree.contains(function.params, binding.node) else None
+    def regions(self) -> list[Region]:
+        """The regions of this file that call `backward` themselves and free the graph, in source order."""
+        calls = [call for call in self._tree.all(cst.Call) if is_backward(call) and not _retains(call)]
+        found = (self._region(call) for call in calls)
+        return list(dict.fromkeys(region for region in found if region is not None))
 
     def _region(self, call: cst.Call) -> Region | None:
         loops = self._tree.loops(call)
         home = self._tree.home(call)
         return loops[0] if loops else home if isinstance(home, cst.FunctionDef) else None
 
-    def _sources(self, expression: Node, region: Region, depth: int) -> Iterator[Variable]:
-        """The variables that an expression is a sum of, itself or through definitions of its variables."""
-        for variable in _variables(expression):
-            yield variable
-            binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
-            if depth == 0 or binding is None or not self._tree.contains(region, binding.node):
-                continue
-            if binding.how == "assign" and binding.value is not None:
-                yield from self._sources(binding.value, region, depth - 1)
-            elif (scaled := _scaled_by_apex(binding)) is not None:
-                yield from self._sources(scaled, region, depth - 1)
+    # -- what backward passes free ----------------------------------------------------------------------------
 
-    def held(self, value: Node, region: Region) -> Node | None:
-        """The part of a value that still holds the graph of an iteration after `backward` went through it.
+    def passes_in(self, region: Region) -> list[BackwardPass]:
+        """The backward passes of a region's own code, those in functions that it calls included."""
+        if region not in self._passes:
+            own = [call for call in self._tree.own(region, cst.Call) if self._region(call) is region]
+            self._passes[region] = [found for call in own for found in self._passes_of(call, call, None, ())]
+        return self._passes[region]
+
+    def _passes_of(
+        self, call: cst.Call, outermost: cst.Call, frame: Frame | None, within: tuple[Node, ...]
+    ) -> Iterator[BackwardPass]:
+        """The backward pass that a call runs, itself or in the functions of the project below it."""
+        if is_backward(call):
+            if not _retains(call):
+                yield BackwardPass(outermost, call, frozenset(self._freed(_start(call), frame)))
+            return
+        function = self._kinds.calls.callee(call) if len(within) < _CALLS_DEEP else None
+        if function is None or function in within or not self._has_backward(function):
+            return
+        inner = self._flow.frame(call, function, frame)
+        if inner is not None:
+            for below in self._tree.own(function, cst.Call):
+                yield from self._passes_of(below, outermost, inner, (*within, function))
+
+    def _has_backward(self, function: cst.FunctionDef) -> bool:
+        """Whether a function calls `backward`, or a function of the project that does."""
+        if function not in self._goes_back:
+            self._goes_back[function] = False  # it may call itself
+            calls = self._tree.own(function, cst.Call)
+            self._goes_back[function] = any(map(is_backward, calls)) or any(
+                callee is not None and self._has_backward(callee)
+                for callee in map(self._kinds.calls.callee, calls)
+            )
+        return self._goes_back[function]
+
+    def _freed(self, loss: Node, frame: Frame | None) -> Iterator[Origin]:
+        """What makes a loss and certainly holds a graph: the expressions that it is a sum of, on each way."""
+        pending = [(origin, 0) for origin in self._flow.of(loss, (), frame).origins]
+        seen: set[Origin] = set()
+        while pending:
+            origin, depth = pending.pop()
+            if origin in seen or depth > _DEPTH or is_name(origin.node, "None"):
+                continue
+            seen.add(origin)
+            yield origin
+            below = self._parts(origin, self._summands)
+            pending += [(found, depth + 1) for value in below for found in value.origins]
+
+    def _summands(self, node: Node, frame: Frame | None) -> Iterator[Node]:
+        """The expressions that certainly hold a graph if a value does: `a` and `b` in `a + b`."""
+        if isinstance(node, cst.BinaryOperation):
+            yield from self._sides(node)
+        elif isinstance(node, cst.UnaryOperation):
+            yield node.expression
+        elif isinstance(node, cst.AugAssign):
+            yield node.target
+            if isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign)) and self._is_new(node):
+                yield node.value
+        elif isinstance(node, cst.Call):
+            yield from self._operand(node)
+
+    def _sides(self, node: cst.BinaryOperation) -> Sequence[Node]:
+        if isinstance(node.operator, (cst.Add, cst.Subtract)):
+            return [node.left, node.right]
+        if isinstance(node.operator, (cst.Divide, cst.Power)):
+            return [node.left]
+        if not isinstance(node.operator, cst.Multiply):
+            return []
+        sides = [side for side in (node.left, node.right) if not self._is_number(side)]
+        return sides if len(sides) == 1 else [side for side in sides if self._is_loss(side)]
+
+    def _is_number(self, node: Node) -> bool:
+        return self._kinds.number(node) is not None or self._kinds.is_setting(node)
+
+    def _is_loss(self, node: Node) -> bool:
+        """Whether a factor is certainly a loss, so that a product with it has its graph."""
+        origins = self._flow.of(node).origins
+        return all(
+            isinstance(origin.node, cst.Call)
+            and not origin.path
+            and (
+                self._kinds.kind(origin.node.func) is Kind.CRITERION
+                or _LOSSES.fullmatch(self._names.qualified(origin.node.func) or "") is not None
+            )
+            for origin in origins
+        )
+
+    def _is_new(self, statement: cst.AugAssign) -> bool:
+        """Whether the same pass has made what a statement adds to."""
+        loops, target = self._tree.loops(statement), statement.target
+        region = loops[0] if loops else self._tree.home(statement)
+        bindings = self._names.bindings(target) if isinstance(target, cst.Name) else []
+        return any(
+            binding.how == "assign" and self._tree.contains(region, binding.node) for binding in bindings
+        )
+
+    def _operand(self, call: cst.Call) -> Iterator[Node]:
+        """The tensor that a call computes from: `x` in `x.mean()`, `torch.mean(x)` and `scaler.scale(x)`."""
+        first = call.args[0].value if call.args and not call.args[0].star else None
+        called = self._names.qualified(call.func)
+        if called is not None:
+            package, _, name = called.rpartition(".")
+            if first is not None and package == "torch" and name in differentiation().keeps:
+                yield first
+        elif isinstance(call.func, cst.Attribute) and call.func.attr.value in differentiation().keeps:
+            yield call.func.value
+        if first is not None and called_name(call) in (
+            "scale",
+            "scale_loss",
+        ):  # of a gradient scaler, of Apex
+            yield first
+
+    def _parts(self, origin: Origin, below: _Below) -> list[Value]:
+        """The values that an origin is computed from, or contains."""
+        node, frame = origin.node, origin.frame
+        if isinstance(node, _LITERALS):
+            return [self._flow.of(node, (None,), frame)]
+        if (
+            isinstance(node, cst.Call)
+            and self._names.qualified(node.func) in differentiation().joins.functions
+        ):
+            return [self._flow.of(arg.value, (None,), frame) for arg in node.args[:1]]
+        return [self._flow.of(part, (), frame) for part in below(node, frame)]
+
+    # -- what still holds a graph -----------------------------------------------------------------------------
+
+    def held(self, value: Node, region: Region) -> Held | None:
+        """The part of a value that still holds the graph of a pass after `backward` went through it.
 
         It is a variable, or a call of a function of the project that returns one; None if the value is detached, a number, or
         unknown.
         """
-        for operand in operands(value):
-            if isinstance(operand, cst.Call):
-                if self._returns_graph(operand):
-                    return operand
-            elif self._holds(operand, region):
-                return operand
-        return None
+        return self._held(value, region, None)
 
-    def given(self, value: Node, function: cst.FunctionDef) -> tuple[Node, GivenGraph] | None:
-        """The part of a value that is a parameter of a function, with a call that gives it what still holds a graph."""
-        for operand in operands(value):
-            param = self._parameter(operand, function)
-            found = self._given_to(function, param, (function,)) if param is not None else None
-            if found is not None:
-                return operand, found
-        return None
-
-    def _given_to(
-        self, function: cst.FunctionDef, param: cst.Param, seen: tuple[Node, ...]
-    ) -> GivenGraph | None:
-        for site in self._calls.sites(function):
-            value, region = self._calls.arguments(site, function).get(param), self._region(site)
-            if value is None or region is None:
+    def _held(self, value: Node, region: Region, frame: Frame | None, at: Node | None = None) -> Held | None:
+        passes = self.passes_in(region)
+        passes = [found for found in passes if found.freed and not self._tree.apart(found.call, at or value)]
+        for operand in operands(value) if passes else ():
+            whole = self._contents(operand, frame)
+            if any(self._is_detached(origin) for origin in whole):
                 continue
-            held = self.held(value, region)
-            if held is not None:
-                return GivenGraph(site, held, region)
+            carried = [origin for origin in self._carried(whole) if self._is_of_pass(origin, region)]
+            met = [(found, origin) for found in passes for origin in carried if _meets(origin, found.freed)]
+            if met:
+                is_tensor = whole == self._flow.of(operand, (), frame).origins and not any(
+                    _contains(origin, found.freed) for found, origin in met
+                )
+                return Held(operand, tuple(dict.fromkeys(found.backward for found, _ in met)), is_tensor)
+        return None
+
+    def _is_of_pass(self, origin: Origin, region: Region) -> bool:
+        """Whether each pass makes a value anew."""
+        in_pass = origin.frame is not None or isinstance(region, cst.FunctionDef)
+        return in_pass or self._tree.contains(region, origin.node)
+
+    def _contents(self, node: Node, frame: Frame | None) -> tuple[Origin, ...]:
+        """The origins of a value, and those of its elements, if it is a container that the source fills."""
+        found = self._flow.of(node, (), frame).origins
+        if any(isinstance(origin.node, _LITERALS) for origin in found):
+            return self._flow.of(node, (None,), frame).origins
+        return found
+
+    def _carried(self, origins: Iterable[Origin]) -> Iterator[Origin]:
+        """What a value is computed from by operations that keep the graph."""
+        pending = [(origin, 0) for origin in origins]
+        seen: set[Origin] = set()
+        while pending:
+            origin, depth = pending.pop()
+            if origin in seen or depth > _DEPTH:
+                continue
+            seen.add(origin)
+            yield origin
+            below = self._parts(origin, self._factors)
+            pending += [(found, depth + 1) for value in below for found in value.origins]
+
+    def _factors(self, node: Node, frame: Frame | None) -> Iterator[Node]:
+        """The expressions whose graph a value keeps, if they have one: also both factors of a product."""
+        if isinstance(node, cst.BinaryOperation):
+            yield from (node.left, node.right)
+        elif isinstance(node, cst.AugAssign):
+            yield from (node.target, node.value)
+        else:
+            yield from self._summands(node, frame)
+
+    def _is_detached(self, origin: Origin) -> bool:
+        """Whether code takes the graph away on a way that leads to a value: then it does so on purpose."""
+        if origin.path[-1:] == ("data",):
+            return True
+        call = origin.node
+        if not isinstance(call, cst.Call):
+            return False
+        if self._names.qualified(call.func) is None and called_name(call) in differentiation().cuts.detaching:
+            return True
+        return self._names.qualified(call.func) in ("builtins.float", "torch.tensor")
+
+    # -- functions that are given what holds a graph ----------------------------------------------------------
+
+    def given(self, value: Node, function: cst.FunctionDef) -> tuple[Held, GivenGraph] | None:
+        """The part of a value in a function that still holds a graph which a call gives to the function, with that call."""
+        for sites in self._ways_to(function, (function,)):
+            region, frame = self._region(sites[0][0]), self._framed(sites)
+            held = (
+                self._held(value, region, frame, sites[0][0])
+                if region is not None and frame is not None
+                else None
+            )
+            if region is None or held is None:
+                continue
+            arguments = (self._held(arg.value, region, None) for arg in sites[0][0].args)
+            given = next((found for found in arguments if found is not None), None)
+            if given is not None:
+                return held, GivenGraph(sites[0][0], given.part, region, held.passes)
+        return None
+
+    def _ways_to(self, function: cst.FunctionDef, seen: tuple[Node, ...]) -> Iterator[_Way]:
+        """The calls that lead to a function, the outermost first: each call of it, and each that leads to that."""
+        for site in self._kinds.calls.sites(function):
             home = self._tree.home(site)
-            if not isinstance(home, cst.FunctionDef) or home in seen:
+            if home in seen[:1]:
                 continue
-            for operand in operands(value):
-                outer = self._parameter(operand, home)
-                found = self._given_to(home, outer, (*seen, home)) if outer is not None else None
-                if found is not None:
-                    return found
-        return None
+            yield ((site, function),)
+            if isinstance(home, cst.FunctionDef) and home not in seen and len(seen) < _CALLS_DEEP:
+                for way in self._ways_to(home, (*seen, home)):
+                    yield (*way, (site, function))
 
-    def passes(self, held: Node, region: Region) -> list[cst.Call]:
-        """The backward passes that go through the graph of what `held` returns."""
-        binding = self._names.definition(held) if isinstance(held, cst.Name) else None
-        made = held if isinstance(held, cst.Call) else binding.value if binding is not None else None
-        function = self._calls.callee(made) if isinstance(made, cst.Call) else None
-        regions = [found for found in (function, region) if found is not None]
-        found = [backward.call for place in regions for backward in self.backwards_in(place)]
-        return list(dict.fromkeys(found))
+    def _framed(self, way: _Way) -> Frame | None:
+        frame: Frame | None = None
+        for site, function in way:
+            frame = self._flow.frame(site, function, frame)
+            if frame is None:
+                return None
+        return frame
 
-    def _holds(self, variable: Variable, region: Region) -> bool:
-        return any(
-            not self._tree.apart(backward.call, variable)
-            and any(self._same(loss, variable, region) for loss in backward.losses)
-            for backward in self.backwards_in(region)
-        ) or (isinstance(variable, cst.Name) and self._is_returned_graph(variable, region))
 
-    def _same(self, loss: Variable, use: Variable, region: Region) -> bool:
-        """Whether a variable holds the same graph in two places of one iteration."""
-        name = dotted(use)
-        if name is None or dotted(loss) != name:
-            return False
-        tree = self._tree
-        first, second = sorted((loss, use), key=tree.order)
-        bindings = self._names.bindings(_owner(use))
-        bound = [b for b in bindings if b.node is not region and tree.contains(region, b.node)]
-        between = [binding for binding in bound if self._is_between(binding, first, second)]
-        before = [binding for binding in bound if tree.before(binding.node, first)]
-        if not before or not all(self._derives(binding, name) for binding in between):
-            return False
-        attributes = [
-            target for target in tree.own(region, cst.AssignTarget) if dotted(target.target) == name
-        ]
-        return isinstance(use, cst.Name) or not any(
-            tree.before(first, target) and tree.before(target, second) for target in attributes
-        )
+def _meets(origin: Origin, freed: frozenset[Origin]) -> bool:
+    """Whether the graph of a value was freed, or of something in it."""
+    return any(
+        origin.node is other.node and origin.frame is other.frame and _is_part(origin.path, other.path)
+        for other in freed
+    )
 
-    def _is_between(self, binding: Binding, first: Node, second: Node) -> bool:
-        """Whether a statement binds a name after `first` was read in it, and before `second` is."""
-        tree = self._tree
-        statement = tree.statement(binding.node)
-        after = tree.before(first, binding.node) or statement is tree.statement(first)
-        return after and tree.before(binding.node, second) and statement is not tree.statement(second)
 
-    def _derives(self, binding: Binding, name: str) -> bool:
-        """Whether a binding keeps the graph of the name's old value: `loss = loss / steps`, `loss *= scale`."""
-        if binding.how == "augment":
-            return True
-        return (
-            binding.how == "assign"
-            and binding.value is not None
-            and any(dotted(operand) == name for operand in operands(binding.value))
-        )
+def _is_part(path: Path, freed: Path) -> bool:
+    """Whether a path leads to what another leads to, into it, or to a container of it."""
+    same = all(one is None or other is None or one == other for one, other in zip(path, freed, strict=False))
+    return same and not any(isinstance(key, str) and key != ":" for key in path[len(freed) :])
 
-    # -- functions that return a loss after going back through it ---------------------------------------------
 
-    def _is_returned_graph(self, variable: cst.Name, region: Region) -> bool:
-        """Whether the region binds a variable to the result of such a function, or to a part of it."""
-        binding = self._names.definition(variable)
-        if binding is None or not isinstance(binding.value, cst.Call):
-            return False
-        if not self._tree.contains(region, binding.node):
-            return False
-        if binding.how == "assign":
-            return self._returns_graph(binding.value)
-        place = _place_in_tuple(binding.node, variable.value) if binding.how == "unpack" else None
-        return place is not None and self._returns_graph(binding.value, place)
-
-    def _returns_graph(self, call: cst.Call, place: int | None = None) -> bool:
-        """Whether a call returns a graph that was gone back through, by itself or at this place of a tuple."""
-        function = self._calls.callee(call)
-        if function is None:
-            return False
-        if (function, place) not in self._returns:
-            self._returns[function, place] = False  # it may call itself
-            self._returns[function, place] = self._function_returns_graph(function, place)
-        return self._returns[function, place]
-
-    def _function_returns_graph(self, function: cst.FunctionDef, place: int | None) -> bool:
-        """Whether one `return` after a backward pass holds its graph, and no other one frees a graph on purpose."""
-        passes = self.backwards_in(function)
-        if not passes or self._tree.own(function, cst.Yield):
-            return False
-        holding = False
-        for statement in self._tree.own(function, cst.Return):
-            value = _at_place(statement.value, place)
-            later = any(self._tree.before(backward.call, statement) for backward in passes)
-            if later and value is not None and self.held(value, function) is not None:
-                holding = True
-            elif not self._goes_elsewhere(value):
-                return False
-        return holding
-
-    def _goes_elsewhere(self, value: Node | None) -> bool:
-        """Whether a function returns nothing, a number, or what another one returns: `return self.other_step(batch)`."""
-        if value is None or isinstance(value, (cst.Integer, cst.Float)) or is_name(value, "None"):
-            return True
-        if not isinstance(value, cst.Call):
-            return False
-        return self._calls.callee(value) is not None or called_name(value) not in _DETACHES
+def _contains(origin: Origin, freed: frozenset[Origin]) -> bool:
+    """Whether a value is a container of something whose graph was freed."""
+    paths = [other.path for other in freed if origin.node is other.node and origin.frame is other.frame]
+    return all(len(origin.path) < len(path) for path in paths)
 
 
 def operands(value: Node) -> Iterator[Variable | cst.Call]:
     """The variables and calls that a value is computed from by operations that keep the graph."""
-    if isinstance(value, cst.Name) or (isinstance(value, cst.Attribute) and dotted(value) is not None):
+    if isinstance(value, (cst.Name, cst.Subscript)) or (
+        isinstance(value, cst.Attribute) and dotted(value) is not None
+    ):
         yield value
     elif isinstance(value, cst.UnaryOperation):
         yield from operands(value.expression)
     elif isinstance(value, cst.BinaryOperation):
         yield from operands(value.left)
         yield from operands(value.right)
+    elif isinstance(value, cst.IfExp):
+        yield from operands(value.body)
+        yield from operands(value.orelse)
     elif isinstance(value, cst.Call):
-        if isinstance(value.func, cst.Attribute) and value.func.attr.value in _DIFFERENTIABLE:
+        if isinstance(value.func, cst.Attribute) and value.func.attr.value in differentiation().keeps:
             yield from operands(value.func.value)
         else:
             yield value
-
-
-def summands(value: Node) -> Iterator[Node]:
-    """The expressions that certainly hold a graph if the value does: `a` and `b` in `(a + b.mean()) / 4`.
-
-    A product of two variables has none, because either factor may hold the graph.
-    """
-    if isinstance(value, cst.UnaryOperation):
-        yield from summands(value.expression)
-    elif isinstance(value, cst.BinaryOperation):
-        if isinstance(value.operator, (cst.Add, cst.Subtract)):
-            yield from summands(value.left)
-            yield from summands(value.right)
-        elif isinstance(value.operator, cst.Divide):
-            yield from summands(value.left)
-        elif isinstance(value.operator, cst.Multiply):
-            sides = [
-                side for side in (value.left, value.right) if not isinstance(side, (cst.Integer, cst.Float))
-            ]
-            if len(sides) == 1:
-                yield from summands(sides[0])
-    elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
-        if value.func.attr.value in _DIFFERENTIABLE:
-            yield from summands(value.func.value)
-        elif value.func.attr.value == "scale" and len(value.args) == 1:  # of a gradient scaler
-            yield from summands(value.args[0].value)
-        else:
-            yield value
-    else:
-        yield value
-
-
-def _variables(value: Node) -> Iterator[Variable]:
-    """The variables among the summands of a value."""
-    for summand in summands(value):
-        if isinstance(summand, cst.Name) or (
-            isinstance(summand, cst.Attribute) and dotted(summand) is not None
-        ):
-            yield summand
 
 
 def _start(call: cst.Call) -> cst.BaseExpression:
@@ -370,13 +398,6 @@ def _is_of_engine(call: cst.Call) -> bool:
     return call.func.attr.value == "manual_backward" or name.endswith(_ENGINES)
 
 
-def _scaled_by_apex(binding: Binding) -> Node | None:
-    """The loss behind `with amp.scale_loss(loss, optimizer) as scaled`."""
-    call = binding.value
-    scales = binding.how == "with" and isinstance(call, cst.Call) and called_name(call) == "scale_loss"
-    return call.args[0].value if scales and isinstance(call, cst.Call) and call.args else None
-
-
 def _retains(call: cst.Call) -> bool:
     """Whether a call keeps the graph, so that a later `backward` may go through it again."""
     kept = [
@@ -385,31 +406,3 @@ def _retains(call: cst.Call) -> bool:
         if arg.keyword is not None and arg.keyword.value in ("retain_graph", "create_graph")
     ]
     return any(not is_name(arg.value, "False") for arg in kept)
-
-
-def _at_place(value: Node | None, place: int | None) -> Node | None:
-    """What a `return` gives at a place of its tuple; the value itself if no place is asked for."""
-    if place is None or value is None:
-        return value
-    if not isinstance(value, cst.Tuple) or place >= len(value.elements):
-        return None
-    return value.elements[place].value
-
-
-def _place_in_tuple(statement: Node, name: str) -> int | None:
-    """The place at which `loss, outputs = step(batch)` binds a name."""
-    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
-        return None
-    target = statement.targets[0].target
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        return None
-    names = [dotted(element.value) for element in target.elements]
-    starred = any(isinstance(element, cst.StarredElement) for element in target.elements)
-    return names.index(name) if name in names and not starred else None
-
-
-def _owner(variable: Variable) -> cst.Name:
-    while isinstance(variable, cst.Attribute):
-        assert isinstance(variable.value, (cst.Name, cst.Attribute))
-        variable = variable.value
-    return variable

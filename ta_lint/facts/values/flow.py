@@ -379,7 +379,7 @@ class ValueFlow:
     def _of_function(self, call: cst.Call, path: Path, frame: Frame | None) -> Value | None:
         """What a function or module of the project returns, or an object of it holds; None if it is not visible."""
         if (short := self._lambda(call)) is not None:
-            inner = self._frame(call, short, frame)
+            inner = self.frame(call, short, frame)
             return self._of(short.body, path, inner) if inner is not None else None
         function = self._kinds.calls.callee(call)
         if function is None and path and (klass := self._classes.local(call.func)) is not None:
@@ -392,7 +392,7 @@ class ValueFlow:
         value = reaching_.value if reaching_ is not None and reaching_.how == "assign" else None
         return value if isinstance(value, cst.Lambda) else None
 
-    def _frame(
+    def frame(
         self, call: cst.Call, function: cst.FunctionDef | cst.Lambda, outer: Frame | None
     ) -> Frame | None:
         """The frame of a call; None if calls are nested too deeply, or call themselves."""
@@ -409,7 +409,7 @@ class ValueFlow:
     def _returned(
         self, function: cst.FunctionDef, call: cst.Call, path: Path, outer: Frame | None
     ) -> Value | None:
-        inner = self._frame(call, function, outer)
+        inner = self.frame(call, function, outer)
         if inner is None or not self._keeps_result(function):
             return None
         return self.returned(function, path, inner)
@@ -492,7 +492,7 @@ class ValueFlow:
         if not isinstance(name, str):
             return None
         init = self._classes.method(klass, "__init__")
-        inner = self._frame(call, init, frame) if init is not None else None
+        inner = self.frame(call, init, frame) if init is not None else None
         found = self._kept(klass, name, None, rest, inner)
         return found if found.origins else None
 
