@@ -227,6 +227,7 @@ class FileFacts:
             self.loops,
             self.graphs,
             self.recording,
+            self.flow,
         )
 
     @cached_property

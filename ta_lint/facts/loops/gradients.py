@@ -14,10 +14,12 @@ from ta_lint.facts.loops.loops import Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.differentiation import differentiation
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
-from ta_lint.facts.values.names import Binding, Names
+from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.recording import Recording
+from ta_lint.facts.values.value import Frame, Origin
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
 
 _DEPTH = 40  # nested expressions and definitions
@@ -53,7 +55,6 @@ _NEW = regex(r"new_\w+")
 _SIZES = frozenset("dim device dtype element_size grad is_cuda layout ndim nelement numel shape size".split())
 _COLLECTIONS = frozenset("copy get items keys pop values".split())
 _IN_PLACE = regex(r"(?!_)\w*[a-z0-9]_")
-_ADDS = frozenset("append extend insert update".split())
 
 # Builtins that pass on the gradient of their arguments, and builtins whose result has none.
 _HANDS_ON = frozenset("abs dict enumerate list max min next reversed sorted sum tuple zip".split())
@@ -70,6 +71,9 @@ _BATCH = regex(
     r"(batch|data|ground_truth|gt|images?|imgs?|inputs?|labels?|masks?|samples?|targets?|x|y)(_?(batch|true|\d|a|b))?",
     re.IGNORECASE,
 )
+
+# What a gradient flows through, as a path of a loss lists it.
+_PASSED = (cst.Call, cst.BinaryOperation, cst.Attribute, cst.Name)
 
 # Words that show that some parameters, or some outputs, have no gradient.
 _FREEZING_WORDS = frozenset({"requires_grad", "requires_grad_", "set_grad_enabled"})
@@ -119,7 +123,7 @@ class LossValue:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """A write into the value of a variable: into a list, a dictionary or a part of a tensor.
+    """A write into the tensor of a variable by a method such as `copy_`.
 
     `forces` means that a tensor is made to require a gradient.
     """
@@ -142,6 +146,7 @@ class GradientFlow:
         loops: Loops,
         graphs: Graphs,
         recording: Recording,
+        flow: ValueFlow,
     ) -> None:
         self._tree = tree
         self._names = names
@@ -151,7 +156,8 @@ class GradientFlow:
         self._loops = loops
         self._graphs = graphs
         self._recording = recording
-        self.settled: dict[Node, Gradient] = {}
+        self._flow = flow
+        self.settled: dict[Origin, Gradient] = {}
         self._going_back: dict[cst.For, bool] = {}
 
     @cached_property
@@ -173,38 +179,18 @@ class GradientFlow:
         return _Walk(self).of(node)
 
     def terms(self, loss: LossValue) -> list[Node]:
-        """The expressions that make up a loss: its variables, their assigned values, and the terms of sums."""
+        """The expressions that make up a loss, in its own function: its variables, their values, and the terms of sums."""
         found: dict[Node, None] = {}
         pending: list[Node] = [loss.value]
         home = self._tree.home(loss.call)
         while pending and len(found) < _BUDGET:
-            for term in _summands(pending.pop()):
-                if term in found:
-                    continue
-                found[term] = None
-                pending += self._assigned(term, home)
+            term = pending.pop()
+            if term in found or self._tree.home(term) is not home:
+                continue
+            found[term] = None
+            value = self._flow.of(term)
+            pending += [*_summands(term), *value.aliases, *(origin.node for origin in value.origins)]
         return list(found)
-
-    def _assigned(self, variable: Node, home: Node) -> list[Node]:
-        """The values that a function assigns to a variable and that may reach this use."""
-        if isinstance(variable, cst.Attribute) and (path := dotted(variable)) is not None:
-            statements = [
-                self._tree.parent[target]
-                for target in self._tree.own(home, cst.AssignTarget)
-                if dotted(target.target) == path and self._tree.before(target, variable)
-            ]
-            return [statement.value for statement in statements if isinstance(statement, cst.Assign)]
-        if not isinstance(variable, cst.Name):
-            return []
-        reaching = self._names.definition(variable)
-        bindings = [reaching] if reaching is not None else self._names.bindings(variable)
-        return [
-            binding.value
-            for binding in bindings
-            if binding.how in ("assign", "augment")
-            and binding.value is not None
-            and self._tree.home(binding.node) is home
-        ]
 
     def path(self, loss: LossValue) -> list[Node]:
         """The expressions that a loss is computed from and that a gradient may flow through."""
@@ -214,7 +200,7 @@ class GradientFlow:
 
     @cached_property
     def writes(self) -> dict[str, list[Write]]:
-        """The writes of this file into values of variables, by variable: `losses`, `self.losses`."""
+        """The writes of this file into tensors of variables, by variable: `buffer`, `self.buffer`."""
         found: dict[str, list[Write]] = {}
         for variable, write in self._all_writes():
             if (path := dotted(variable)) is not None:
@@ -223,16 +209,11 @@ class GradientFlow:
 
     def _all_writes(self) -> Iterator[tuple[Node, Write]]:
         tree = self._tree
-        for part in tree.all(cst.Subscript):
-            above = tree.parent[part]
-            statement = tree.parent[above] if isinstance(above, cst.AssignTarget) else above
-            if isinstance(statement, (cst.Assign, cst.AugAssign)) and part is not statement.value:
-                yield part.value, Write(part.value, (statement.value,))
         for attribute in tree.all(cst.Attribute):
             name, call = attribute.attr.value, tree.parent[attribute]
             if name in ("requires_grad", "requires_grad_"):
                 yield attribute.value, Write(attribute.value, forces=True)
-            elif (name in _ADDS or _IN_PLACE.fullmatch(name)) and isinstance(call, cst.Call):
+            elif _IN_PLACE.fullmatch(name) and isinstance(call, cst.Call):
                 yield attribute.value, Write(attribute.value, tuple(arg.value for arg in call.args))
 
     def is_off(self, node: Node) -> bool:
@@ -296,122 +277,139 @@ class GradientFlow:
 
 
 class _Walk:
-    """Answers one question by following expressions and definitions backward; `MAYBE` if that takes too long."""
+    """Answers one question by judging what makes a value, on each way that leads to it; `MAYBE` if that takes too long."""
 
     def __init__(self, facts: GradientFlow, traces: bool = False) -> None:
         self._facts = facts
+        self._flow = facts._flow
         self._tree = facts._tree
         self._names = facts._names
         self._kinds = facts._kinds
         self._budget = _BUDGET
-        self._open: list[Node] = []
+        self._open: list[Origin] = []
         self._cyclic = False
         self._traces = traces
         self.passed: set[Node] = set()
 
-    def of(self, node: Node) -> Gradient:
-        if node in self._open:
+    def of(self, node: Node, frame: Frame | None = None) -> Gradient:
+        """The gradient of an expression in a call of its function: of all that may make it, and of what is written into it."""
+        value = self._flow.of(node, (), frame)
+        if len(value.origins) == 1 and any(map(_is_setting, value.aliases)):
+            return _NONE
+        found = _either([self._of_origin(origin) for origin in value.tensors or value.origins])
+        written = [gradient for alias in value.aliases for gradient in self._written(alias, found, frame)]
+        found = _with(found, written)
+        if found.flow is not Flow.NO and isinstance(node, _PASSED):
+            self.passed.add(node)
+        return found
+
+    def _of_origin(self, origin: Origin) -> Gradient:
+        if origin in self._open:
             self._cyclic = True
             return _NONE  # its old value is one of the other alternatives
         self._budget -= 1
         if self._budget < 0 or len(self._open) > _DEPTH:
             return _MAYBE
-        if node in self._facts.settled and not self._traces:
-            return self._facts.settled[node]
+        if origin in self._facts.settled and not self._traces:
+            return self._facts.settled[origin]
         cyclic, self._cyclic = self._cyclic, False
-        self._open.append(node)
-        found = self._judge(node)
+        self._open.append(origin)
+        found = self._judge(origin)
         self._open.pop()
         if not self._cyclic and self._budget >= 0:
-            self._facts.settled[node] = found  # the answer holds for every question
+            self._facts.settled[origin] = found  # the answer holds for every question
         self._cyclic |= cyclic
-        if found.flow is not Flow.NO and isinstance(
-            node, (cst.Call, cst.BinaryOperation, cst.Attribute, cst.Name)
-        ):
-            self.passed.add(node)
+        if found.flow is not Flow.NO:
+            own = (origin.node,) if isinstance(origin.node, _PASSED) else ()
+            self.passed.update((*own, *_calls(origin.frame)))
         return found
 
-    def _judge(self, node: Node) -> Gradient:
-        if isinstance(node, cst.Name):
-            return self._variable(node)
-        if isinstance(node, cst.Attribute):
-            return self._attribute(node)
+    def _judge(self, origin: Origin) -> Gradient:
+        """The gradient of what an origin makes, or of the part of it that is meant."""
+        if any(map(self._facts.is_off, _calls(origin.frame))):
+            return _NONE
+        found = self._made(origin.node, origin.frame)
+        if not origin.path:
+            return found
+        if origin.path[0] in (1, "indices") and _returns_indices(origin.node):
+            return self._cut(origin.node, found, steps=True)
+        if set(origin.path) & _SIZES:
+            return _NONE
+        return found if self._kinds.kind(origin.node) is Kind.TENSOR else _doubted(found)
+
+    def _made(self, node: Node, frame: Frame | None) -> Gradient:
         if isinstance(node, cst.Call):
-            return self._call(node)
+            return self._call(node, frame)
+        if isinstance(node, cst.Attribute):
+            return self._attribute(node, frame)
+        if isinstance(node, cst.Name):
+            return self._name(node)
+        if isinstance(node, cst.Param):
+            return self._parameter(node, frame)
+        if isinstance(node, (cst.For, cst.CompFor)):
+            return self._item(node, frame)
         if isinstance(node, cst.BinaryOperation):
-            return self._operation(node)
+            return self._operation(node, frame)
+        if isinstance(node, cst.AugAssign):
+            return self._together([node.target, node.value], frame)
         if isinstance(node, cst.Comparison):
-            return self._comparison(node)
-        if isinstance(node, cst.Subscript):
-            return self._subscript(node)
-        if isinstance(node, cst.IfExp):
-            return _either([self.of(node.body), self.of(node.orelse)])
+            return self._comparison(node, frame)
         if isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
-            return self._together(element.value for element in node.elements)
+            return self._together((element.value for element in node.elements), frame)
         if (carried := _carried(node)) is not None:
-            return self.of(carried)
+            return self.of(carried, frame)
         return _NONE if isinstance(node, _CONSTANTS) else _MAYBE
 
     # -- variables --------------------------------------------------------------------------------------------
 
-    def _variable(self, name: cst.Name) -> Gradient:
+    def _name(self, name: cst.Name) -> Gradient:
+        """The gradient of a name that has no value in the source."""
         bindings = self._names.bindings(name)
         if not bindings:
             return _NONE if self._names.qualified(name) is not None else _MAYBE
-        reaching = self._names.definition(name)
-        bound = _either(
-            [self._bound(binding, name) for binding in ([reaching] if reaching is not None else bindings)]
+        imported = [binding.qualified for binding in bindings if binding.how == "import"]
+        known = len(imported) == len(bindings) and all(
+            (qualified or "").partition(".")[0] in _LIBRARIES for qualified in imported
         )
-        written = [
-            write
-            for write in self._facts.writes.get(name.value, [])
-            if isinstance(write.variable, cst.Name)
-            and self._names.bindings(write.variable) is bindings
-            and (reaching is None or self._names.definition(write.variable) in (None, reaching))
-        ]
-        return self._and_written(bound, written)
+        return _NONE if known else _MAYBE
 
-    def _and_written(self, bound: Gradient, written: list[Write]) -> Gradient:
-        """The gradient of a variable into which something is written after it was bound."""
-        values = [_forced(bound) if write.forces else self._together(write.values) for write in written]
-        return _with(bound, values)
+    def _parameter(self, param: cst.Param, frame: Frame | None) -> Gradient:
+        """The gradient of a parameter by its name, if no call shows more, or of all that a call gives to `*args`."""
+        name = param.name.value
+        if param.star == "*":
+            given = self._flow.of(param, (None,), frame)
+            return _with(_NONE, [_MAYBE if o.node is param else self._of_origin(o) for o in given.origins])
+        return _NONE if _BATCH.fullmatch(name) or _SETTINGS.fullmatch(name) else _MAYBE
 
-    def _bound(self, binding: Binding, name: cst.Name) -> Gradient:
-        if binding.how == "param":
-            return self._parameter(binding, name)
-        if binding.how == "for":
-            return self._item(binding)
-        if binding.how == "import":
-            return _NONE if (binding.qualified or "").partition(".")[0] in _LIBRARIES else _MAYBE
-        if binding.value is None:
-            return _MAYBE
-        if binding.how == "unpack":
-            return self._unpacked(binding, name.value)
-        if binding.how == "with":
-            return self._entered(binding.value)
-        return self.of(binding.value) if binding.how in ("assign", "augment") else _MAYBE
+    def _written(self, variable: Node, bound: Gradient, frame: Frame | None) -> Iterator[Gradient]:
+        """The gradients of what is written into the value of a variable."""
+        for put in self._flow.entries.into(variable):
+            yield self.of(put.value, frame)
+        for write in self._facts.writes.get(dotted(variable) or "", []):
+            if self._is_into(write, variable):
+                yield _forced(bound) if write.forces else self._together(write.values, frame)
 
-    def _parameter(self, binding: Binding, name: cst.Name) -> Gradient:
-        assert isinstance(binding.node, cst.Param)
-        given = self._kinds.calls.given(binding.node)
-        if given is not None:
-            return _either([self.of(value) for value in given])
-        return _NONE if _BATCH.fullmatch(name.value) or _SETTINGS.fullmatch(name.value) else _MAYBE
+    def _is_into(self, write: Write, variable: Node) -> bool:
+        """Whether a write is into the value that a variable has here."""
+        if not isinstance(variable, cst.Name) or not isinstance(write.variable, cst.Name):
+            return self._tree.home(write.variable) is self._tree.home(variable)
+        if self._names.bindings(write.variable) is not self._names.bindings(variable):
+            return False
+        reaching = self._names.definition(variable)
+        return reaching is None or self._names.definition(write.variable) in (None, reaching)
 
-    def _item(self, binding: Binding) -> Gradient:
+    def _item(self, loop: cst.For | cst.CompFor, frame: Frame | None) -> Gradient:
         """The gradient of an element of an iterable: it is data if it comes from another file and each iteration goes backward."""
-        if binding.value is None:
-            return _MAYBE
-        iterable: Node = binding.value
+        iterable: Node = loop.iter
         while (handed_on := self._iterated(iterable)) is not None:
             iterable = handed_on
         if isinstance(iterable, cst.Call) and self._names.qualified(iterable.func) == "builtins.zip":
             parts = [arg.value for arg in iterable.args]
-            return _NONE if all(self._loads(part) for part in parts) else self.of(iterable)
-        goes_back = isinstance(binding.node, cst.For) and self._facts.goes_back(binding.node)
+            return _NONE if all(self._loads(part) for part in parts) else self.of(iterable, frame)
+        goes_back = isinstance(loop, cst.For) and self._facts.goes_back(loop)
         if self._loads(iterable) or (goes_back and not self._is_method(iterable)):
             return _NONE
-        return self.of(iterable)
+        return self.of(iterable, frame)
 
     def _loads(self, iterable: Node) -> bool:
         """Whether an iterable is a data loader, by its kind or by its name."""
@@ -434,136 +432,67 @@ class _Walk:
             and self._names.qualified(node.func) is None
         )
 
-    def _unpacked(self, binding: Binding, name: str) -> Gradient:
-        """One of several values that a statement binds at once."""
-        assert binding.value is not None
-        targets = binding.node.targets[0].target if isinstance(binding.node, cst.Assign) else None
-        if not isinstance(targets, (cst.Tuple, cst.List)):
-            return self.of(binding.value)
-        places = [
-            place
-            for place, element in enumerate(targets.elements)
-            if isinstance(element.value, cst.Name) and element.value.value == name
-        ]
-        if len(places) != 1:
-            return self.of(binding.value)
-        value = binding.value
-        if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(targets.elements):
-            return self.of(value.elements[places[0]].value)
-        if isinstance(value, cst.Call) and places[0] == 1 and called_name(value) in _INDEXED:
-            return self._cut(value, self.of(value), steps=True)
-        returned = self._kinds.calls.returned(value) if isinstance(value, cst.Call) else None
-        if isinstance(returned, cst.Tuple) and len(returned.elements) == len(targets.elements):
-            return self.of(returned.elements[places[0]].value)
-        return _doubted(self.of(value))
-
-    def _entered(self, context: Node) -> Gradient:
-        scales = isinstance(context, cst.Call) and called_name(context) == "scale_loss" and context.args
-        return self.of(context.args[0].value) if isinstance(context, cst.Call) and scales else _MAYBE
-
     # -- expressions ------------------------------------------------------------------------------------------
 
-    def _attribute(self, node: cst.Attribute) -> Gradient:
-        name, path = node.attr.value, dotted(node)
-        if name in _SIZES or (path is not None and any(map(_SETTINGS.fullmatch, path.split(".")[:-1]))):
+    def _attribute(self, node: cst.Attribute, frame: Frame | None) -> Gradient:
+        """The gradient of an attribute of a tensor, or of one that the source does not show."""
+        name = node.attr.value
+        if name in _SIZES or self._names.qualified(node) is not None:
             return _NONE
-        if path is not None and path.startswith("self.") and name != "data":
-            return self._own_attribute(node, path)
-        if self._names.qualified(node) is not None:
-            return _NONE
-        base = self.of(node.value)
-        if name == "data" and base.flow is not Flow.NO:
-            return self._cut(node, base)
-        if name == "indices" and isinstance(node.value, cst.Call) and called_name(node.value) in _INDEXED:
-            return self._cut(node, base, steps=True)
-        return base
+        if is_name(node.value, "self") and name not in ("data", "T", "mT"):
+            return _MAYBE
+        base = self.of(node.value, frame)
+        return self._cut(node, base) if name == "data" else base
 
-    def _own_attribute(self, node: cst.Attribute, path: str) -> Gradient:
-        """`self.loss`, if the same statements gave it a value; a number of the class."""
-        assigned = [
-            target
-            for target in self._tree.own(self._tree.home(node), cst.AssignTarget)
-            if dotted(target.target) == path
-        ]
-        if len(assigned) == 1 and self._tree.before(assigned[0], node):
-            statement = self._tree.parent[assigned[0]]
-            if isinstance(statement, cst.Assign) and self._tree.contains(self._tree.block(statement), node):
-                home = self._tree.home(node)
-                written = [
-                    write
-                    for write in self._facts.writes.get(path, [])
-                    if self._tree.home(write.variable) is home
-                ]
-                return self._and_written(self.of(statement.value), written)
-        origin = self._kinds.origin(node)
-        if isinstance(origin, cst.Call) and self._facts.is_trained(origin):
-            return _YES
-        return _NONE if isinstance(origin, (cst.Integer, cst.Float)) else _MAYBE
-
-    def _comparison(self, node: cst.Comparison) -> Gradient:
+    def _comparison(self, node: cst.Comparison, frame: Frame | None) -> Gradient:
         """Of `<`, `==` and their like, which jump between 0 and 1; `is` and `in` give a plain bool."""
-        compared = self._together([node.left, *(target.comparator for target in node.comparisons)])
+        compared = self._together([node.left, *(target.comparator for target in node.comparisons)], frame)
         jumps = {type(target.operator) for target in node.comparisons} <= _COMPARISONS
         return self._cut(node, compared, steps=True) if jumps else _NONE
 
-    def _operation(self, node: cst.BinaryOperation) -> Gradient:
+    def _operation(self, node: cst.BinaryOperation, frame: Frame | None) -> Gradient:
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
-            return self._cut(node, self._together([node.left, node.right]), steps=True)
+            return self._cut(node, self._together([node.left, node.right], frame), steps=True)
         if isinstance(node.operator, cst.FloorDivide):
-            return self._cut(node, self.of(node.left), steps=True)
+            return self._cut(node, self.of(node.left, frame), steps=True)
         left, right = node.left, node.right
         if isinstance(node.operator, cst.Divide) and dotted(right) is not None:
-            return self.of(left)  # the divisor is a number of steps or samples
+            return self.of(left, frame)  # the divisor is a number of steps or samples
         if isinstance(node.operator, cst.Multiply):
             for weight, value in ((left, right), (right, left)):
                 if self._is_weight(weight):
-                    return self.of(value)
-        return self._together([left, right])
+                    return self.of(value, frame)
+        return self._together([left, right], frame)
 
     def _is_weight(self, node: Node) -> bool:
         """The gradient of a `self.weight` that the constructor received."""
         return isinstance(node, cst.Attribute) and isinstance(self._kinds.origin(node), cst.Param)
 
-    def _subscript(self, node: cst.Subscript) -> Gradient:
-        found = self.of(node.value)
-        index = node.slice[0].slice
-        if (
-            isinstance(node.value, cst.Call)
-            and called_name(node.value) in _INDEXED
-            and len(node.value.args) > 0
-            and len(node.slice) == 1
-            and isinstance(index, cst.Index)
-            and isinstance(index.value, cst.Integer)
-            and index.value.value == "1"
-        ):
-            return self._cut(node, found, steps=True)
-        return found if self._kinds.kind(node.value) is Kind.TENSOR else _doubted(found)
-
     # -- calls ------------------------------------------------------------------------------------------------
 
-    def _call(self, call: cst.Call) -> Gradient:
+    def _call(self, call: cst.Call, frame: Frame | None) -> Gradient:
         if self._facts.is_off(call):
             return _NONE
         called = self._names.qualified(call.func)
         if called is not None:
-            return self._function(call, called)
+            return self._function(call, called, frame)
         if isinstance(call.func, cst.Attribute):
-            found = self._method(call, call.func.value, call.func.attr.value)
+            found = self._method(call, call.func.value, call.func.attr.value, frame)
             if found is not None:
                 return found
-        return self._callable(call)
+        return self._callable(call, frame)
 
-    def _function(self, call: cst.Call, called: str) -> Gradient:
+    def _function(self, call: cst.Call, called: str, frame: Frame | None) -> Gradient:
         arguments = _operands(call)
         forced = argument(call, "requires_grad")
         if forced is not None and not is_name(forced, "False"):
-            return _forced(self._together(arguments))
+            return _forced(self._together(arguments, frame))
         package, last = called.partition(".")[0], called.rpartition(".")[2]
         listed = bool(arguments) and isinstance(arguments[0], (cst.List, cst.Tuple, cst.ListComp))
         if _DETACHING_CALLS.fullmatch(called) or (called == "torch.as_tensor" and listed):
-            return self._cut(call, self._together(arguments))
+            return self._cut(call, self._together(arguments, frame))
         if package == "builtins" and last in _HANDS_ON:
-            return self._together(arguments)
+            return self._together(arguments, frame)
         if _FACTORY.fullmatch(called) or package in ("math", "random", "time"):
             return _NONE
         if package == "builtins":
@@ -571,47 +500,46 @@ class _Walk:
         if self._facts.is_trained(call):
             return _YES
         if package != "torch" or _OPAQUE.fullmatch(called) or last[:1].isupper():
-            return self._callable(call)
-        found = self._together(arguments)
+            return self._callable(call, frame)
+        found = self._together(arguments, frame)
         return self._cut(call, found, steps=True) if last in differentiation().cuts.stepping else found
 
-    def _method(self, call: cst.Call, receiver: Node, name: str) -> Gradient | None:
+    def _method(self, call: cst.Call, receiver: Node, name: str, frame: Frame | None) -> Gradient | None:
         """The gradient of what a method of a tensor or a collection returns; None for any other call."""
         if name in _SIZES or _NEW.fullmatch(name):
             return _NONE
-        if name == "scale" and len(call.args) == 1:  # of a gradient scaler
-            return self.of(call.args[0].value)
+        if name == "scale_loss" or (name == "scale" and len(call.args) == 1):  # of Apex, of a gradient scaler
+            return self.of(call.args[0].value, frame)
         if name in _COLLECTIONS:
-            return self.of(receiver)
+            return self.of(receiver, frame)
         methods, cuts = differentiation().methods, differentiation().cuts
         known = name in cuts.detaching | cuts.stepping | differentiation().keeps or name == "requires_grad_"
         of_tensor = self._kinds.kind(receiver) in (None, Kind.TENSOR, Kind.PARAMETER)
         if not known or not of_tensor or is_name(receiver, "self"):
             return None
         if name == "requires_grad_":
-            return _forced(self.of(receiver))
-        found = self._together([receiver, *(_operands(call) if name in methods.of_several else ())])
+            return _forced(self.of(receiver, frame))
+        found = self._together([receiver, *(_operands(call) if name in methods.of_several else ())], frame)
         if name in cuts.detaching:
             return self._cut(call, found)
         return self._cut(call, found, steps=True) if name in cuts.stepping else found
 
-    def _callable(self, call: cst.Call) -> Gradient:
+    def _callable(self, call: cst.Call, frame: Frame | None) -> Gradient:
         """A call of a criterion, a module, or a function of this file."""
         arguments = _operands(call)
         made = self._kinds.construction(call.func)
         kind = self._kinds.kind(call.func)
         maker = called_name(made) if made is not None else None
         if kind is Kind.CRITERION:
-            return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(arguments)
+            return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(arguments, frame)
         named = maker or called_name(call) or ""
         if _CRITERION.search(named) and not _ADVERSARIAL.search(named) and self._is_foreign(call, made):
-            found = self._together(arguments)
-            cut_first = bool(arguments) and self.of(arguments[0]).cut is not None
+            found = self._together(arguments, frame)
+            cut_first = bool(arguments) and self.of(arguments[0], frame).cut is not None
             return found if found.flow is Flow.NO and cut_first else _MAYBE
         if kind is Kind.MODULE:
             return _YES if made is not None and self._facts.trains(made) else _MAYBE
-        returned = self._kinds.calls.returned(call)
-        return self.of(returned) if returned is not None else _MAYBE
+        return _MAYBE
 
     def _is_foreign(self, call: cst.Call, made: cst.Call | None) -> bool:
         """Whether a call runs no function of this file, or none but the `forward` of a class."""
@@ -623,9 +551,27 @@ class _Walk:
             return before
         return Gradient(Flow.NO, Cut(node, steps))
 
-    def _together(self, nodes: Iterable[Node]) -> Gradient:
+    def _together(self, nodes: Iterable[Node], frame: Frame | None) -> Gradient:
         """The gradient of a value computed from several others."""
-        return _with(_NONE, [self.of(node) for node in nodes])
+        return _with(_NONE, [self.of(node, frame) for node in nodes])
+
+
+def _calls(frame: Frame | None) -> Iterator[cst.Call]:
+    """The calls in which a value is made, the innermost first."""
+    while frame is not None:
+        yield frame.call
+        frame = frame.outer
+
+
+def _returns_indices(node: Node) -> bool:
+    """Whether the second of the values that a call returns is an index: `x.max(1)`."""
+    return isinstance(node, cst.Call) and called_name(node) in _INDEXED and len(node.args) > 0
+
+
+def _is_setting(variable: Node) -> bool:
+    """Whether a variable is read from settings, by their name: `args.weight`."""
+    path = dotted(variable)
+    return path is not None and any(map(_SETTINGS.fullmatch, path.split(".")[:-1]))
 
 
 def _summands(value: Node) -> Iterator[Node]:
@@ -635,6 +581,8 @@ def _summands(value: Node) -> Iterator[Node]:
     """
     if isinstance(value, cst.UnaryOperation):
         yield from _summands(value.expression)
+    elif isinstance(value, cst.AugAssign):
+        yield from (value.target, value.value)
     elif isinstance(value, cst.BinaryOperation):
         if isinstance(value.operator, (cst.Add, cst.Subtract)):
             yield from _summands(value.left)

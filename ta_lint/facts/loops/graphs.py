@@ -285,9 +285,9 @@ class Graphs:
 
     def _is_detached(self, origin: Origin) -> bool:
         """Whether code takes the graph away on a way that leads to a value: then it does so on purpose."""
-        if origin.path[-1:] == ("data",):
-            return True
         call = origin.node
+        if isinstance(call, cst.Attribute):
+            return call.attr.value == "data"
         if not isinstance(call, cst.Call):
             return False
         if self._names.qualified(call.func) is None and called_name(call) in differentiation().cuts.detaching:

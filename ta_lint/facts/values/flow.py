@@ -44,6 +44,11 @@ _MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", "types.Simple
 # Methods of containers that return all elements.
 _GIVES_ALL = frozenset({"values", "items", "copy"})
 
+# Attributes of tensors: what they give is no element of what they are asked of.
+_OF_TENSORS = frozenset(
+    "T data device dtype grad grad_fn is_cuda is_leaf itemsize layout mT ndim requires_grad shape".split()
+)
+
 # Decorators that leave what a function returns as it is.
 _KEEPS_RESULT = regex(
     r"builtins\.(staticmethod|classmethod|property)|torch\.(no_grad|enable_grad|inference_mode|compile)|"
@@ -62,7 +67,7 @@ class ValueFlow:
         self._names = names
         self._classes = classes
         self._kinds = kinds
-        self._entries = Entries(tree, names, kinds)
+        self.entries = Entries(tree, names, kinds)
         self._known: dict[_Question, Value] = {}
         self._frames: dict[tuple[cst.Call, Frame | None], Frame] = {}
         self._open: set[_Question] = set()
@@ -102,8 +107,10 @@ class ValueFlow:
         finally:
             self._open.discard(key)
         self._meets.discard(key)
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            found = Value(found.origins, (*found.aliases, node))
         if not found.origins or len(found.origins) > _MOST:
-            found = unknown
+            found = Value(unknown.origins, found.aliases)
         if not self._meets and self._budget >= 0:
             self._known[key] = found
         return found
@@ -123,6 +130,8 @@ class ValueFlow:
             return self._of(node.body, path, frame).join(self._of(node.orelse, path, frame))
         if isinstance(node, cst.BooleanOperation):
             return self._of(node.left, path, frame).join(self._of(node.right, path, frame))
+        if isinstance(node, cst.Param):
+            return self._parameter(node, path, frame)
         if path and (found := self._element(node, path, frame)) is not None:
             return found
         return _itself(node, path, frame)
@@ -177,7 +186,7 @@ class ValueFlow:
             if isinstance(element, cst.StarredDictElement):
                 found.append(self._of(element.value, path, frame))
                 continue
-            name = self._entries.literal(element.key) if isinstance(element, cst.DictElement) else None
+            name = self.entries.literal(element.key) if isinstance(element, cst.DictElement) else None
             if key is None or name is None or name == key:
                 found.append(self._of(element.value, rest, frame))
             if key is not None and name == key:
@@ -196,7 +205,7 @@ class ValueFlow:
         found = joined(self._bound(binding, name, path, frame) for binding in bindings)
         if not written.origins:
             return found
-        return joined([written, *(Value((o,)) for o in found.origins if not _is_empty(o, path))])
+        return written.join(_filled(found, path))
 
     def _bound(self, binding: Binding, name: cst.Name, path: Path, frame: Frame | None) -> Value:
         """What a binding gives a name."""
@@ -211,7 +220,9 @@ class ValueFlow:
             inner = _place_of(target, name.value)
             if inner is None:
                 return _itself(binding.node, path, frame)
-            return self._items(binding.value, (*inner, *path), frame)
+            found = self._items(binding.value, (*inner, *path), frame).origins
+            given = Origin(binding.node, (*inner, *path), frame)
+            return joined(Value((given if o.path[:1] == (None,) else o,)) for o in found)
         return self._unpacked(binding.node, name.value, path, frame)
 
     def _unpacked(self, statement: Node, variable: str, path: Path, frame: Frame | None) -> Value:
@@ -242,7 +253,7 @@ class ValueFlow:
 
     def _written(self, variable: Node, path: Path, frame: Frame | None) -> tuple[Value, bool]:
         """What code puts into the entry of a variable to which a path leads, and whether that is all it can be."""
-        puts = [put for put in self._entries.into(variable) if put.meets(path)]
+        puts = [put for put in self.entries.into(variable) if put.meets(path)]
         exact = [put for put in puts if put.is_exactly(path)]
         replaced = False
         if exact and all(self._tree.home(put.node) is self._tree.home(variable) for put in exact):
@@ -256,12 +267,14 @@ class ValueFlow:
     def _subscript(self, node: cst.Subscript, path: Path, frame: Frame | None) -> Value:
         if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
             return self._of(node.value, (":", *path), frame)
-        return self._of(node.value, (self._entries.key(node), *path), frame)
+        return self._of(node.value, (self.entries.key(node), *path), frame)
 
     def _attribute(self, node: cst.Attribute, path: Path, frame: Frame | None) -> Value:
         if self._names.qualified(node) is not None:
             return _itself(node, path, frame)
         name = attribute_of_self(node)
+        if name is None and node.attr.value in _OF_TENSORS:
+            return _itself(node, path, frame)
         if name is None:
             return self._of(node.value, (node.attr.value, *path), frame)
         klass = self._tree.enclosing(node, cst.ClassDef)
@@ -273,7 +286,7 @@ class ValueFlow:
         found = self._kept(klass, name, node, path, frame)
         if not written.origins:
             return found if found.origins else _itself(node, path, frame)
-        return joined([written, *(Value((o,)) for o in found.origins if not _is_empty(o, path))])
+        return written.join(_filled(found, path))
 
     def _kept(
         self, klass: cst.ClassDef, name: str, use: Node | None, path: Path, frame: Frame | None
@@ -363,7 +376,7 @@ class ValueFlow:
         """What a method of a list or dictionary returns; None for any other call."""
         name, receiver = method.attr.value, method.value
         if name in TAKES and not is_name(receiver, "self"):
-            key = self._entries.literal(call.args[0].value) if call.args else None
+            key = self.entries.literal(call.args[0].value) if call.args else None
             found = [self._of(receiver, (key, *path), frame)]
             if len(call.args) == 2 and not is_name(call.args[1].value, "None"):
                 found.append(self._of(call.args[1].value, path, frame))
@@ -384,7 +397,16 @@ class ValueFlow:
         function = self._kinds.calls.callee(call)
         if function is None and path and (klass := self._classes.local(call.func)) is not None:
             return self._held(klass, call, path, frame)
-        function = function or self._forward(call.func)
+        if function is None and path:
+            return self.entered(call, path, frame)
+        return self._returned(function, call, path, frame) if function is not None else None
+
+    def entered(self, call: cst.Call, path: Path, frame: Frame | None) -> Value | None:
+        """What the `forward` returns that a call of a module runs, or a part of it; None if the source does not show it.
+
+        A value does not lead into a module by itself, as most questions end at its call.
+        """
+        function = self._forward(call.func)
         return self._returned(function, call, path, frame) if function is not None else None
 
     def _lambda(self, call: cst.Call) -> cst.Lambda | None:
@@ -595,6 +617,11 @@ _CHANGES = frozenset("add_module append extend insert pop register_module".split
 
 def _itself(node: Node, path: Path, frame: Frame | None) -> Value:
     return Value((Origin(node, path, frame),))
+
+
+def _filled(value: Value, path: Path) -> Value:
+    """A value without the empty containers among its origins."""
+    return Value(tuple(o for o in value.origins if not _is_empty(o, path)), value.aliases)
 
 
 def _is_empty(origin: Origin, path: Path) -> bool:

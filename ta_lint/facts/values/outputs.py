@@ -17,6 +17,9 @@ _DEPTH = 8
 
 Meaning = Literal["probability", "log-probability", "score", "activation"]
 
+# Attributes that are a tensor with the same values.
+_VIEWS = frozenset({"data", "T", "mT"})
+
 _ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
 
 
@@ -101,6 +104,8 @@ class Outputs:
 
     def _made(self, origin: Origin, depth: int) -> Output | None:
         call = origin.node
+        if isinstance(call, cst.Attribute) and call.attr.value in _VIEWS:
+            return self._all(self._flow.of(call.value, (), origin.frame), depth - 1)
         if not isinstance(call, cst.Call) or not all(map(_keeps_values, origin.path)):
             return None
         called = self._names.qualified(call.func)
@@ -110,7 +115,10 @@ class Outputs:
             return Output(name, call)
         if (viewed := self._same_values(call, called)) is not None:
             return self._all(self._flow.of(viewed, (), origin.frame), depth - 1)
-        return self._of_module(call.func, depth) if called is None else None
+        if called is not None:
+            return None
+        entered = self._flow.entered(call, origin.path, origin.frame)
+        return self._all(entered, depth - 1) if entered is not None else self._of_module(call.func, depth)
 
     def _same_values(self, call: cst.Call, called: str | None) -> Node | None:
         """`x` for `x.view(-1)` and `torch.flatten(x)`."""
@@ -252,8 +260,8 @@ class Outputs:
 
 
 def _keeps_values(key: object) -> bool:
-    """Whether a part of a tensor has values of it: `x[0]`, `x[:, 1]`, `x[mask]`, `x.T`."""
-    return not isinstance(key, str) or key in (":", "data", "T", "mT")
+    """Whether a part of a tensor has values of it: `x[0]`, `x[:, 1]`, `x[mask]`."""
+    return not isinstance(key, str) or key == ":"
 
 
 def _receiver(node: Node, methods: frozenset[str]) -> Node | None:

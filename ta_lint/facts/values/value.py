@@ -42,10 +42,12 @@ class Origin:
 class Value:
     """A value by its origins: on each way that leads to it one of them has made it.
 
-    What it is the output of, and whether it holds a graph, is what all of its origins agree on.
+    What it is the output of, and whether it holds a graph, is what all of its origins agree on. `aliases` are the uses of
+    variables through which it has come.
     """
 
     origins: tuple[Origin, ...] = ()
+    aliases: tuple[Node, ...] = ()
 
     def join(self, other: "Value") -> "Value":
         """The value that is one of two, as after a branch."""
@@ -59,4 +61,8 @@ class Value:
 
 def joined(values: Iterable[Value]) -> Value:
     """The value that is one of several."""
-    return Value(tuple(dict.fromkeys(origin for value in values for origin in value.origins)))
+    every = list(values)
+    return Value(
+        tuple(dict.fromkeys(origin for value in every for origin in value.origins)),
+        tuple(dict.fromkeys(alias for value in every for alias in value.aliases)),
+    )
