@@ -228,6 +228,7 @@ class FileFacts:
             self.graphs,
             self.recording,
             self.flow,
+            self.calls_in_loop,
         )
 
     @cached_property

@@ -9,6 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops
 from ta_lint.facts.values.calls import called_name
@@ -102,15 +103,22 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """What is known about the gradient of a value. Without a gradient and without a `cut`, the value never had one, as data."""
+    """What is known about the gradient of a value.
+
+    Without a gradient and without a `cut`, the value never had one: it is data, or computed by the call `unrecorded` of a model,
+    under `no_grad`. `by_name` says that a parameter is taken for data because it is called `target` or the like.
+    """
 
     flow: Flow
     cut: Cut | None = None
+    unrecorded: cst.Call | None = None
+    by_name: bool = False
 
 
 _NONE = Gradient(Flow.NO)
 _MAYBE = Gradient(Flow.MAYBE)
 _YES = Gradient(Flow.YES)
+_DATA = Gradient(Flow.NO, by_name=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +155,7 @@ class GradientFlow:
         graphs: Graphs,
         recording: Recording,
         flow: ValueFlow,
+        calls_in_loop: CallsInLoop,
     ) -> None:
         self._tree = tree
         self._names = names
@@ -157,6 +166,7 @@ class GradientFlow:
         self._graphs = graphs
         self._recording = recording
         self._flow = flow
+        self._calls_in_loop = calls_in_loop
         self.settled: dict[Origin, Gradient] = {}
         self._going_back: dict[cst.For, bool] = {}
 
@@ -220,6 +230,16 @@ class GradientFlow:
         """Whether a node runs without gradients: under `no_grad`, or in a function decorated with it."""
         decision = self._recording.around(node)
         return decision is not None and decision.records is False
+
+    def runs_model(self, node: Node) -> bool:
+        """Whether a call runs a model."""
+        return isinstance(node, cst.Call) and self._calls_in_loop.acts_as_model(
+            self._calls_in_loop.called(node)
+        )
+
+    def never_records(self, node: Node) -> bool:
+        """Whether a node certainly runs without gradients, also because of all of its callers."""
+        return self._recording.records(node) is False
 
     def goes_back(self, loop: cst.For) -> bool:
         """Whether an iteration of a loop runs a backward pass or a step, itself or in functions of this file."""
@@ -327,7 +347,7 @@ class _Walk:
     def _judge(self, origin: Origin) -> Gradient:
         """The gradient of what an origin makes, or of the part of it that is meant."""
         if any(map(self._facts.is_off, _calls(origin.frame))):
-            return _NONE
+            return self._unrecorded(origin.node, origin.frame)
         found = self._made(origin.node, origin.frame)
         if not origin.path:
             return found
@@ -379,7 +399,9 @@ class _Walk:
         if param.star == "*":
             given = self._flow.of(param, (None,), frame)
             return _with(_NONE, [_MAYBE if o.node is param else self._of_origin(o) for o in given.origins])
-        return _NONE if _BATCH.fullmatch(name) or _SETTINGS.fullmatch(name) else _MAYBE
+        if _SETTINGS.fullmatch(name):
+            return _NONE
+        return _DATA if _BATCH.fullmatch(name) else _MAYBE
 
     def _written(self, variable: Node, bound: Gradient, frame: Frame | None) -> Iterator[Gradient]:
         """The gradients of what is written into the value of a variable."""
@@ -471,8 +493,8 @@ class _Walk:
     # -- calls ------------------------------------------------------------------------------------------------
 
     def _call(self, call: cst.Call, frame: Frame | None) -> Gradient:
-        if self._facts.is_off(call):
-            return _NONE
+        if self._facts.is_off(call) or (frame is None and self._facts.never_records(call)):
+            return self._unrecorded(call, frame)
         called = self._names.qualified(call.func)
         if called is not None:
             return self._function(call, called, frame)
@@ -481,6 +503,15 @@ class _Walk:
             if found is not None:
                 return found
         return self._callable(call, frame)
+
+    def _unrecorded(self, node: Node, frame: Frame | None) -> Gradient:
+        """The gradient of what is computed under `no_grad`, with the call of a model in it."""
+        if not isinstance(node, cst.Call):
+            return _NONE
+        if self._facts.runs_model(node):
+            return Gradient(Flow.NO, unrecorded=node)
+        receiver = [node.func.value] if isinstance(node.func, cst.Attribute) else []
+        return Gradient(Flow.NO, unrecorded=self._together([*receiver, *_operands(node)], frame).unrecorded)
 
     def _function(self, call: cst.Call, called: str, frame: Frame | None) -> Gradient:
         arguments = _operands(call)
@@ -501,6 +532,8 @@ class _Walk:
             return _YES
         if package != "torch" or _OPAQUE.fullmatch(called) or last[:1].isupper():
             return self._callable(call, frame)
+        if last in differentiation().losses.of_classes:
+            arguments = arguments[:1]
         found = self._together(arguments, frame)
         return self._cut(call, found, steps=True) if last in differentiation().cuts.stepping else found
 
@@ -531,7 +564,9 @@ class _Walk:
         kind = self._kinds.kind(call.func)
         maker = called_name(made) if made is not None else None
         if kind is Kind.CRITERION:
-            return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(arguments, frame)
+            of_classes = maker in differentiation().losses.of_classes
+            inputs = arguments[:1] if of_classes else arguments
+            return _YES if maker == "AdaptiveLogSoftmaxWithLoss" else self._together(inputs, frame)
         named = maker or called_name(call) or ""
         if _CRITERION.search(named) and not _ADVERSARIAL.search(named) and self._is_foreign(call, made):
             found = self._together(arguments, frame)
@@ -617,9 +652,12 @@ def _carried(node: Node) -> Node | None:
 
 def _with(first: Gradient, others: list[Gradient]) -> Gradient:
     found = max([first, *others], key=lambda gradient: gradient.flow)
-    if found.flow is Flow.NO:
-        return next((gradient for gradient in [first, *others] if gradient.cut is not None), found)
-    return found
+    if found.flow is not Flow.NO:
+        return found
+    every = [first, *others]
+    cut = next((gradient.cut for gradient in every if gradient.cut is not None), None)
+    unrecorded = next((gradient.unrecorded for gradient in every if gradient.unrecorded is not None), None)
+    return Gradient(Flow.NO, cut, unrecorded, any(gradient.by_name for gradient in every))
 
 
 def _either(alternatives: list[Gradient]) -> Gradient:

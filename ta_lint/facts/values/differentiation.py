@@ -28,12 +28,17 @@ class Joins(NamedTuple):
     functions: Words
 
 
+class Losses(NamedTuple):
+    of_classes: Words
+
+
 class Differentiation(NamedTuple):
     """Tensor methods by what becomes of the graph, and functions that put tensors together."""
 
     methods: Methods
     cuts: Cuts
     joins: Joins
+    losses: Losses
 
     @property
     def keeps(self) -> frozenset[str]:
