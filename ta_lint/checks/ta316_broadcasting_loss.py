@@ -8,6 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.shapes import ELEMENTWISE
+from ta_lint.facts.values.value import Frame, Value
 from ta_lint.syntax.tree import Node, argument, dotted
 
 _LOSSES = {
@@ -117,22 +118,33 @@ def _is_line(target: Node, module: FileFacts) -> bool:
     return shape is not None and len(shape) == 1 and shape[0] != 1
 
 
-def _is_column(node: Node, module: FileFacts, depth: int = _DEPTH) -> bool:
-    """Whether an expression is the output of a one-output model, for a batch."""
-    value = module.kinds.origin(node)
-    for _ in range(_DEPTH):
-        if not isinstance(value, cst.Call):
-            break
-        inner = _elementwise(value, module)
+def _is_column(node: Node, module: FileFacts) -> bool:
+    """Whether an expression is the output of a one-output model, for a batch, on all ways that lead to it."""
+    calls = _applied(module.flow.of(node), module)
+    return bool(calls) and all(
+        len(call.args) == 1
+        and not call.args[0].star
+        and _has_one_output(call, frame, module)
+        and _is_batch(call.args[0].value, frame, module)
+        for call, frame in calls
+    )
+
+
+def _applied(value: Value, module: FileFacts, depth: int = _DEPTH) -> list[tuple[cst.Call, Frame | None]]:
+    """The calls of models behind elementwise functions that give a value; empty if it may be something else."""
+    found: list[tuple[cst.Call, Frame | None]] = []
+    for origin in value.tensors if depth else ():
+        if not isinstance(origin.node, cst.Call) or origin.path:
+            return []
+        inner = _elementwise(origin.node, module)
         if inner is None:
-            break
-        value = module.kinds.origin(inner)
-    if isinstance(value, cst.Param):
-        given = module.calls.given(value) or []
-        return bool(given) and depth > 0 and all(_is_column(one, module, depth - 1) for one in given)
-    if not isinstance(value, cst.Call) or len(value.args) != 1 or value.args[0].star:
-        return False
-    return _has_one_output(value.func, module, _DEPTH) and _is_batch(value.args[0].value, module)
+            found.append((origin.node, origin.frame))
+            continue
+        behind = _applied(module.flow.of(inner, (), origin.frame), module, depth - 1)
+        if not behind:
+            return []
+        found += behind
+    return found
 
 
 def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
@@ -148,53 +160,51 @@ def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
     return None
 
 
-def _has_one_output(model: Node, module: FileFacts, depth: int) -> bool:
-    """Whether a model ends in `Linear(..., 1)`."""
-    made = module.kinds.construction(model)
+def _has_one_output(call: cst.Call, frame: Frame | None, module: FileFacts, depth: int = _DEPTH) -> bool:
+    """Whether a call runs a model that ends in `Linear(..., 1)`."""
+    made = module.flow.maker(call.func, frame)
     if made is None or depth == 0:
         return False
+    entered = module.flow.entered(call, (), frame)
+    return _ends_in_one(made, module, depth) if entered is None else _is_of_one(entered, module, depth)
+
+
+def _is_of_one(returned: Value, module: FileFacts, depth: int) -> bool:
+    """Whether what a `forward` returns is the output of a model with one output."""
+    inner = _applied(returned, module)
+    return bool(inner) and all(_has_one_output(last, within, module, depth - 1) for last, within in inner)
+
+
+def _ends_in_one(made: cst.Call, module: FileFacts, depth: int) -> bool:
+    """Whether a layer, or a sequence of them, has one output."""
     called = module.qualified(made.func)
     if called == "torch.nn.Linear":
         outputs = argument(made, "out_features", 1)
         return outputs is not None and module.number(outputs) == 1
-    if called == "torch.nn.Sequential":
-        return _sequence_has_one_output(made, module, depth)
-    klass = module.classes.local(made.func)
-    forward = module.classes.methods(klass).get("forward") if klass is not None else None
-    if klass is None or forward is None or not module.classes.derives(klass, "torch.nn.Module"):
-        return False
-    returns = module.tree.own(forward, cst.Return)
-    return len(returns) == 1 and _returns_one_output(returns[0].value, module, depth)
-
-
-def _returns_one_output(value: Node | None, module: FileFacts, depth: int) -> bool:
-    for _ in range(_DEPTH):
-        value = module.kinds.origin(value) if value is not None else None
-        if not isinstance(value, cst.Call):
-            return False
-        inner = _elementwise(value, module)
-        if inner is None:
-            return _has_one_output(value.func, module, depth - 1)
-        value = inner
-    return False
-
-
-def _sequence_has_one_output(made: cst.Call, module: FileFacts, depth: int) -> bool:
-    if any(arg.star for arg in made.args):
+    if called is None and (forward := module.flow.forward_of(made)) is not None:
+        return _is_of_one(module.flow.returned(forward), module, depth)
+    if called != "torch.nn.Sequential" or depth == 0 or any(arg.star for arg in made.args):
         return False
     for arg in reversed(made.args):
         last = module.kinds.construction(arg.value)
         if last is None or _LAYERS.fullmatch(module.qualified(last.func) or "") is None:
-            return _has_one_output(arg.value, module, depth - 1)
+            return last is not None and _ends_in_one(last, module, depth - 1)
     return False
 
 
-def _is_batch(node: Node, module: FileFacts) -> bool:
+def _is_batch(node: Node, frame: Frame | None, module: FileFacts) -> bool:
     """Whether a model's input has a batch dimension: by its shape, or because it comes from a loader."""
-    shape = module.shapes.shape(node)
+    shape = module.shapes.shape(node, frame)
     if shape is not None:
         return len(shape) > 1
-    value = module.kinds.origin(node)
-    while isinstance(value, cst.Call) and (inner := _elementwise(value, module)) is not None:
-        value = module.kinds.origin(inner)
-    return isinstance(value, cst.Name) and module.loaders.pass_of(value) is not None
+    value = module.flow.of(node, (), frame)
+    for _ in range(_DEPTH):
+        call = value.origins[0].node
+        inner = _elementwise(call, module) if isinstance(call, cst.Call) else None
+        if len(value.origins) != 1 or inner is None:
+            break
+        value = module.flow.of(inner, (), value.origins[0].frame)
+    loops = [origin.node for origin in value.origins]
+    names = [alias for alias in value.aliases if isinstance(alias, cst.Name)]
+    passes = [found.loop for name in names if (found := module.loaders.pass_of(name)) is not None]
+    return all(loop in passes for loop in loops)

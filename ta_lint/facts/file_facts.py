@@ -151,7 +151,7 @@ class FileFacts:
 
     @cached_property
     def shapes(self) -> Shapes:
-        return Shapes(self.names, self.kinds, self.loaders)
+        return Shapes(self.names, self.kinds, self.loaders, self.flow)
 
     @cached_property
     def ranks(self) -> Ranks:

@@ -406,7 +406,7 @@ class ValueFlow:
 
         A value does not lead into a module by itself, as most questions end at its call.
         """
-        function = self._forward(call.func)
+        function = self._forward(call.func, frame)
         return self._returned(function, call, path, frame) if function is not None else None
 
     def _lambda(self, call: cst.Call) -> cst.Lambda | None:
@@ -455,15 +455,24 @@ class ValueFlow:
             for item in function.decorators
         )
 
-    def _forward(self, module: Node) -> cst.FunctionDef | None:
+    def _forward(self, module: Node, frame: Frame | None) -> cst.FunctionDef | None:
         """The `forward` that a call of a module runs, if the source certainly shows it."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
         if is_name(module, "self"):
             klass = self._tree.enclosing(module, cst.ClassDef)
             return self.forward(klass) if klass is not None and not self._is_overridden(klass) else None
+        made = self.maker(module, frame)
+        return self.forward_of(made) if made is not None else None
+
+    def maker(self, module: Node, frame: Frame | None = None) -> cst.Call | None:
+        """The call that makes the module which an expression is; None if a part of the module is replaced later."""
+        value = self.of(module, (), frame)
         made = self._kinds.construction(module)
-        return self.forward_of(made) if made is not None and not self.is_changed(module) else None
+        if made is None:
+            makers = {self._kinds.construction(o.node) if not o.path else None for o in value.tensors}
+            made = makers.pop() if len(makers) == 1 else None
+        return made if not any(map(self.is_changed, (module, *value.aliases))) else None
 
     def forward_of(self, made: cst.Call) -> cst.FunctionDef | None:
         """The `forward` of the module that a call makes."""

@@ -118,7 +118,11 @@ class Outputs:
         if called is not None:
             return None
         entered = self._flow.entered(call, origin.path, origin.frame)
-        return self._all(entered, depth - 1) if entered is not None else self._of_module(call.func, depth)
+        return (
+            self._all(entered, depth - 1)
+            if entered is not None
+            else self._of_module(call.func, depth, origin.frame)
+        )
 
     def _same_values(self, call: cst.Call, called: str | None) -> Node | None:
         """`x` for `x.view(-1)` and `torch.flatten(x)`."""
@@ -139,14 +143,12 @@ class Outputs:
             own = name in ("sigmoid", "logsigmoid", "relu", "tanh") and not call.args
         return name if own and self._kinds.kind(call.func.value) in (None, Kind.TENSOR) else None
 
-    def _of_module(self, module: Node, depth: int) -> Output | None:
+    def _of_module(self, module: Node, depth: int, frame: Frame | None) -> Output | None:
         """The last activation of a called layer, or of a sequence of them."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
-        made = self._kinds.construction(module)
-        if made is None or self._flow.is_changed(module):
-            return None
-        return self._of_construction(made, depth)
+        made = self._flow.maker(module, frame)
+        return self._of_construction(made, depth) if made is not None else None
 
     def _of_construction(self, made: cst.Call, depth: int) -> Output | None:
         if depth == 0:

@@ -6,9 +6,11 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.value import Frame, Origin, Value
 from ta_lint.syntax.tree import Node, argument, spreads
 
 Shape = tuple[int | None, ...]
@@ -40,36 +42,44 @@ _FUNCTIONS = regex(r"torch\.(abs|clamp|cos|exp|log|relu|sigmoid|sin|sqrt|square|
 class Shapes:
     """The shapes of expressions."""
 
-    def __init__(self, names: Names, kinds: Kinds, loaders: Loaders) -> None:
+    def __init__(self, names: Names, kinds: Kinds, loaders: Loaders, flow: ValueFlow) -> None:
         self._names = names
         self._kinds = kinds
         self._loaders = loaders
-        self._shapes: dict[Node, Shape | None] = {}
+        self._flow = flow
+        self._shapes: dict[Origin, Shape | None] = {}
 
-    def shape(self, node: Node) -> Shape | None:
-        """The shape of the tensor that an expression certainly is."""
-        if node not in self._shapes:
-            self._shapes[node] = None  # recursion ends here
-            self._shapes[node] = self._infer(self._kinds.origin(node))
-        return self._shapes[node]
+    def shape(self, node: Node, frame: Frame | None = None) -> Shape | None:
+        """The shape of the tensor that an expression certainly is, on all ways that lead to it."""
+        value = self._flow.of(node, (), frame)
+        found = {self._of_origin(origin, value) for origin in value.tensors}
+        return found.pop() if len(found) == 1 else None
 
-    def _infer(self, node: Node) -> Shape | None:
+    def _of_origin(self, origin: Origin, value: Value) -> Shape | None:
+        if isinstance(origin.node, (cst.For, cst.CompFor)):
+            names = [alias for alias in value.aliases if isinstance(alias, cst.Name)]
+            batches = (self._of_batch(name, origin.node) for name in names)
+            return next((shape for shape in batches if shape is not None), None)
+        if origin not in self._shapes:
+            self._shapes[origin] = None  # recursion ends here
+            whole = self._infer(origin.node, origin.frame) if all(map(_is_place, origin.path)) else None
+            depth = len(origin.path)
+            self._shapes[origin] = whole[depth:] if whole is not None and len(whole) >= depth else None
+        return self._shapes[origin]
+
+    def _infer(self, node: Node, frame: Frame | None) -> Shape | None:
         if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
-            left, right = self._operand(node.left), self._operand(node.right)
+            left, right = self._operand(node.left, frame), self._operand(node.right, frame)
             return _broadcast(left, right) if left is not None and right is not None else None
         if isinstance(node, cst.UnaryOperation):
-            return self.shape(node.expression)
-        if isinstance(node, cst.Param):
-            return self._of_given(node)
-        if isinstance(node, cst.Name):
-            return self._of_batch(node)
+            return self.shape(node.expression, frame)
         if isinstance(node, cst.Attribute):
-            return self.shape(node.value) if node.attr.value == "data" else None
+            return self.shape(node.value, frame) if node.attr.value == "data" else None
         if not isinstance(node, cst.Call):
             return None
         called = self._names.qualified(node.func)
         if called is not None:
-            return self._made(called, node)
+            return self._made(called, node, frame)
         if self._kinds.kind(node.func) is Kind.CRITERION:
             made = self._kinds.construction(node.func)
             maker = self._names.qualified(made.func) if made is not None else None
@@ -77,22 +87,15 @@ class Shapes:
                 made is not None and maker is not None and _CRITERIA.fullmatch(maker) and _reduces(made, 1)
             )
             return () if reduces else None
-        if (returned := self._kinds.calls.returned(node)) is not None:
-            return self.shape(returned)
         if isinstance(node.func, cst.Attribute):
-            return self._by_method(node, node.func.value)
+            return self._by_method(node, node.func.value, frame)
         return None
 
-    def _of_given(self, param: cst.Param) -> Shape | None:
-        """The shape that all known calls give a parameter."""
-        found = {self.shape(value) for value in self._kinds.calls.given(param) or ()}
-        return found.pop() if len(found) == 1 else None
-
-    def _of_batch(self, name: cst.Name) -> Shape | None:
+    def _of_batch(self, name: cst.Name, loop: Node) -> Shape | None:
         """The shape of an unpacked part of a batch whose samples come from known tensors."""
         found = self._loaders.pass_of(name)
         part = found.part(name) if found is not None else None
-        if found is None or part is None or len(found.loaders) != 1:
+        if found is None or part is None or found.loop is not loop or len(found.loaders) != 1:
             return None
         loader = found.loaders[0]
         made = self._loaders.dataset(loader)
@@ -109,11 +112,11 @@ class Shapes:
         whole = self.shape(made.args[part].value)
         return (None, *whole[1:]) if whole else None
 
-    def _operand(self, node: Node) -> Shape | None:
+    def _operand(self, node: Node, frame: Frame | None) -> Shape | None:
         counts = isinstance(node, cst.Call) and self._names.qualified(node.func) == "builtins.len"
-        return () if counts or self._size(node) is not None or _is_number(node) else self.shape(node)
+        return () if counts or self._size(node) is not None or _is_number(node) else self.shape(node, frame)
 
-    def _made(self, called: str, call: cst.Call) -> Shape | None:
+    def _made(self, called: str, call: cst.Call, frame: Frame | None) -> Shape | None:
         if _BY_SIZES.fullmatch(called):
             size = argument(call, "size")
             given = [size] if size is not None else [a.value for a in call.args if a.keyword is None]
@@ -124,7 +127,7 @@ class Shapes:
                 size = argument(call, "size", 1)
             return self._sizes([size]) if isinstance(size, (cst.Tuple, cst.List)) else None
         if _LIKE.fullmatch(called) or _FUNCTIONS.fullmatch(called):
-            return self.shape(call.args[0].value) if call.args and not call.args[0].star else None
+            return self.shape(call.args[0].value, frame) if call.args and not call.args[0].star else None
         if _LOSSES.fullmatch(called) or called in _REDUCTIONS:
             return () if _reduces(call, 4 if called not in _REDUCTIONS else 1) else None
         if called in _LINES:
@@ -146,14 +149,14 @@ class Shapes:
         literal = self._kinds.origin(node)
         return literal.evaluated_value if isinstance(literal, cst.Integer) else None
 
-    def _by_method(self, call: cst.Call, receiver: Node) -> Shape | None:
+    def _by_method(self, call: cst.Call, receiver: Node, frame: Frame | None) -> Shape | None:
         name = called_name(call) or ""
         sizes = [_whole(arg.value) for arg in call.args]
         if (name in ("view", "reshape") and sizes == [-1]) or (name in ("flatten", "ravel") and not sizes):
-            return (self._count(receiver),)
+            return (self._count(receiver, frame),)
         if name in ("mean", "sum") and not call.args and self._kinds.kind(receiver) is Kind.TENSOR:
             return ()
-        before = self.shape(receiver)
+        before = self.shape(receiver, frame)
         if before is None:
             return None
         if name in ELEMENTWISE:
@@ -171,14 +174,19 @@ class Shapes:
             return (*before[:place], *before[place + 1 :]) if before[place] == 1 else None
         return None
 
-    def _count(self, node: Node) -> int | None:
+    def _count(self, node: Node, frame: Frame | None) -> int | None:
         """The number of elements of a tensor."""
         count = 1
-        for size in self.shape(node) or (None,):
+        for size in self.shape(node, frame) or (None,):
             if size is None:
                 return None
             count *= size
         return count
+
+
+def _is_place(key: object) -> bool:
+    """Whether a key takes one element of the first dimension."""
+    return isinstance(key, int)
 
 
 def _reduces(call: cst.Call, by_position: int) -> bool:
