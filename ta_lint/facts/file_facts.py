@@ -139,7 +139,7 @@ class FileFacts:
 
     @cached_property
     def modes(self) -> Modes:
-        return Modes(self.tree, self.classes)
+        return Modes(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
     def containers(self) -> Containers:
@@ -175,7 +175,9 @@ class FileFacts:
 
     @cached_property
     def evaluations(self) -> Evaluations:
-        return Evaluations(self.tree, self.names, self.classes, self.kinds, self.loops, self.calls_in_loop)
+        return Evaluations(
+            self.tree, self.names, self.classes, self.kinds, self.loops, self.calls_in_loop, self.modes
+        )
 
     @cached_property
     def loops(self) -> Loops:

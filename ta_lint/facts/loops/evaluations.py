@@ -14,6 +14,7 @@ from ta_lint.facts.loops.loops import BACKWARD, Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
@@ -37,13 +38,6 @@ _MEASURES = regex(
 _ON_PURPOSE = regex(
     r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
 )
-
-# Layers and models that behave differently in training and evaluation.
-_DEPENDS_ON_MODE = regex(
-    r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
-    r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
-)
-_MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 
 # Functions under these names take a model and do not change its mode.
 _LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")
@@ -82,6 +76,7 @@ class Evaluations:
         kinds: Kinds,
         loops: Loops,
         calls_in_loop: CallsInLoop,
+        modes: Modes,
     ) -> None:
         self._tree = tree
         self._names = names
@@ -89,6 +84,7 @@ class Evaluations:
         self._kinds = kinds
         self._loops = loops
         self._calls_in_loop = calls_in_loop
+        self._mode = modes
         self._differentiates: dict[Node, bool] = {}
         self._measured: dict[Node, bool] = {}
         self._modes_of: dict[cst.Module, frozenset[Action]] = {}
@@ -392,38 +388,8 @@ class Evaluations:
         values = self._calls_in_loop.values(model)
         meant = [value for value in values if self._calls_in_loop.variable(value) == variable]
         made = [self._kinds.construction(value) for value in meant or values]
-        if not made or None in made:
-            return None
-        found = [self._has_such_layers(call, ()) for call in made if call is not None]
-        return True if any(found) else None if None in found else False
-
-    def _has_such_layers(self, call: cst.Call, seen: tuple[cst.ClassDef, ...]) -> bool | None:
-        klass = self._classes.local(call.func)
-        qualified = self._names.qualified(call.func) or ""
-        if klass is None and qualified != "torch.nn.Sequential":
-            depends = self._is_such_a_layer(call)
-            return depends if depends or qualified.startswith("torch.nn.") else None
-        if klass in seen:
-            return False
-        inside = [found for found in self._tree.within(klass or call, cst.Call) if found is not call]
-        if any(self._is_such_a_layer(found) for found in inside):
-            return True
-        parts = [
-            self._has_such_layers(found, (*seen, klass) if klass is not None else seen)
-            for found in inside
-            if _MAKES_LAYERS.search(called_name(found) or "") and not self._is_plain(found)
-        ]
-        return True if any(parts) else None if None in parts else False
-
-    def _is_such_a_layer(self, call: cst.Call) -> bool:
-        qualified = self._names.qualified(call.func) or ""
-        if _DEPENDS_ON_MODE.fullmatch(qualified) is None:
-            return False
-        share = argument(call, "p", 0) if qualified.startswith("torch.nn.Dropout") else None
-        return share is None or self._kinds.number(share) != 0
-
-    def _is_plain(self, call: cst.Call) -> bool:
-        return (self._names.qualified(call.func) or "").startswith(("torch.", "builtins."))
+        found = [self._mode.depends(call) if call is not None else None for call in made]
+        return True if any(found) else None if None in found or not found else False
 
 
 def _counts(iterable: Node) -> bool:
