@@ -162,11 +162,8 @@ def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
 
 def _has_one_output(call: cst.Call, frame: Frame | None, module: FileFacts, depth: int = _DEPTH) -> bool:
     """Whether a call runs a model that ends in `Linear(..., 1)`."""
-    made = module.flow.maker(call.func, frame)
-    if made is None or depth == 0:
-        return False
-    entered = module.flow.entered(call, (), frame)
-    return _ends_in_one(made, module, depth) if entered is None else _is_of_one(entered, module, depth)
+    makers = module.flow.makers(call.func, frame) if depth else []
+    return bool(makers) and all(_ends_in_one(made, module, depth) for made in makers)
 
 
 def _is_of_one(returned: Value, module: FileFacts, depth: int) -> bool:

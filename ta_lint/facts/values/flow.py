@@ -406,8 +406,10 @@ class ValueFlow:
 
         A value does not lead into a module by itself, as most questions end at its call.
         """
-        function = self._forward(call.func, frame)
-        return self._returned(function, call, path, frame) if function is not None else None
+        functions = self._forwards(call.func, frame)
+        found = [self._returned(function, call, path, frame) if function else None for function in functions]
+        known = [value for value in found if value is not None]
+        return joined(known) if known and len(known) == len(found) else None
 
     def _lambda(self, call: cst.Call) -> cst.Lambda | None:
         reaching_ = self._names.definition(call.func) if isinstance(call.func, cst.Name) else None
@@ -455,24 +457,24 @@ class ValueFlow:
             for item in function.decorators
         )
 
-    def _forward(self, module: Node, frame: Frame | None) -> cst.FunctionDef | None:
-        """The `forward` that a call of a module runs, if the source certainly shows it."""
+    def _forwards(self, module: Node, frame: Frame | None) -> list[cst.FunctionDef | None]:
+        """The `forward` methods that a call of a module may run, None for one that the source does not show."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
         if is_name(module, "self"):
             klass = self._tree.enclosing(module, cst.ClassDef)
-            return self.forward(klass) if klass is not None and not self._is_overridden(klass) else None
-        made = self.maker(module, frame)
-        return self.forward_of(made) if made is not None else None
+            return [self.forward(klass) if klass is not None and not self._is_overridden(klass) else None]
+        return [self.forward_of(made) for made in self.makers(module, frame)]
 
-    def maker(self, module: Node, frame: Frame | None = None) -> cst.Call | None:
-        """The call that makes the module which an expression is; None if a part of the module is replaced later."""
+    def makers(self, module: Node, frame: Frame | None = None) -> list[cst.Call]:
+        """The calls that make the module which an expression may be; empty if one of them, or a part of it, is unknown."""
         value = self.of(module, (), frame)
         made = self._kinds.construction(module)
-        if made is None:
-            makers = {self._kinds.construction(o.node) if not o.path else None for o in value.tensors}
-            made = makers.pop() if len(makers) == 1 else None
-        return made if not any(map(self.is_changed, (module, *value.aliases))) else None
+        found = [made] if made is not None else []
+        if not found:
+            makers = [self._kinds.construction(o.node) if not o.path else None for o in value.tensors]
+            found = [one for one in dict.fromkeys(makers) if one is not None] if None not in makers else []
+        return found if not any(map(self.is_changed, (module, *value.aliases))) else []
 
     def forward_of(self, made: cst.Call) -> cst.FunctionDef | None:
         """The `forward` of the module that a call makes."""

@@ -98,9 +98,7 @@ class Outputs:
 
     def _all(self, value: Value, depth: int) -> Output | None:
         """The activation that all origins of a value agree on."""
-        found = [self._made(origin, depth) for origin in value.tensors] if depth else []
-        first = found[0] if found else None
-        return first if all(one and first and one.name == first.name for one in found) else None
+        return _agreed([self._made(origin, depth) for origin in value.tensors] if depth else [])
 
     def _made(self, origin: Origin, depth: int) -> Output | None:
         call = origin.node
@@ -147,8 +145,7 @@ class Outputs:
         """The last activation of a called layer, or of a sequence of them."""
         if isinstance(module, cst.Attribute) and module.attr.value == "forward":
             module = module.value
-        made = self._flow.maker(module, frame)
-        return self._of_construction(made, depth) if made is not None else None
+        return _agreed([self._of_construction(made, depth) for made in self._flow.makers(module, frame)])
 
     def _of_construction(self, made: cst.Call, depth: int) -> Output | None:
         if depth == 0:
@@ -169,9 +166,7 @@ class Outputs:
         """The activation of which an expression certainly is some of the outputs: by `gather`, or by a product with a one-hot
         tensor that is summed up.
         """
-        found = [self._picked(origin) for origin in self._flow.of(node).tensors]
-        first = found[0] if found else None
-        return first if all(one and first and one.name == first.name for one in found) else None
+        return _agreed([self._picked(origin) for origin in self._flow.of(node).tensors])
 
     def _picked(self, origin: Origin) -> Output | None:
         call, frame = origin.node, origin.frame
@@ -259,6 +254,12 @@ class Outputs:
         if called is not None:
             return argument(call, "input", 0) if called in _table().functions else None
         return call.func.value if isinstance(call.func, cst.Attribute) and self._tensor_method(call) else None
+
+
+def _agreed(outputs: list[Output | None]) -> Output | None:
+    """The first of several outputs, if all are known and of one activation."""
+    names = {output.name if output is not None else None for output in outputs}
+    return outputs[0] if len(names) == 1 else None
 
 
 def _keeps_values(key: object) -> bool:
