@@ -25,6 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         yield Suspicion(
             use.node,
             f"`{use.name}` was removed in torch {symbol.removed}{instead}",
+            related=tuple((name, "used here") for name in module.api.mentions(use)),
             fix=module.renaming.fix(use),
         )
     yield from _indexed_numbers(module)

@@ -21,5 +21,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         yield Suspicion(
             use.node,
             f"`{use.name}` is deprecated since torch {symbol.deprecated}{instead}",
+            related=tuple((name, "used here") for name in module.api.mentions(use)),
             fix=module.renaming.fix(use),
         )

@@ -18,5 +18,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         yield Suspicion(
             use.node,
             f"`{use.name}` is private; {use.instead} is the public name, since torch {since}",
+            related=tuple((name, "used here") for name in module.api.mentions(use)),
             fix=module.renaming.fix(use),
         )

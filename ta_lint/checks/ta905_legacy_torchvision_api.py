@@ -1,13 +1,14 @@
 """TA905: replaced or removed parts of torchvision: `pretrained=True`, `v2.ToTensor`, `transforms.Scale`."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.torchvision import Builder, builder, gone, renamed_parameters, successor
-from ta_lint.syntax.edits import Edit, ProposedFix, replace
-from ta_lint.syntax.tree import dotted, is_name
+from ta_lint.syntax.edits import Edit, ProposedFix, remove_imported, replace
+from ta_lint.syntax.tree import Node, dotted, is_name
 
 KEYWORDS = (
     "torchvision",
@@ -19,10 +20,12 @@ KEYWORDS = (
 
 _NEW_NAMES = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
 _V2 = "torchvision.transforms.v2"
+_TO_TENSOR = "`v2.ToTensor` is deprecated since torchvision 0.16: use `ToImage` and `ToDtype`"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    for suspicion in (*_gone_imports(module), *_gone_attributes(module), *_calls(module)):
+    found = (_gone_imports(module), _gone_attributes(module), _calls(module), _mentions(module))
+    for suspicion in chain.from_iterable(found):
         if not module.fallbacks.around(suspicion.node):
             yield suspicion
 
@@ -85,8 +88,7 @@ def _calls(module: FileFacts) -> Iterator[Suspicion]:
                 yield from _weights(call, Builder(None, None), module)
         elif qualified == f"{_V2}.ToTensor":
             if not module.targets_before(2, 1):
-                message = "`v2.ToTensor` is deprecated since torchvision 0.16: use `ToImage` and `ToDtype`"
-                yield Suspicion(call, message, fix=_converted(call, module))
+                yield Suspicion(call, _TO_TENSOR, fix=_converted(call, module))
         elif qualified.startswith("torchvision."):
             if (built := builder(qualified)) is not None:
                 yield from _weights(call, built, module)
@@ -166,3 +168,53 @@ def _renamed(call: cst.Call, qualified: str, module: FileFacts) -> Iterator[Susp
             if not module.targets_before(1, 8):
                 message = f"torchvision no longer has the parameter `{old}`: it is `{new}`"
                 yield Suspicion(arg, message, fix=ProposedFix(f"write `{new}`", (replace(arg.keyword, new),)))
+
+
+# -- a transform that is not called ---------------------------------------------------------------------------
+
+
+def _mentions(module: FileFacts) -> Iterator[Suspicion]:
+    """`v2.ToTensor` where it is handed on or kept, and its import where nothing calls what was imported."""
+    if module.targets_before(2, 1):
+        return
+    named = (attribute for attribute in module.tree.all(cst.Attribute) if attribute.attr.value == "ToTensor")
+    for attribute in named:
+        if _is_called(attribute, module) or _is_asked_for(attribute, module):
+            continue
+        if module.qualified(attribute) == f"{_V2}.ToTensor":
+            yield Suspicion(attribute, _TO_TENSOR)
+    for path, alias in module.names.imports():
+        if path == f"{_V2}.ToTensor":
+            yield from _import_without_call(alias, module)
+
+
+def _import_without_call(alias: cst.ImportAlias, module: FileFacts) -> Iterator[Suspicion]:
+    bound = alias.asname.name if alias.asname is not None else alias.name
+    if not isinstance(bound, cst.Name):
+        return
+    statement = module.tree.parent[alias]
+    uses = [name for name in module.names.mentions(bound) if not module.tree.contains(statement, name)]
+    if any(_is_called(use, module) for use in uses):
+        return  # reported there
+    if uses and all(_is_asked_for(use, module) for use in uses):
+        return
+    related = tuple((use, "used here") for use in uses)
+    fix = None if uses else ProposedFix("remove the import", (remove_imported(module.tree, alias),))
+    yield Suspicion(alias, _TO_TENSOR, related=related, fix=fix)
+
+
+def _is_called(node: Node, module: FileFacts) -> bool:
+    above = module.tree.parent[node]
+    return isinstance(above, cst.Call) and above.func is node
+
+
+def _is_asked_for(node: Node, module: FileFacts) -> bool:
+    """Whether something is only compared with a class, or annotated with it."""
+    for above in module.tree.ancestors(node):
+        if isinstance(above, (cst.Comparison, cst.Annotation)):
+            return True
+        if isinstance(above, cst.Call):
+            return module.qualified(above.func) in ("builtins.isinstance", "builtins.issubclass")
+        if not isinstance(above, (cst.BaseExpression, cst.BaseElement, cst.Arg, cst.ComparisonTarget)):
+            return False
+    return False

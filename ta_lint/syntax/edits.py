@@ -178,6 +178,20 @@ def remove_statement(tree: Tree, node: Node) -> Removal:
     return Removal(_statement(tree, node))
 
 
+def remove_imported(tree: Tree, alias: cst.ImportAlias) -> Replacement | Removal:
+    """Remove one of the names of an import, with the statement if there is no other."""
+    statement = tree.parent[alias]
+    assert isinstance(statement, (cst.Import, cst.ImportFrom))
+    assert not isinstance(statement.names, cst.ImportStar)
+    aliases = statement.names
+    if len(aliases) == 1:
+        return remove_statement(tree, statement)
+    index = list(aliases).index(alias)
+    if index + 1 < len(aliases):
+        return Replacement(Anchor(alias, Side.START), Anchor(aliases[index + 1], Side.START), "")
+    return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
+
+
 def _statement(tree: Tree, node: Node) -> Node:
     """The statement of a node; for a line, its first statement."""
     return tree.statement(node.body[0] if isinstance(node, cst.SimpleStatementLine) else node)

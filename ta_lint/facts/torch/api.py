@@ -54,6 +54,14 @@ class Api:
         ]
         return sorted(found, key=lambda use: self._tree.order(use.node))
 
+    def mentions(self, use: Use) -> list[Node]:
+        """Where a file goes on with what it has imported by name, in source order."""
+        if not isinstance(use.node, cst.ImportAlias):
+            return []
+        statement = self._tree.parent[use.node]
+        mentions = (name for bound in self._bound_to(use.node) for name in self._names.mentions(bound))
+        return [name for name in mentions if not self._tree.contains(statement, name)]
+
     def _imports(self) -> Iterator[Use]:
         """The symbols imported by name; for a listed module the whole statement, once."""
         statements: set[Node] = set()

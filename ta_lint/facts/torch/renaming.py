@@ -20,6 +20,7 @@ from ta_lint.syntax.edits import (
     insert_after,
     insert_line_before,
     remove_argument,
+    remove_imported,
     replace,
 )
 from ta_lint.syntax.places import Places
@@ -320,7 +321,7 @@ class Renaming:
         asname = wanted[0].evaluated_alias
         code = f"from {move.module} import {move.name}" + (f" as {asname}" if asname is not None else "")
         beside = insert_line_before(self._tree, statement, code)
-        return _fix(symbol, [beside, _remove(wanted[0], statement), *move.edits], (), move.equal)
+        return _fix(symbol, [beside, remove_imported(self._tree, wanted[0]), *move.edits], (), move.equal)
 
     def _move(self, alias: cst.ImportAlias, path: str) -> _Move | None:
         """The new import of a symbol, if all its uses in the file can follow."""
@@ -419,14 +420,6 @@ def _parameters(call: cst.Call, rewrite: Rewrite) -> list[str] | None:
             return None
         found.append(name)
     return found
-
-
-def _remove(alias: cst.ImportAlias, statement: cst.ImportFrom) -> Edit:
-    aliases = _aliases(statement)
-    index = list(aliases).index(alias)
-    if index + 1 < len(aliases):
-        return Replacement(Anchor(alias, Side.START), Anchor(aliases[index + 1], Side.START), "")
-    return Replacement(Anchor(aliases[index - 1], Side.END), Anchor(alias, Side.END), "")
 
 
 def _fix(
