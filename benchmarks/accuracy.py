@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import independent
 from corpus import CORPORA
 from fixes import NEAR, by_reason, by_rule, sums
 from fixes import RESULTS as FIXES
@@ -47,8 +48,8 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
-    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_recall(mutation)]
-    lines += [*_in_several_files(mutation), *_misses(mutation)]
+    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_independent()]
+    lines += [*_recall(mutation), *_in_several_files(mutation), *_misses(mutation)]
     return "\n".join(lines) + "\n"
 
 
@@ -60,8 +61,8 @@ def percent(part: int, whole: int) -> str:
 def _head() -> Iterator[str]:
     yield "# Accuracy"
     yield ""
-    yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/`, `benchmarks/fixes.json` and"
-    yield "`benchmarks/mutation.json`. Do not edit it."
+    yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/`, `benchmarks/fixes.json`,"
+    yield "`benchmarks/independent.json` and `benchmarks/mutation.json`. Do not edit it."
     yield ""
     yield "Two questions are asked of real code that nobody here wrote. Of what the linter finds, how much is true: every"
     yield "finding of a default rule is judged by reading the code around it. And of what is wrong, how much does it find:"
@@ -169,6 +170,66 @@ def _fixes(results: list[dict[str, Any]]) -> Iterator[str]:
     yield from by_reason(results)
     yield ""
     yield sums(results)
+
+
+def _independent() -> Iterator[str]:
+    results = json.loads(independent.RESULTS.read_text(encoding="utf-8"))
+    judged = tomllib.loads(independent.JUDGEMENTS.read_text(encoding="utf-8"))
+    yield ""
+    yield "## Sets that others made"
+    yield ""
+    yield "Files that others wrote to show what their tool finds, or collected to study it, none of which is in this repository:"
+    yield "`benchmarks/independent.toml` says which rule is about what, and why what is missed is missed."
+    yield from _patterns(results["patterns"], judged["patterns"])
+    yield from _scripts(results["scripts"], judged["scripts"])
+    yield from _peer(results["torchfix"], judged["torchfix"])
+
+
+def _patterns(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### Patterns"
+    yield ""
+    yield f"Of {judged['repository']} at {result['commit'][:10]}: {len(result['patterns'])} patterns, each with files that have"
+    yield f"it and files that do not. {len(judged['rules'])} are what a rule is about, by their descriptions."
+    yield ""
+    yield from independent.patterns_table(result)
+    yield ""
+    false = [place for place in result["alarms"] if not judged["judged"][place]]
+    yield f"Of all patterns, {result['negatives']} files are healthy, and {result['other']} may be. The default rules report"
+    yield f"{len(result['alarms'])} lines of them, of which {len(false)} {'is' if len(false) == 1 else 'are'} false:"
+    yield ""
+    yield from (f"- {place}" for place in false)
+    yield ""
+    yield "What is not named:"
+    yield ""
+    yield from (f"- {place}: {judged['missed'][place]}" for place in result["missed"])
+
+
+def _scripts(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### Scripts with one bug"
+    yield ""
+    yield f"Of {judged['repository']} at {result['commit'][:10]}: {len(result['bugs']) + result['others']} scripts that use"
+    yield f"torch, {result['others']} of them with a bug that no rule is about, such as shapes that do not fit. The set holds no"
+    yield "mended scripts: the line is changed as the answer to the question says."
+    yield ""
+    yield from independent.scripts_table(result)
+    yield ""
+    missed = [row["bug"] for row in result["bugs"] if not row["named"]]
+    yield from (f"- {bug}, {judged['bugs'][bug]['cause']}: {judged['missed'][bug]}" for bug in missed)
+
+
+def _peer(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### The tests of TorchFix"
+    yield ""
+    yield f"The lines that {judged['repository']} at {result['commit'][:10]} expects its checkers to report, and whether a rule"
+    yield "with the same id reports them, or names them beside what it reports, as the uses of what is imported by name."
+    yield ""
+    yield from independent.torchfix_table(result)
+    yield ""
+    for place in dict.fromkeys(result["missed"]):
+        yield f"- {place}: {judged['missed'][place]}"
 
 
 def _recall(mutation: dict[str, Any]) -> Iterator[str]:

@@ -170,7 +170,7 @@ def outcome_of(fix: Fix, repositories: Path) -> Outcome:
         return outcome(Verdict.NO_RULE)
     if "static" not in rule.observers:
         return outcome(Verdict.RUN_ONLY)
-    repository = _git_directory(repositories / fix.repo.replace("/", "+"))
+    repository = git_directory(repositories / fix.repo.replace("/", "+"))
     if repository is None:
         return outcome(Verdict.SKIPPED, note="no repository")
     with tempfile.TemporaryDirectory() as scratch:
@@ -293,7 +293,7 @@ def _by_file(places: Iterable[Place]) -> Counter[str]:
 # -- programs and what is found in them -----------------------------------------------------------------------
 
 
-def _git_directory(folder: Path) -> Path | None:
+def git_directory(folder: Path) -> Path | None:
     """The git directory that a folder is, or that lies in it: a mirror's own, or the one of a clone."""
     for pattern in ("HEAD", "*/HEAD", "*/*/HEAD"):
         for head in sorted(folder.glob(pattern)):

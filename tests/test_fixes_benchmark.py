@@ -220,7 +220,7 @@ def test_a_git_directory_may_lie_in_the_folder_of_its_repository(inside: str, tm
     folder = tmp_path / inside
     folder.mkdir(parents=True, exist_ok=True)
     git(tmp_path, "init", "-q", "--bare", str(folder))
-    assert benchmark._git_directory(tmp_path) == folder
+    assert benchmark.git_directory(tmp_path) == folder
 
 
 def test_a_table_without_what_is_needed_is_refused(tmp_path: Path) -> None:
