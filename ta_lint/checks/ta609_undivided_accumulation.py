@@ -11,7 +11,7 @@ from ta_lint.facts.loops.order import Accumulation, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, is_atom, wrap
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import Node, dotted, spreads
+from ta_lint.syntax.tree import Node, argument, dotted, is_name, literal_text, spreads
 
 KEYWORDS = ("*backward",)
 AROUND = (
@@ -44,11 +44,11 @@ def _is_divided(module: FileFacts, accumulation: Accumulation) -> bool:
         return True
     roots = tree.within(accumulation.count, cst.Name)[:1]
     return (
-        _SUMS.search(module.source.text) is not None
-        or any(_SCALES.search(name.value) for name in tree.within(loop, cst.Name))
+        any(_SCALES.search(name.value) for name in tree.within(loop, cst.Name))
         or any(tree.contains(loop, bound.node) for root in roots for bound in module.names.bindings(root))
         or any(_is_rate(module, operation, accumulation) for operation in tree.all(cst.BinaryOperation))
         or any(_is_loss_divided(module, backward, accumulation) for backward in accumulation.backwards)
+        or any(_is_loss_a_sum(module, backward, accumulation) for backward in accumulation.backwards)
     )
 
 
@@ -74,17 +74,50 @@ def _is_rate(module: FileFacts, operation: cst.BinaryOperation, accumulation: Ac
 
 def _is_loss_divided(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> bool:
     """Whether the loss is divided in its loop, or passes through code outside this file."""
+    return any(_may_divide(module, node, accumulation) for node in _made_of(module, backward, accumulation))
+
+
+def _made_of(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> Iterator[Node]:
+    """The expressions of the loop that a backward pass takes its loss from."""
     pending: list[Node] = [backward.subject]
     seen: set[Node] = set()
     while pending:
         node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if _may_divide(module, node, accumulation):
-            return True
-        pending += _carried(module, node, accumulation)
-    return False
+        if node not in seen:
+            seen.add(node)
+            yield node
+            pending += _carried(module, node, accumulation)
+
+
+def _is_loss_a_sum(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> bool:
+    """Whether a loss is the sum over a batch, or may be where the file has such sums: more batches are then one larger one."""
+    calls = [node for node in _made_of(module, backward, accumulation) if isinstance(node, cst.Call)]
+    means = [call.func for call in calls if called_name(call) == "mean"]
+    sums = [
+        _sums(module, call) for call in calls if not any(module.tree.contains(mean, call) for mean in means)
+    ]
+    return True in sums or (None in sums and _SUMS.search(module.source.text) is not None)
+
+
+def _sums(module: FileFacts, call: cst.Call) -> bool | None:
+    """Whether a call computes a sum over the batch, by what it or its criterion is told; None if it is not known."""
+    function = module.calls.callee(call)
+    if function is not None:
+        return any(map(_is_told_to_sum, module.tree.within(function, cst.Call)))
+    made = module.kinds.construction(call.func)
+    told = call if made is None else made
+    if _is_told_to_sum(told):
+        return True
+    name = module.qualified(told.func)
+    return False if called_name(call) == "mean" or (name or "").startswith("torch.") else None
+
+
+def _is_told_to_sum(call: cst.Call) -> bool:
+    """Whether arguments ask for a sum, or for what is not said here."""
+    reduction, averaged = argument(call, "reduction"), argument(call, "size_average")
+    return (reduction is not None and literal_text(reduction) != "mean") or (
+        averaged is not None and not is_name(averaged, "True")
+    )
 
 
 def _may_divide(module: FileFacts, node: Node, accumulation: Accumulation) -> bool:
