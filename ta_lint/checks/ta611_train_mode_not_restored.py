@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -14,6 +15,8 @@ from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_after, insert_line_before
 from ta_lint.syntax.tree import LOOPS, Node, dotted
+
+_Region = Loop | cst.FunctionDef
 
 KEYWORDS = (("eval", "train"),)
 AROUND = ("*backward",)
@@ -31,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework is not None or _writes_mode(module, module.tree.root):
         return
     reported: set[Node] = set()
-    for loop in _loops(module):
+    for loop in (*_loops(module), *_steps(module)):
         events = module.calls_in_loop.events(loop.body)
         if not any(event.action is Action.BACKWARD for event in events):
             continue
@@ -56,6 +59,18 @@ def _loops(module: FileFacts) -> Iterator[Loop]:
             yield loop
 
 
+def _steps(module: FileFacts) -> Iterator[cst.FunctionDef]:
+    """The functions that hold a whole step and an `eval()`, and that the project itself does not call."""
+    for function in module.tree.all(cst.FunctionDef):
+        calls = module.tree.own(function, cst.Call)
+        if (
+            any(called_name(call) == "eval" for call in calls)
+            and any(module.loops.step(call) is not None for call in calls)
+            and not module.calls_in_loop.sites(function)
+        ):
+            yield function
+
+
 def _is_out_of_sight(module: FileFacts, loop: Loop) -> bool:
     """Whether a loop of another file is in a test, or in code of a framework, or its file sets modes by hand."""
     return (
@@ -71,16 +86,20 @@ def _is_the_same_in_both(module: FileFacts, event: LoopCall) -> bool:
     return module.evaluations.depends_on_mode(event.call.func.value, event.subject) is False
 
 
-def _suspicion(module: FileFacts, loop: Loop, event: LoopCall, trained: LoopCall) -> Suspicion:
-    message = (
-        f"`{module.code(event.call)}` is not followed by `train()` before the loop trains this model again"
-    )
-    related = ((trained.call, "trains in evaluation mode, from the second time on"), (loop, "the loop"))
+def _suspicion(module: FileFacts, loop: _Region, event: LoopCall, trained: LoopCall) -> Suspicion:
+    code = module.code(event.call)
+    related: tuple[tuple[Node, str], ...] = ((trained.call, "trains in evaluation mode"),)
+    if isinstance(loop, cst.FunctionDef):
+        message = f"`{code}` is not followed by `train()` before `{loop.name.value}` trains this model"
+    else:
+        message = f"`{code}` is not followed by `train()` before the loop trains this model again"
+        again = ", from the second time on" if module.tree.before(trained.place, event.place) else ""
+        related = ((trained.call, f"trains in evaluation mode{again}"), (loop, "the loop"))
     return Suspicion(event.call, message, related=related, fix=_fix(module, loop, event, trained))
 
 
 def _trained_next(
-    module: FileFacts, loop: Loop, events: list[LoopCall], index: int, model: Variable
+    module: FileFacts, loop: _Region, events: list[LoopCall], index: int, model: Variable
 ) -> LoopCall | None:
     """The backward pass after an `eval()`, in the same iteration or the next, with no `train()` in between."""
     switched = events[index]
@@ -91,7 +110,9 @@ def _trained_next(
         or not _is_trained(module, model)
     ):
         return None
-    for position in [*range(index + 1, len(events)), *range(index)]:
+    meant = False
+    again = range(index) if not isinstance(loop, cst.FunctionDef) else ()
+    for position in [*range(index + 1, len(events)), *again]:
         event: LoopCall = events[position]
         if event.action is Action.EVAL and event.subject == model:
             return None
@@ -106,11 +127,9 @@ def _trained_next(
             if position < index:
                 return event
             runs = any(_runs_between(module, use, model, switched, event) for use in events)
-            is_apart = _is_for_evaluation(module, switched, loop, model, events)
-            is_apart = is_apart or _comes_after_training(
-                module, events[:index], events[index:position], model
-            )
-            return event if runs and is_apart else None
+            if runs and not meant and _is_apart(module, loop, events, index, position, model):
+                return event
+            meant = True  # unless the model trains before it as well, and so in both modes
     return None
 
 
@@ -130,7 +149,7 @@ def _is_trained(module: FileFacts, model: Variable) -> bool:
     return not fixed if optimized is None else optimized
 
 
-def _lives_on(module: FileFacts, loop: Loop, events: list[LoopCall], model: Variable) -> bool:
+def _lives_on(module: FileFacts, loop: _Region, events: list[LoopCall], model: Variable) -> bool:
     """Whether an iteration starts with the previous iteration's model, in the mode it had."""
     tree, first = module.tree, model[0]
     helpers = {tree.home(event.call) for event in events} - {tree.home(loop)}
@@ -199,8 +218,25 @@ def _runs_between(
     """Whether a model runs with gradients between an `eval()` and a backward pass, or inside the expression of that pass."""
     if not _uses(use, model) or module.recording.records(use.call) is False:
         return False
+    if switched.place is backward.place:  # all in one helper
+        depth = next(
+            (
+                n
+                for n, (one, other) in enumerate(zip(switched.via, backward.via, strict=False))
+                if one is not other
+            ),
+            min(len(switched.via), len(backward.via)),
+        )
+        if use.via[:depth] != switched.via[:depth]:
+            return False
+        switched, use, backward = (_inside(event, depth) for event in (switched, use, backward))
     for_it = module.tree.before(use.place, backward.place) or module.tree.contains(backward.call, use.call)
     return bool(for_it and module.tree.before(switched.place, use.place))
+
+
+def _inside(event: LoopCall, depth: int) -> LoopCall:
+    """An event as it is seen from the function that so many calls lead to."""
+    return replace(event, via=event.via[depth:])
 
 
 def _may_set_mode(module: FileFacts, event: LoopCall, model: Variable) -> bool:
@@ -214,9 +250,11 @@ def _may_set_mode(module: FileFacts, event: LoopCall, model: Variable) -> bool:
 # -- from `eval()` to the training ----------------------------------------------------------------------------
 
 
-def _is_at_the_end(module: FileFacts, node: Node, loop: Loop) -> bool:
+def _is_at_the_end(module: FileFacts, node: Node, loop: _Region) -> bool:
     """Whether `eval()` runs only in the last iteration: under `if epoch == last:`, or before a `break`."""
     tree = module.tree
+    if isinstance(loop, cst.FunctionDef):
+        return False
     if module.loops.is_last_pass(node, loop):
         return True
     conditions = [
@@ -227,7 +265,7 @@ def _is_at_the_end(module: FileFacts, node: Node, loop: Loop) -> bool:
     )
 
 
-def _holds_once(module: FileFacts, test: Node, loop: Loop) -> bool:
+def _holds_once(module: FileFacts, test: Node, loop: _Region) -> bool:
     """Whether a condition holds in one iteration of a loop: `epoch == epochs - 1`, `step % len(loader) == 0` in a pass over it.
 
     Not `phase == "val"`, nor `step == len(loader) - 1` in the loop over the epochs, each of which has such a step.
@@ -248,7 +286,7 @@ def _holds_once(module: FileFacts, test: Node, loop: Loop) -> bool:
     return all(_is_whole_pass(module, remainder.right, loop) for remainder in remainders)
 
 
-def _counts_inside(module: FileFacts, name: cst.Name, loop: Loop) -> bool:
+def _counts_inside(module: FileFacts, name: cst.Name, loop: _Region) -> bool:
     """Whether a name counts the iterations of a loop inside this one, which begins anew in each iteration."""
     return any(
         binding.how == "for" and binding.node is not loop and module.tree.contains(loop.body, binding.node)
@@ -256,7 +294,7 @@ def _counts_inside(module: FileFacts, name: cst.Name, loop: Loop) -> bool:
     )
 
 
-def _is_whole_pass(module: FileFacts, modulus: Node, loop: Loop) -> bool:
+def _is_whole_pass(module: FileFacts, modulus: Node, loop: _Region) -> bool:
     """Whether so many steps are as many as a loop has in one pass: `len(loader)`, `len(dataset) // batch_size`."""
     tree = module.tree
     modulus = module.kinds.origin(modulus)
@@ -280,7 +318,7 @@ def _is_other_branch(module: FileFacts, switched: LoopCall, event: LoopCall) -> 
 
 
 def _is_for_evaluation(
-    module: FileFacts, switched: LoopCall, loop: Loop, model: Variable, events: list[LoopCall]
+    module: FileFacts, switched: LoopCall, loop: _Region, model: Variable, events: list[LoopCall]
 ) -> bool:
     """Whether `eval()` is meant for other code than the training that follows in the same pass.
 
@@ -296,6 +334,28 @@ def _is_for_evaluation(
     if condition is None or not tree.contains(loop.body, condition):
         return False
     return any(_uses(event, model) and tree.contains(condition.body, event.place) for event in events)
+
+
+def _is_apart(
+    module: FileFacts, loop: _Region, events: list[LoopCall], index: int, position: int, model: Variable
+) -> bool:
+    """Whether an `eval()` is not meant for the training that comes after it in its own pass."""
+    before, between = events[:index], events[index:position]
+    return (
+        _is_for_evaluation(module, events[index], loop, model, events)
+        or _comes_after_training(module, before, between, model)
+        or _evaluates_first(module, between, model)
+    )
+
+
+def _evaluates_first(module: FileFacts, between: list[LoopCall], model: Variable) -> bool:
+    """Whether a model that an optimizer has runs without gradients, in the function of its `eval()`, before it runs with them."""
+    if module.calls_in_loop.is_optimized(model) is not True:
+        return False
+    first = next((event for event in between if _uses(event, model)), None)
+    if first is None or module.recording.records(first.call) is not False:
+        return False
+    return module.tree.home(first.call) is module.tree.home(between[0].call)
 
 
 def _comes_after_training(
@@ -314,8 +374,8 @@ def _comes_after_training(
 # -- the fix --------------------------------------------------------------------------------------------------
 
 
-def _fix(module: FileFacts, loop: Loop, switched: LoopCall, trained: LoopCall) -> ProposedFix | None:
-    """Insert `train()` at the start of the iteration, or after the evaluation there."""
+def _fix(module: FileFacts, loop: _Region, switched: LoopCall, trained: LoopCall) -> ProposedFix | None:
+    """Insert `train()` at the start of the iteration, or between the evaluation there and the training."""
     tree, call = module.tree, switched.call
     if (
         switched.via
@@ -329,12 +389,23 @@ def _fix(module: FileFacts, loop: Loop, switched: LoopCall, trained: LoopCall) -
             "train in training mode", (insert_line_before(tree, _first(loop.body.body[0]), code),)
         )
     block = tree.block(call)
-    last = block.body[-1] if isinstance(block, cst.IndentedBlock) else None
-    return (
-        ProposedFix("train in training mode", (insert_line_after(tree, _first(last), code),))
-        if last is not None
-        else None
+    if not isinstance(block, cst.IndentedBlock):
+        return None
+    uses = [
+        event.place
+        for event in module.calls_in_loop.events(loop.body)
+        if switched.subject is not None
+        and tree.before(call, event.place)
+        and _uses(event, switched.subject)
+        and module.recording.records(event.call) is not False
+    ]
+    trains = next((part for part in block.body if any(tree.contains(part, use) for use in uses)), None)
+    beside = (
+        insert_line_after(tree, _first(block.body[-1]), code)
+        if trains is None
+        else insert_line_before(tree, _first(trains), code)
     )
+    return ProposedFix("train in training mode", (beside,))
 
 
 def _first(statement: Node) -> Node:

@@ -245,8 +245,16 @@ class CallsInLoop:
         }
 
     def meanings(self, variable: Variable, depth: int = _CALLERS_DEEP) -> list[Variable]:
-        """A variable and, if it is a parameter, the variables that its callers give to it."""
+        """A variable and the variables that it gets its value from.
+
+        Those of a parameter are what its callers give to it; an attribute may be a parameter of a method: `self.net = net`.
+        """
         found = [variable]
+        if depth and isinstance(variable[0], cst.ClassDef) and len(variable) > 1:
+            values = self._classes.attribute(variable[0], str(variable[1]))
+            kept = self.variable(values[0]) if len(values) == 1 else None
+            if kept is not None and isinstance(kept[0], cst.Param):
+                found += self.meanings((*kept, *variable[2:]), depth - 1)
         if depth and isinstance(variable[0], cst.Param):
             for value in self._calls.given(variable[0]) or []:
                 if (outer := self.variable(value)) is not None:
