@@ -13,9 +13,9 @@ from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before, remove_statement
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import LOOPS, Node, argument, dotted
+from ta_lint.syntax.tree import LOOPS, Node, argument, attribute_of_self, dotted
 
-KEYWORDS = ("zero_grad",)
+KEYWORDS = (("zero_grad", "step"),)
 AROUND = (
     "*backward",
     "step",
@@ -50,7 +50,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             fix = _moved(clear, backward, step, module)
             yield _suspicion(module, clear, backward, step.call, fix)
     if module.loops.framework is None and not module.loops.gated:
-        yield from _in_circles(module, reported)
+        if "zero_grad" in module.source.text:
+            yield from _in_circles(module, reported)
+        yield from _too_early(module, reported)
 
 
 def _suspicion(
@@ -86,7 +88,7 @@ def _in_circles(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
                 continue
             backward = next(event for event in events if event.action is Action.BACKWARD)
             shown = clear.call if module.is_here(clear.call) else clear.place
-            reported.add(shown)
+            reported.update((shown, *(step.call for step in own)))
             yield _suspicion(module, shown, backward.place, own[0].place)
 
 
@@ -206,6 +208,87 @@ def _is_idle(module: FileFacts, clear: LoopEvent) -> bool:
     return module.kind(clear.subject) is not Kind.MODULE and any(
         name.partition(".")[0] == "accelerate" for name in names
     )
+
+
+# -- before the backward pass of its own loss ------------------------------------------------------------------
+
+
+def _too_early(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
+    """Steps between the forward pass of a loss and its backward pass, with no backward pass before them."""
+    for step in module.loops.steps:
+        backward = _backward_after(step, module) if step.call not in reported else None
+        if backward is None or not _has_what_is_used(step, backward, module):
+            continue
+        loss = module.code(backward.subject)
+        message = f"`{module.code(step.call)}` changes the weights between the forward pass of `{loss}` and its backward pass"
+        related = ((backward.call, "the gradients are computed here, for the step of the next pass"),)
+        yield Suspicion(step.call, message, related=related)
+
+
+def _backward_after(step: StepCall, module: FileFacts) -> LoopEvent | None:
+    """The backward pass behind a step, in its list of statements, of a loss that was computed before it in the same pass."""
+    tree = module.tree
+    if not isinstance(tree.parent[step.call], cst.Expr) or _is_after_backward(step, module):
+        return None
+    following = (
+        event
+        for event in module.order.events(Action.BACKWARD)
+        if tree.before(step.call, event.call) and tree.block(event.call) is tree.block(step.call)
+    )
+    backward = next(following, None)
+    if backward is None:
+        return None
+    made = _forward(backward, module)
+    if made is None or not tree.before(made, step.call) or tree.home(made) is not tree.home(step.call):
+        return None
+    return backward if tree.contains(_pass(step, module), made) else None
+
+
+def _forward(backward: LoopEvent, module: FileFacts) -> cst.Call | None:
+    """The call that computes the loss of a backward pass, where that is a variable, or one that is scaled."""
+    made = module.kinds.origin(backward.subject)
+    if isinstance(made, cst.Call) and backward.scaler is not None and made.args:
+        made = module.kinds.origin(made.args[0].value)
+    calls = module.tree.within(made, cst.Call)
+    return calls[0] if calls and made is not backward.subject else None
+
+
+def _is_after_backward(step: StepCall, module: FileFacts) -> bool:
+    """Whether something before a step, in its pass, goes back or may do so."""
+    for statement in module.tree.preceding(step.call):
+        if isinstance(statement, LOOPS) and module.tree.contains(statement, step.call):
+            return False
+        if Action.BACKWARD in module.order.actions(statement):
+            return True
+        calls = module.tree.within(statement, cst.Call)
+        if any(_may_compute(call, module) for call in calls if called_name(call) != "zero_"):
+            return True
+    return False
+
+
+def _has_what_is_used(step: StepCall, backward: LoopEvent, module: FileFacts) -> bool:
+    """Whether an optimizer has a model that runs before its step; if it is unknown which it has, whether all run before it."""
+    events = module.calls_in_loop.events(_pass(step, module))
+    models = [event for event in events if event.subject is not None and _is_of_variable(event.call, module)]
+    before = [event.subject for event in models if module.tree.before(event.place, step.call)]
+    owned = module.calls_in_loop.optimized_by(step.optimizer)
+    if owned is None:
+        return bool(before) and all(event.subject in before for event in models)
+    meant = [meaning for subject in before if subject for meaning in module.calls_in_loop.meanings(subject)]
+    return any(meaning[: len(model)] == model for meaning in meant for model in owned)
+
+
+def _is_of_variable(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call may run a model: it is of a variable, or of an attribute of `self` that is no method."""
+    if isinstance(call.func, cst.Name):
+        return any(binding.how in ("param", "assign") for binding in module.names.bindings(call.func))
+    return attribute_of_self(call.func) is not None and module.calls.callee(call) is None
+
+
+def _pass(step: StepCall, module: FileFacts) -> Node:
+    """What runs for each step: the body of the innermost loop around it, or its function."""
+    loops = module.tree.loops(step.call)
+    return loops[0].body if loops else module.tree.home(step.call)
 
 
 # -- within one pass ------------------------------------------------------------------------------------------
