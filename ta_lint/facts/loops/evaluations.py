@@ -13,7 +13,7 @@ from ta_lint.facts.loops.calls_in_loop import CallsInLoop, LoopCall, Variable
 from ta_lint.facts.loops.loops import BACKWARD, Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
-from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
@@ -290,7 +290,7 @@ class Evaluations:
         called = self._calls_in_loop.called(call)
         if isinstance(self._tree.parent[call], cst.Expr) or self._names.qualified(called) is not None:
             return None
-        if not isinstance(called, (cst.Name, cst.Attribute)) or not self._calls_in_loop.acts_as_model(called):
+        if not isinstance(called, (cst.Name, cst.Attribute)):
             return None
         home = self._tree.home(call)
         if isinstance(home, cst.FunctionDef) and (
@@ -302,13 +302,17 @@ class Evaluations:
         ]
         if any(_counts(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter) for loop in around):
             return None  # it draws samples for one input
-        made = self._kinds.construction(called)
-        loaded = self._loading(made) if made is not None else None
-        return Prediction(call, made, loaded) if made is not None and loaded is not None else None
+        made = [self._kinds.construction(value) for value in self._calls_in_loop.values(called)]
+        loaded = [self._loading(one) if one is not None else None for one in made]
+        if not made or made[0] is None or loaded[0] is None or None in loaded:
+            return None  # a caller may give it a model in another mode
+        return Prediction(call, made[0], loaded[0])
 
     def _loading(self, made: cst.Call) -> cst.Call | None:
         """The call that loads the weights of a model: `load_state_dict`, or the one that builds it."""
-        for call in self._tree.all(cst.Call):
+        if self._kinds.kind(made) is not Kind.MODULE:
+            return None
+        for call in self._tree.within(self._tree.root_of(made), cst.Call):
             if (
                 isinstance(call.func, cst.Attribute)
                 and call.func.attr.value == "load_state_dict"
@@ -323,13 +327,14 @@ class Evaluations:
         """Whether one of these files passes a model to code outside of the project, which may set its mode."""
         made = {self._kinds.construction(value) for value in self._calls_in_loop.values(model)}
         return any(
-            self._kinds.construction(arg.value) in made
+            self._kinds.construction(value) in made
             for root in files
             for call in self._tree.within(root, cst.Call)
             if self._kinds.calls.callee(call) is None
             and not (self._names.qualified(call.func) or "").startswith(_LEAVES_MODES)
             for arg in call.args
             if isinstance(arg.value, (cst.Name, cst.Attribute))
+            for value in self._calls_in_loop.values(arg.value)
         )
 
     def _before(self, events: list[LoopCall], index: int) -> Iterator[LoopCall]:
