@@ -311,7 +311,7 @@ class FileFacts:
 
     def loss_calls(self, criterion: str, function: str) -> list[cst.Call]:
         """The calls that compute a loss: of instances of the criterion class, and of the equivalent function."""
-        if not self.calls_to(criterion):
+        if criterion not in self._criteria:
             return self.calls_to(function)
         return [
             call
@@ -322,7 +322,7 @@ class FileFacts:
     @cached_property
     def _makers(self) -> dict[int, str | None]:
         """The constructor behind each callee that is called with two arguments or more, by the number of the call:
-        `torch.nn.MSELoss` for `self.criterion(x, y)`.
+        `torch.nn.MSELoss` for `self.criterion(x, y)`, also where the criterion is a parameter.
 
         A callee that is built in one place and called in many is resolved once.
         """
@@ -332,14 +332,26 @@ class FileFacts:
             if len(call.args) < 2 and not spreads(call):
                 continue  # a loss takes scores and targets; most layers take one input
             origin = self.kinds.origin(call.func)
-            if type(origin) is not cst.Call:
+            if type(origin) not in (cst.Call, cst.Param):
                 continue
             number = self.tree.order(origin)
             if number not in makers:
-                made = self.kinds.construction(origin)
-                makers[number] = self.qualified(made.func) if made is not None else None
+                makers[number] = self._maker(origin)
             found[self.tree.order(call)] = makers[number]
         return found
+
+    @cached_property
+    def _criteria(self) -> frozenset[str | None]:
+        return frozenset(self._makers.values())
+
+    def _maker(self, origin: Node) -> str | None:
+        """The constructor of what a call makes, or of what all known calls give to a parameter."""
+        values = [origin]
+        if isinstance(origin, cst.Param):
+            values = [value for value in self.calls_in_loop.values(origin) if value is not origin]
+        made = [self.kinds.construction(value) for value in values]
+        makers = {self.qualified(one.func) if one is not None else None for one in made}
+        return makers.pop() if len(makers) == 1 else None
 
     def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Output]]:
         """The calls that compute a loss, with the activation that certainly produced the input."""
