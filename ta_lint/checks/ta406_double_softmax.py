@@ -8,8 +8,8 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, unwrap
 
-KEYWORDS = (("cross_entropy", "CrossEntropyLoss"),)
-AROUND = (("softmax", "sigmoid", "expit", "Softmax", "Softmax2d", "Sigmoid"),)
+KEYWORDS = (("cross_entropy", "CrossEntropyLoss", "*criterion*", "*loss*"),)
+AROUND = (("cross_entropy", "CrossEntropyLoss"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -8,7 +8,8 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, replace
 
-KEYWORDS = (("nll_loss", "NLLLoss"),)
+KEYWORDS = (("nll_loss", "NLLLoss", "*criterion*", "*loss*"),)
+AROUND = (("nll_loss", "NLLLoss"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:

@@ -8,7 +8,17 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, unwrap
 
-KEYWORDS = (("binary_cross_entropy_with_logits", "BCEWithLogitsLoss", "binary_cross_entropy", "BCELoss"),)
+KEYWORDS = (
+    (
+        "binary_cross_entropy_with_logits",
+        "BCEWithLogitsLoss",
+        "binary_cross_entropy",
+        "BCELoss",
+        "*criterion*",
+        "*loss*",
+    ),
+)
+AROUND = (("binary_cross_entropy_with_logits", "BCEWithLogitsLoss", "binary_cross_entropy", "BCELoss"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
