@@ -1,6 +1,6 @@
 """How many of the bugs that people made and mended the linter names: real fixes, linted before and after.
 
-`python benchmarks/fixes.py REPOSITORIES --rows FIXES [--repo NAME] [--rule RULE] [--json FILE] [--write]`; see
+`python benchmarks/fixes.py REPOSITORIES --rows FIXES [--repo NAME] [--rule RULE] [--commit HASH] [--json FILE] [--write]`; see
 `benchmarks/README.md`.
 """
 
@@ -118,6 +118,8 @@ def main() -> int:
             if arguments.repo and fix.repo not in arguments.repo:
                 continue
             if arguments.rule and fix.rule not in arguments.rule:
+                continue
+            if arguments.commit and not fix.commit.startswith(tuple(arguments.commit)):
                 continue
             outcomes.append(outcome_of(fix, arguments.repositories))
             print(line(outcomes[-1]), flush=True)
@@ -366,10 +368,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=Path, required=True, metavar="FIXES", help="the table of fixes")
     parser.add_argument("--repo", action="append", metavar="OWNER/NAME", help="only this one; repeatable")
     parser.add_argument("--rule", action="append", metavar="RULE", help="only this one; repeatable")
+    parser.add_argument(
+        "--commit", action="append", metavar="HASH", help="only this one, by how it begins; repeatable"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each fix")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
     arguments = parser.parse_args()
-    if arguments.write and (arguments.repo or arguments.rule):
+    if arguments.write and (arguments.repo or arguments.rule or arguments.commit):
         parser.error("--write is for all fixes")
     return arguments
 
