@@ -4,23 +4,59 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.syntax.tree import Node, argument
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.syntax.tree import Node, argument, attribute_of_self
 
-KEYWORDS = ("forward", "squeeze")
+KEYWORDS = ("squeeze", ("forward", "cat", "stack", "Module"))
 
 _NUMBERS = frozenset({"item", "tolist"})
 
+# What these return has a dimension for the tensors that they are given, or the batch dimension of these.
+_JOINS = frozenset({"torch.stack", "torch.cat", "torch.vstack"})
+
+# Methods whose result has the dimensions of the tensor.
+_KEEPS_BATCH = frozenset(
+    {"clone", "contiguous", "cpu", "cuda", "detach", "double", "float", "half", "long", "to"}
+)
+
+_DEPTH = 8
+
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    for klass in module.classes.modules():
-        forward = module.classes.methods(klass).get("forward")
-        for call in module.tree.own(forward, cst.Call) if forward is not None else []:
-            receiver = _squeezed(call, module)
-            if receiver is not None and _has_batch(receiver, module) and not _is_harmless(call, module):
-                yield Suspicion(
-                    call, f"`{module.code(call)}` also drops the batch dimension of a batch of one"
-                )
+    for call in module.tree.all(cst.Call):
+        receiver = _squeezed(call, module)
+        if receiver is None or not (_is_in_forward(call, module) or _is_of_a_batch(receiver, module)):
+            continue
+        if _has_batch(receiver, module) and not _is_harmless(call, module):
+            yield Suspicion(call, f"`{module.code(call)}` also drops the batch dimension of a batch of one")
+
+
+def _is_in_forward(call: cst.Call, module: FileFacts) -> bool:
+    home = module.tree.home(call)
+    if not isinstance(home, cst.FunctionDef) or home.name.value != "forward":
+        return False
+    klass = module.tree.home(home)
+    return isinstance(klass, cst.ClassDef) and module.classes.derives(klass, "torch.nn.Module")
+
+
+def _is_of_a_batch(receiver: Node, module: FileFacts) -> bool:
+    """Whether a tensor comes out of a layer of the class, or was put together of several tensors, at once or step by step."""
+    if module.is_test:
+        return False
+    for _ in range(_DEPTH):
+        receiver = module.kinds.origin(receiver)
+        if not isinstance(receiver, cst.Call):
+            return False
+        if module.qualified(receiver.func) in _JOINS:
+            return True
+        if not isinstance(receiver.func, cst.Attribute):
+            return False
+        if attribute_of_self(receiver.func) is not None and module.kind(receiver.func) is Kind.MODULE:
+            return True
+        if receiver.func.attr.value not in _KEEPS_BATCH:
+            return False
+        receiver = receiver.func.value
+    return False
 
 
 def _squeezed(call: cst.Call, module: FileFacts) -> Node | None:
