@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
-from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (("sqrt", "acos", "arccos", "asin", "arcsin", "pow", "**"),)
-AROUND = (("*backward", "*scaler"),)
+AROUND = (("*backward", "*scaler", "forward"),)
 
 # Norms are not among them: torch defines their gradient at zero as zero.
 _METHODS = frozenset({"sqrt", "acos", "arccos", "asin", "arcsin"})
@@ -40,6 +40,50 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     f"the gradient of `{module.code(node)}` is infinite or NaN where `{name}` is at its edge"
                 )
                 yield Suspicion(node, message, related=((loss.call, "the backward pass comes from here"),))
+    yield from _in_layers(module, seen)
+
+
+def _in_layers(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
+    """Roots in the `forward` of a module: gradients come through there in whatever trains it."""
+    if module.is_test:
+        return
+    for klass in module.classes.modules():
+        forward = module.classes.methods(klass).get("forward")
+        for node in _operations(module, forward) if forward is not None else []:
+            if node not in seen and _is_root_in_layer(module, node):
+                message = f"the gradient of `{module.code(node)}` is infinite or NaN where its operand is 0"
+                yield Suspicion(node, message)
+
+
+def _operations(module: FileFacts, function: cst.FunctionDef) -> list[Node]:
+    return [*module.tree.own(function, cst.Call), *module.tree.own(function, cst.BinaryOperation)]
+
+
+def _is_root_in_layer(module: FileFacts, node: Node) -> bool:
+    """Whether code takes the root of a tensor that can be 0, or adds a small number to the root, which is then too late."""
+    found = _rooted(module, node)
+    if found is None or found[0] != "sqrt":
+        return False
+    if isinstance(node, cst.BinaryOperation) and module.kind(found[1]) is not Kind.TENSOR:
+        return False  # a root of sizes
+    if module.gradients.is_off(node) or module.gradients.of(node).cut is not None:
+        return False
+    return _can_be_zero(module, *found) or (
+        _has_epsilon_after(module, node) and not _is_kept_from_zero(module, module.kinds.origin(found[1]))
+    )
+
+
+def _has_epsilon_after(module: FileFacts, root: Node) -> bool:
+    """Whether an epsilon is added to a root, perhaps to a part or a view of it: `x / (var.sqrt() + eps)`."""
+    tree = module.tree
+    while True:
+        above = tree.parent[root]
+        if isinstance(above, cst.Subscript) and above.value is root:
+            root = above
+        elif isinstance(above, cst.Attribute) and isinstance(tree.parent[above], cst.Call):
+            root = tree.parent[above]
+        else:
+            return isinstance(above, cst.BinaryOperation) and _adds_epsilon(module, above)
 
 
 def _rooted(module: FileFacts, node: Node) -> tuple[str, cst.BaseExpression] | None:
@@ -60,13 +104,15 @@ def _rooted(module: FileFacts, node: Node) -> tuple[str, cst.BaseExpression] | N
 
 def _can_be_zero(module: FileFacts, name: str, operand: cst.BaseExpression) -> bool:
     """Whether an operand can reach the point of undefined gradient: its form allows it, and nothing prevents it."""
-    tree = module.tree
     origin = module.kinds.origin(operand)
-    if any(called_name(call) in _GUARDS for call in tree.within(origin, cst.Call)) or _has_epsilon(
-        module, origin
-    ):
+    if _is_kept_from_zero(module, origin):
         return False
     return name != "sqrt" or _is_zeroable(module, origin)
+
+
+def _is_kept_from_zero(module: FileFacts, operand: Node) -> bool:
+    guarded = any(called_name(call) in _GUARDS for call in module.tree.within(operand, cst.Call))
+    return guarded or _has_epsilon(module, operand)
 
 
 def _is_zeroable(module: FileFacts, node: Node) -> bool:
@@ -77,7 +123,8 @@ def _is_zeroable(module: FileFacts, node: Node) -> bool:
         if made is not None and (module.qualified(made.func) or "") == "torch.nn.MSELoss":
             return True
     squares = any(
-        isinstance(part.operator, cst.Power) and module.number(part.right) == 2.0
+        (isinstance(part.operator, cst.Power) and module.number(part.right) == 2.0)
+        or (isinstance(part.operator, cst.Multiply) and plain(part.left) == plain(part.right))
         for part in tree.within(node, cst.BinaryOperation)
     )
     powers = any(
@@ -90,9 +137,12 @@ def _is_zeroable(module: FileFacts, node: Node) -> bool:
 
 def _has_epsilon(module: FileFacts, node: Node) -> bool:
     """Whether a small number is added: a literal, or a variable named like an epsilon."""
-    for part in module.tree.within(node, cst.BinaryOperation):
-        if isinstance(part.operator, cst.Add):
-            for side in (part.left, part.right):
-                if module.number(side) is not None or "eps" in plain(side).lower():
-                    return True
-    return False
+    return any(_adds_epsilon(module, part) for part in module.tree.within(node, cst.BinaryOperation))
+
+
+def _adds_epsilon(module: FileFacts, part: cst.BinaryOperation) -> bool:
+    if not isinstance(part.operator, cst.Add):
+        return False
+    return any(
+        module.number(side) is not None or "eps" in plain(side).lower() for side in (part.left, part.right)
+    )
