@@ -20,10 +20,9 @@ KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
 
 _FACTORY = regex(rf"torch\.(?:{_ANY})")
 
-# Uses of a tensor by code that handles its device itself, or only needs its values.
-_PLACES = frozenset(
-    "cpu cuda data device grad is_leaf item numpy requires_grad requires_grad_ to tolist type type_as".split()
-)
+# Uses of a tensor by code that handles its device or gradient itself, and by code that only needs its values.
+_PLACES = frozenset("cpu cuda data device grad is_leaf requires_grad requires_grad_ to type type_as".split())
+_NUMBERS = frozenset({"item", "numpy", "tolist"})
 _VIEWS = frozenset(
     "clone contiguous cos detach exp expand expand_as flatten float long permute repeat reshape sin squeeze sqrt t transpose "
     "unsqueeze view".split()
@@ -34,6 +33,9 @@ _CHOOSES = frozenset("cuda device new requires_grad requires_grad_ to type_as".s
 
 # Methods by which a class handles moves itself.
 _MOVES = frozenset({"_apply", "cuda", "to"})
+
+# Containers that make a new parameter of a tensor: what trains that one does not train the tensor.
+_COPIES = regex(r"torch\.nn\.Parameter(List|Dict)")
 
 _JOINS = regex(r"torch\.(cat|concat|hstack|stack|vstack)")
 
@@ -46,6 +48,7 @@ class Fate(StrEnum):
     CALCULATED = "calculated"  # with another operand, which decides the device
     PLACED = "placed"  # code handles its device or gradient
     GONE = "gone"  # passed to code that may do anything
+    NUMBERS = "numbers"  # only its values are needed, which are the same on any device
     READ = "read"
 
 
@@ -71,10 +74,11 @@ def _suspicions(
     if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
         return
     fates = _fates(module, klass, name)
-    if Fate.PLACED in fates:
-        return
     value = parts[0]
-    if _learns(module, value):
+    learns = _learns(module, value)
+    if Fate.PLACED in fates or (Fate.NUMBERS in fates and not learns):
+        return
+    if learns:
         if Fate.GONE not in fates | _fates_before(module, value):
             message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
             yield Suspicion(assign, message, fix=_as_parameter(module, value))
@@ -156,7 +160,7 @@ def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
     for mention in [*module.classes.mentions(name), *(elsewhere or ())]:
         if module.classes.may_be_of(mention, klass):
             found = set(_fate(module, mention))
-            fates |= found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.GONE}
+            fates |= found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.NUMBERS, Fate.GONE}
     return fates
 
 
@@ -182,7 +186,7 @@ def _fate(module: FileFacts, node: Node, depth: int = _DEPTH) -> Iterator[Fate]:
                 node = above
                 continue
             case cst.Attribute():
-                yield Fate.PLACED if above.attr.value in _PLACES else Fate.READ
+                yield _fate_of_attribute(above.attr.value)
             case cst.Arg():
                 yield _fate_as_argument(module, above)
             case cst.Element():
@@ -194,6 +198,12 @@ def _fate(module: FileFacts, node: Node, depth: int = _DEPTH) -> Iterator[Fate]:
             case _:
                 yield Fate.READ
         return
+
+
+def _fate_of_attribute(name: str) -> Fate:
+    if name in _NUMBERS:
+        return Fate.NUMBERS
+    return Fate.PLACED if name in _PLACES else Fate.READ
 
 
 def _fate_as_argument(module: FileFacts, given: cst.Arg) -> Fate:
@@ -211,6 +221,8 @@ def _fate_as_element(module: FileFacts, element: cst.Element) -> Fate:
     whole = module.tree.parent[element]
     given = module.tree.parent[whole]
     call = module.tree.parent[given]
+    if isinstance(call, cst.Call) and _COPIES.fullmatch(module.qualified(call.func) or ""):
+        return Fate.READ
     joined = isinstance(whole, (cst.List, cst.Tuple)) and len(whole.elements) > 1
     if joined and isinstance(given, cst.Arg) and isinstance(call, cst.Call):
         called = module.qualified(call.func) or ""

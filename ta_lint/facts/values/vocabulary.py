@@ -41,7 +41,7 @@ CONSTRUCTED = (
 
 # Functions that always return a single tensor.
 RETURNS_TENSOR = regex(
-    r"torch\.(abs|add|addmm|arange|argmax|argmin|as_tensor|baddbmm|bernoulli|bmm|cat|clamp|concat|conj|cos|cross|"
+    r"torch\.(abs|add|addmm|arange|argmax|argmin|as_tensor|autograd\.Variable|baddbmm|bernoulli|bmm|cat|clamp|concat|conj|cos|cross|"
     r"cumprod|cumsum|diag|diagonal|div|dot|einsum|empty|empty_like|eq|erf|exp|expm1|eye|flatten|flip|from_numpy|full|"
     r"full_like|gather|ge|gt|hstack|index_select|isinf|isnan|le|linspace|log|log10|log1p|log2|log_softmax|logical_and|"
     r"logical_not|logical_or|logspace|logsumexp|lt|masked_select|matmul|maximum|mean|minimum|mm|mul|multinomial|ne|neg|"
