@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.outputs import Output
 from ta_lint.syntax.edits import ProposedFix, replace_with_atom
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, argument
@@ -49,7 +50,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -> Iterator[Suspicion]:
     """The suspicion about a logarithm whose operand has a combined function."""
-    output = module.outputs.picked(operand)
+    output = module.outputs.picked(operand) or _factor(module, operand)
     if output is not None and output.is_probability:
         stable = "log_softmax" if output.name == "softmax" else "logsigmoid"
         yield _use(
@@ -69,6 +70,15 @@ def _logarithm(module: FileFacts, call: cst.Call, operand: cst.BaseExpression) -
         yield _use(module, call, "torch.logsumexp", _OVERFLOWS, None)
     elif isinstance(operand, cst.BinaryOperation):
         yield from _logarithm_with_one(module, call, operand)
+
+
+def _factor(module: FileFacts, operand: cst.BaseExpression) -> Output | None:
+    """The softmax or sigmoid in a product: its logarithm is infinite where a factor is 0."""
+    product = module.kinds.origin(operand)
+    if not isinstance(product, cst.BinaryOperation) or not isinstance(product.operator, cst.Multiply):
+        return None
+    found = (module.outputs.of(side) for side in (product.left, product.right))
+    return next((one for one in found if one is not None and one.is_probability), None)
 
 
 def _summed(module: FileFacts, node: Node) -> cst.BaseExpression | None:
