@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 _HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 KEYWORDS = (("*clip*", "*clamp*", *_HOOKS),)
-AROUND = ("*backward", "scale", "step", ("*clip*", "*clamp*"))
+AROUND = ("scale", "step", ("*clip*", "*clamp*"))
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 
@@ -34,22 +34,44 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not module.order.clips_as_torch(clip) or module.order.minds_scale(clip.call.args):
             continue
         region = module.order.region(clip, Action.BACKWARD, Action.STEP)
-        paths = module.order.paths_with(region, clip) if region is not None else []
+        if region is None:
+            yield from _clipped_apart(module, clip)
+            continue
+        paths = module.order.paths_with(region, clip)
         found = [_state(path, index) for path, index in paths]
         states = {state for state, _ in found}
         step = next((step for state, step in found if state is _State.SCALED), None)
         if step is None or step.scaler is None or _State.PLAIN in states or _is_disabled(module, step.scaler):
             continue
-        if region is None or module.order.unscales_by_hand(region):
-            continue
-        scaler, optimizer = module.code(step.scaler), module.code(step.subject)
-        message = (
-            f"gradients are clipped before `{scaler}.unscale_({optimizer})`, so the scale decides how much"
-        )
-        yield Suspicion(
-            clip.call, message, ((step.place, "the step that unscales"),), _fix(module, clip, step)
-        )
+        if not module.order.unscales_by_hand(region):
+            yield _suspicion(module, clip, step, step.scaler)
     yield from _clipped_by_hooks(module)
+
+
+def _suspicion(module: FileFacts, clip: LoopEvent, step: LoopEvent, scaler: Node) -> Suspicion:
+    call = f"{module.code(scaler)}.unscale_({module.code(step.subject)})"
+    message = f"gradients are clipped before `{call}`, so the scale decides how much"
+    return Suspicion(clip.call, message, ((step.place, "the step that unscales"),), _fix(module, clip, step))
+
+
+def _clipped_apart(module: FileFacts, clip: LoopEvent) -> Iterator[Suspicion]:
+    """A clip and the step of a scaler in a function that is called after the backward pass: the scaler scales the loss elsewhere in
+    the file, and nothing in the file unscales.
+    """
+    region = module.order.region(clip, Action.STEP)
+    if region is None or module.order.unscales_by_hand(module.tree.root):
+        return
+    names = {called_name(call) for call in module.tree.all(cst.Call) if isinstance(call.func, cst.Attribute)}
+    if "scale" not in names or any(name is not None and "unscale" in name for name in names):
+        return
+    steps: list[LoopEvent] = []
+    for path, index in module.order.paths_with(region, clip):
+        step = next((event for event in path[index + 1 :] if event.action is Action.STEP), None)
+        if step is None or step.scaler is None or any(event.action in _BREAKS for event in path[:index]):
+            return
+        steps.append(step)
+    if steps and steps[0].scaler is not None and not _is_disabled(module, steps[0].scaler):
+        yield _suspicion(module, clip, steps[0], steps[0].scaler)
 
 
 # -- hooks ----------------------------------------------------------------------------------------------------
