@@ -7,7 +7,9 @@ import libcst as cst
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
+from ta_lint.syntax.tree import Node, is_name
 
 KEYWORDS = (("eval", "train"), ("eval", "False"))
 
@@ -17,6 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     if _is_driven(module) or module.recording.freezes(module.tree.root):
         return
+    yield from _own_inference(module)
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)
         if (
@@ -33,7 +36,37 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         message = f"`{module.code(evaluation.call)}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
         related = ((mode[1], "the model is put into evaluation mode here"),)
-        yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation))
+        yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation.call))
+
+
+def _own_inference(module: FileFacts) -> Iterator[Suspicion]:
+    """Methods by which a module puts itself into evaluation mode and runs itself: nobody trains through these."""
+    for switch in module.tree.all(cst.Call):
+        if called_name(switch) != "eval" or not _is_self(module, switch.func):
+            continue
+        method = module.tree.home(switch)
+        if not isinstance(method, cst.FunctionDef) or module.evaluations.trains(method.body):
+            continue
+        runs = [
+            call
+            for call in module.tree.own(method, cst.Call)
+            if module.tree.before(switch, call)
+            and (
+                is_name(call.func, "self") or (called_name(call) == "forward" and _is_self(module, call.func))
+            )
+        ]
+        if runs and module.recording.records(runs[0]) is True:
+            message = f"`{module.code(runs[0])}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
+            related = ((switch, "the module puts itself into evaluation mode here"),)
+            yield Suspicion(runs[0], message, related=related, fix=_fix(module, runs[0]))
+
+
+def _is_self(module: FileFacts, called: Node) -> bool:
+    """Whether code calls a method of the module that it is in."""
+    if not isinstance(called, cst.Attribute) or not is_name(called.value, "self"):
+        return False
+    klass = module.tree.enclosing(called, cst.ClassDef)
+    return klass is not None and module.classes.derives(klass, "torch.nn.Module")
 
 
 def _is_driven(module: FileFacts) -> bool:
@@ -54,9 +87,9 @@ def _is_handed_out(module: FileFacts, evaluation: Evaluation) -> bool:
     )
 
 
-def _fix(module: FileFacts, evaluation: Evaluation) -> ProposedFix | None:
+def _fix(module: FileFacts, call: cst.Call) -> ProposedFix | None:
     """`@torch.no_grad()` over a function that only evaluates."""
-    function = module.tree.home(evaluation.call)
+    function = module.tree.home(call)
     spelled = module.spelled("torch.no_grad", function)
     if (
         not isinstance(function, cst.FunctionDef)
