@@ -87,7 +87,7 @@ class Imports:
         bound = self.exports(importer)
         if bound is None:
             return set()
-        targets = {target for found in bound.names.values() for target in found if target}
+        targets = {target for found in bound.names.values() for target in found if target}.union(bound.stars)
         definitions = (self.target(importer, target).definition for target in sorted(targets))
         return {definition.file for definition in definitions if definition is not None}
 
@@ -107,8 +107,11 @@ class Imports:
             if file == path:
                 continue
             bound = self.exports(file)
-            targets = bound.names.values() if bound is not None else ()
-            if any(self._leads_to(file, target, definition) for targets_ in targets for target in targets_):
+            if bound is None:
+                continue
+            targets = [target for targets_ in bound.names.values() for target in targets_]
+            targets += [_member(module, name) for module in bound.stars]
+            if any(self._leads_to(file, target, definition) for target in targets):
                 found.append(file)
                 if len(found) > _MOST_IMPORTERS:
                     return []
@@ -181,6 +184,8 @@ class Imports:
         """What a base class means as it is written in a file."""
         first, _, rest = base.partition(".")
         bound = self.exports(file)
+        if bound is not None and first not in bound.names and (name := self.starred(file, bound.stars, base)):
+            return self.target(file, name)
         if bound is None or first not in bound.names:
             return Target(outside=f"builtins.{base}") if base in dir(builtins) else _UNKNOWN
         imported = bound.target(first)
@@ -210,6 +215,17 @@ class Imports:
         found = self.target(importer, name).definition
         bound = self.exports(found.file) if found is not None else None
         return found is not None and bound is not None and found.name in bound.functions
+
+    def starred(self, importer: str, modules: tuple[str, ...], name: str) -> str | None:
+        """The full name of what a file has by `from module import *` of one of these modules, if the project has the module."""
+        for module in reversed(modules):
+            if not self._is_ours(importer, module):
+                continue
+            found = self.target(importer, full := _member(module, name))
+            is_there = found.definition is not None and bool(found.definition.name)
+            if is_there or found.outside is not None:
+                return full
+        return None
 
     def target(self, importer: str, name: str) -> Target:
         """What a full name means in a file that imports it; relative names begin with dots."""
@@ -254,12 +270,22 @@ class Imports:
     def _starred(self, file: str, modules: tuple[str, ...], parts: list[str], depth: int) -> Target:
         """What a name means that one of several modules gives by `from module import *`."""
         for module in modules:
-            joint = "" if module.endswith(".") else "."
-            found = self._look_up(file, f"{module}{joint}{'.'.join(parts)}", depth - 1)
-            if found.definition is not None:
+            found = self._look_up(file, _member(module, ".".join(parts)), depth - 1)
+            if found.definition is not None or (found.outside is not None and self._is_ours(file, module)):
                 return found
         return _UNKNOWN
+
+    def _is_ours(self, importer: str, module: str) -> bool:
+        """Whether the project has a module that a file imports."""
+        rest = module.lstrip(".")
+        first = module[: len(module) - len(rest)] or rest.partition(".")[0]
+        return self._layout.module(importer, first) is not None
 
     def _exports_for(self, importer: str, file: str) -> Exports | None:
         self._used.setdefault(importer, set()).add(file)
         return self.exports(file)
+
+
+def _member(module: str, name: str) -> str:
+    """The full name of what a module binds, as a relative or absolute import spells it."""
+    return f"{module}{'' if module.endswith('.') else '.'}{name}"

@@ -181,6 +181,9 @@ class _Links:
         is_ours = target.definition is not None and bool(target.definition.name)
         return target.outside or (None if is_ours else name)
 
+    def starred(self, modules: tuple[str, ...], name: str) -> str | None:
+        return self._program.imports.starred(self._path, modules, name)
+
     def names(self, node: Node) -> Names | None:
         found = self._program.holding(node)
         return found.names if found is not None else None

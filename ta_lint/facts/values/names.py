@@ -54,6 +54,9 @@ class Links(Protocol):
     def outside(self, name: str) -> str | None:
         """The full name, outside of the project, of what this file imports under a name; None if the project defines it."""
 
+    def starred(self, modules: tuple[str, ...], name: str) -> str | None:
+        """The full name, as an import would spell it, of what one of these modules of the project gives by `import *`."""
+
     def names(self, node: Node) -> "Names | None":
         """The names of the other file that a node is in."""
 
@@ -97,6 +100,7 @@ class Names:
         self._visible: dict[int, dict[str, list[Binding]]] = {}
         self._mentions: dict[Binding, list[cst.Name]] = {}
         self._definitions: dict[cst.Name, Binding | None] = {}
+        self._starred: list[str] = []
         self.imported: set[str] = set()
         """The qualified name of everything this file imports."""
         self._collect()
@@ -124,6 +128,8 @@ class Names:
     def _collect_imports(self) -> None:
         for node in self._tree.all(cst.Import, cst.ImportFrom):
             self.imported.update(_imported_names(node))
+            if isinstance(node.names, cst.ImportStar):
+                self._starred.extend(_imported_names(node))
             for name, qualified, alias in _imported(node):
                 binding = Binding("import", alias, qualified=_canonical(qualified), written=qualified)
                 self._bind(name, binding)
@@ -594,11 +600,19 @@ class Names:
             return None
         bindings = self.bindings(node)
         if not bindings:
-            return f"builtins.{node.value}" if hasattr(builtins, node.value) else None
+            return self._from_star(node.value) or (
+                f"builtins.{node.value}" if hasattr(builtins, node.value) else None
+            )
         only = bindings[0]
         if len(bindings) == 1 and only.how == "assign" and only.value is not None:
             return self._resolve(only.value, depth - 1, written)
         return _imported_by(bindings, written)
+
+    def _from_star(self, name: str) -> str | None:
+        """What the file has by `from module import *`, where the module is of the project."""
+        if not self._starred or self._links is None or name.startswith("_"):
+            return None
+        return self._links.starred(tuple(self._starred), name)
 
 
 @lru_cache(4096)
