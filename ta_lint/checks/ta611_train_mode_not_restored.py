@@ -95,6 +95,11 @@ def _suspicion(module: FileFacts, loop: _Region, event: LoopCall, trained: LoopC
         message = f"`{code}` is not followed by `train()` before the loop trains this model again"
         again = ", from the second time on" if module.tree.before(trained.place, event.place) else ""
         related = ((trained.call, f"trains in evaluation mode{again}"), (loop, "the loop"))
+    home = module.tree.home(event.call)
+    if event.via and isinstance(home, cst.FunctionDef):
+        returns = module.tree.own(home, cst.Return)
+        end = returns[-1] if returns else home.body.body[-1]
+        related = (*related, (end, f"`{home.name.value}` ends here, with the model in evaluation mode"))
     return Suspicion(event.call, message, related=related, fix=_fix(module, loop, event, trained))
 
 
