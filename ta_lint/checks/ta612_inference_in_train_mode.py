@@ -7,11 +7,16 @@ import libcst as cst
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
+from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
 from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node
 
-KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"),)
-AROUND = (("*backward", "load_state_dict", "torchvision", "create_model"),)
+KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled", "item", "numpy"),)
+AROUND = (("*backward", "load_state_dict", "torchvision", "create_model", "pytorch_fid"),)
+
+# What takes the numbers out of an output: nothing trains on those.
+_READS = frozenset({"item", "numpy", "tolist"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -19,19 +24,26 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     facts = module.evaluations
     for evaluation in facts.all:
-        if module.recording.records(evaluation.call) is not False:
+        records = module.recording.records(evaluation.call)
+        if records is not False and not _is_read(module, evaluation):
             continue
         files = facts.files(evaluation.call)
         if not facts.goes_back(files) or any(module.loops.framework_of(file) for file in files):
             continue
         modes = facts.modes_in(files)
-        found = _set_to_train(module, evaluation) if Action.TRAIN in modes else None
+        found = _set_to_train(module, evaluation) if Action.TRAIN in modes and records is False else None
         if not modes:
             found = _never_set(module, evaluation, files)
         if found is not None:
             yield found
-    if not facts.modes and not facts.goes_back([module.tree.root]):
+    if not facts.goes_back([module.tree.root]):
         yield from _predictions(module)
+
+
+def _is_read(module: FileFacts, evaluation: Evaluation) -> bool:
+    """Whether an evaluation that records gradients ends in numbers."""
+    calls = module.tree.own(evaluation.region, cst.Call)
+    return any(called_name(call) in _READS for call in calls)
 
 
 def _set_to_train(module: FileFacts, evaluation: Evaluation) -> Suspicion | None:
@@ -57,7 +69,11 @@ def _never_set(module: FileFacts, evaluation: Evaluation, files: list[cst.Module
     if trained is None or facts.is_handed_away(called, files):
         return None
     message = f"`{module.code(evaluation.call)}` evaluates `{module.code(called)}` in training mode: nothing calls `eval()`"
-    return Suspicion(evaluation.call, message, related=((trained, "it is trained here"),))
+    related: list[tuple[Node, str]] = [(trained, "it is trained here")]
+    home = module.tree.home(evaluation.call)
+    if isinstance(home, cst.FunctionDef):
+        related.append((home, f"`{home.name.value}` evaluates and sets no mode"))
+    return Suspicion(evaluation.call, message, related=tuple(related))
 
 
 def _predictions(module: FileFacts) -> Iterator[Suspicion]:
@@ -68,13 +84,17 @@ def _predictions(module: FileFacts) -> Iterator[Suspicion]:
         if module.recording.records(prediction.call) is not False or not facts.depends_on_mode(called):
             continue
         files = facts.files(prediction.call)
-        if facts.modes_in(files) or facts.goes_back(files) or facts.is_handed_away(called, files):
+        trains = facts.goes_back(files) and not facts.is_apart(prediction)
+        if facts.is_switched(called, files) or trains or facts.is_handed_away(called, files):
             continue
         message = f"`{module.code(prediction.call)}` predicts in training mode: nothing calls `eval()`"
-        related = ((prediction.loaded, "its weights come from here"),)
+        related: list[tuple[Node, str]] = [(prediction.loaded, "its weights come from here")]
+        home = module.tree.home(prediction.call)
+        if isinstance(home, cst.FunctionDef):
+            related.append((home, f"`{home.name.value}` predicts and sets no mode"))
         edit = insert_line_before(module.tree, prediction.call, f"{module.verbatim(called)}.eval()")
         fix = ProposedFix("predict in evaluation mode", (edit,))
-        yield Suspicion(prediction.call, message, related, fix)
+        yield Suspicion(prediction.call, message, tuple(related), fix)
 
 
 def _must_depend(module: FileFacts, evaluation: Evaluation) -> bool:

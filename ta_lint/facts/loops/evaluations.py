@@ -39,6 +39,9 @@ _ON_PURPOSE = regex(
     r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
 )
 
+# Networks that come with their weights.
+_PRETRAINED = regex(r"pytorch_fid\.(inception\.)?InceptionV3")
+
 # Functions under these names take a model and do not change its mode.
 _LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")
 
@@ -118,11 +121,25 @@ class Evaluations:
             return None
         loops: list[Node] = [loop for loop in self._tree.loops(call) if not self.trains(loop.body)]
         loops = loops or [found for found in self._comprehensions(call) if not self.trains(found)]
+        if not loops and (branch := self._branch(call)) is not None:
+            return branch
         if loops:
             return loops[-1] if any(self._goes_over_data(loop) for loop in loops) else None
         if not isinstance(home, cst.FunctionDef) or home.name.value == "forward":
             return None
         return None if self.trains(home.body) or self._is_returned(call, home) else home
+
+    def _branch(self, call: cst.Call) -> cst.If | None:
+        """The branch of a training loop that takes a batch of its own, runs the model on it, and trains nothing."""
+        loops = self._tree.loops(call)
+        for above in self._tree.ancestors(call):
+            if isinstance(above, cst.BaseCompoundStatement) and not isinstance(above, (cst.If, cst.With)):
+                return None
+            if isinstance(above, cst.If) and loops and self._tree.contains(above.body, call):
+                takes = [one for one in self._tree.own(above.body, cst.Call) if called_name(one) == "next"]
+                if any(self._tree.before(one, call) for one in takes):
+                    return None if self.trains(above.body) else above
+        return None
 
     def _comprehensions(self, call: cst.Call) -> list[Node]:
         """The comprehensions around a call in its function, the innermost first."""
@@ -310,7 +327,9 @@ class Evaluations:
 
     def _loading(self, made: cst.Call) -> cst.Call | None:
         """The call that loads the weights of a model: `load_state_dict`, or the one that builds it."""
-        if self._kinds.kind(made) is not Kind.MODULE:
+        called = self._names.qualified(made.func)
+        comes_with_weights = _PRETRAINED.fullmatch(called or "") is not None
+        if self._kinds.kind(made) is not Kind.MODULE and not comes_with_weights:
             return None
         for call in self._tree.within(self._tree.root_of(made), cst.Call):
             if (
@@ -321,7 +340,39 @@ class Evaluations:
                 return call
         given = [argument(made, name) for name in ("weights", "pretrained")]
         told = any(value is not None and dotted(value) not in ("None", "False") for value in given)
-        return made if told and self._names.qualified(made.func) is not None else None
+        return made if (told or comes_with_weights) and called is not None else None
+
+    def is_switched(self, model: Node, files: Iterable[cst.Module]) -> bool:
+        """Whether code of these files may set the mode of a model: by a call on it, on what holds it, or on what is not known."""
+        variable = self._calls_in_loop.variable(model)
+        if variable is None or self._is_part(variable):
+            return bool(self.modes_in(files))
+        for root in files:
+            if Action.MODE in self._modes_in(root):
+                return True
+            for call in self._tree.within(root, cst.Call):
+                if called_name(call) in ("eval", "train") and self._calls_in_loop.is_mode(call):
+                    assert isinstance(call.func, cst.Attribute)
+                    if not self._calls_in_loop.distinct(
+                        self._calls_in_loop.variable(call.func.value), variable
+                    ):
+                        return True
+        return False
+
+    def is_apart(self, prediction: Prediction) -> bool:
+        """Whether a model comes with its weights and is held by an object that is no module, so that no training has it."""
+        called = self._names.qualified(prediction.made.func) or ""
+        variable = self._calls_in_loop.variable(self._calls_in_loop.called(prediction.call))
+        return (
+            _PRETRAINED.fullmatch(called) is not None and variable is not None and not self._is_part(variable)
+        )
+
+    def _is_part(self, variable: Variable) -> bool:
+        """Whether a variable is an attribute of a module, whose mode code may set as a whole, or a parameter."""
+        first = variable[0]
+        if isinstance(first, cst.ClassDef):
+            return self._classes.derives(first, "torch.nn.Module")
+        return isinstance(first, cst.Param)
 
     def is_handed_away(self, model: Node, files: Iterable[cst.Module]) -> bool:
         """Whether one of these files passes a model to code outside of the project, which may set its mode."""

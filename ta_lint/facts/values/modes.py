@@ -20,7 +20,8 @@ _TRAINS = regex(
 # Layers and models that behave differently in training and evaluation.
 _DEPENDS_ON_MODE = regex(
     r"torch\.nn\.(\w*Dropout\w*|\w*BatchNorm\w*|RReLU|Transformer\w*)|torch\.nn\.functional\.\w*dropout\w*|"
-    r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model"
+    r"torchvision\.models\.(?!detection)(\w+\.)*[a-z]\w*|timm\.(models\.)?(\w+\.)*create_model|"
+    r"pytorch_fid\.(inception\.)?InceptionV3"
 )
 _MAKES_LAYERS = regex(r"(^|\.)[A-Z]\w*$|from_pretrained|create_model|build_\w+|make_\w+|get_\w*model\w*")
 

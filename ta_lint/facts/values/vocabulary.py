@@ -31,7 +31,7 @@ CONSTRUCTED = (
     (regex(r"torch\.nn\.(Parameter|Buffer|UninitializedParameter)"), Kind.PARAMETER),
     (regex(r"torch\.nn\.(parallel\.)?[A-Z]\w*|torch\.optim\.swa_utils\.AveragedModel"), Kind.MODULE),
     (regex(r"torchvision\.models(\.\w+)*\.(?!list_|get_(?!model$)|register_|create_)[a-z]\w*"), Kind.MODULE),
-    (regex(r"timm\.(models\.(\w+\.)*)?create_model"), Kind.MODULE),
+    (regex(r"timm\.(models\.(\w+\.)*)?create_model|pytorch_fid\.(inception\.)?InceptionV3"), Kind.MODULE),
     (regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
     (regex(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
     (regex(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
