@@ -19,6 +19,14 @@ _OPTIMIZER = regex(r"torch\.optim\.(Ada\w+|NAdam|RAdam|RMSprop|SGD|ASGD|Rprop|LB
 # Variables with the step or epoch from which a loop continues.
 _GOES_ON = regex(r"start|begin|resum|last|initial", re.IGNORECASE)
 
+_SAVES_OBJECTS = regex(
+    r"torch\.distributed\.checkpoint\.(state_dict_saver\.)?(save|async_save|save_state_dict)"
+)
+_LOADS_OBJECTS = regex(r"torch\.distributed\.checkpoint\.(state_dict_loader\.)?(load|load_state_dict)")
+
+# Variables with a number of steps or epochs, as opposed to a metric.
+_COUNT = regex(r"epoch|step|iter|count|updates|num|(^|\.)(i|n|t|it)$", re.IGNORECASE)
+
 # What shows where a scheduler is, and moves it nowhere.
 _LOOKS = frozenset({"get_last_lr", "get_lr"})
 
@@ -30,7 +38,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     saved = module.checkpoints.saved
+    yield from _left_out_of_objects(module)
+    reported: set[Node] = set()
     for loaded in module.checkpoints.loaded if saved else ():
+        yield from _scheduler_left_out(loaded, saved, reported, module)
         yield from _under_another_key(loaded, saved, module)
         pair = next((one for one in saved if _restores_model(loaded, one, module)), None)
         if pair is None or _only_uses(loaded.call, module):
@@ -121,6 +132,109 @@ def _never_kept(loaded: LoadCall, saved: SavedDict, module: FileFacts) -> Iterat
             related = ((loaded.call, "loaded here"), (call, "made here"))
             yield Suspicion(saved.node, message, related)
             return
+
+
+def _scheduler_left_out(
+    loaded: LoadCall, saved: list[SavedDict], reported: set[Node], module: FileFacts
+) -> Iterator[Suspicion]:
+    """Schedulers that the code is given and steps, and that a checkpoint leaves out which an optimizer goes on from."""
+    for one in saved:
+        pair = next((key for key in one.entries if _restores_optimizer(key, loaded, one, module)), None)
+        keys = " ".join((*one.entries, *loaded.reads)).lower()
+        if pair is None or not one.whole or one.node in reported or "sched" in keys:
+            continue
+        step = _step_of_given_scheduler(one, module)
+        if step is not None and not _keeps_scheduler(module):
+            reported.add(one.node)
+            assert isinstance(step.func, cst.Attribute)
+            name = module.code(step.func.value)
+            message = f"training resumes from this checkpoint, which has no state of the scheduler `{name}`"
+            yield Suspicion(one.node, message, ((loaded.call, "loaded here"), (step, "stepped here")))
+
+
+def _keeps_scheduler(module: FileFacts) -> bool:
+    """Whether the file asks any scheduler for its state."""
+    return any(
+        called_name(call) == "state_dict"
+        and isinstance(call.func, cst.Attribute)
+        and module.checkpoints.role_of(call.func.value) == "scheduler"
+        for call in module.tree.all(cst.Call)
+    )
+
+
+def _restores_optimizer(key: str, loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bool:
+    """Whether an optimizer loads the state that a checkpoint has under a key, as only training that goes on needs it."""
+    if module.checkpoints.role(saved.entries[key]) != "optimizer":
+        return False
+    restored = (module.checkpoints.restored(read) for read in loaded.reads.get(key, ()))
+    return any(owner is not None and module.checkpoints.role_of(owner) == "optimizer" for owner in restored)
+
+
+def _step_of_given_scheduler(saved: SavedDict, module: FileFacts) -> cst.Call | None:
+    """The step, in the class or function that saves, of a scheduler that others make; None if it is told where it is."""
+    around = module.tree.enclosing(saved.node, cst.ClassDef) or module.tree.home(saved.node)
+    found: cst.Call | None = None
+    for call in module.tree.within(around, cst.Call):
+        if called_name(call) != "step" or not isinstance(call.func, cst.Attribute):
+            continue
+        scheduler = call.func.value
+        if module.checkpoints.role_of(scheduler) != "scheduler":
+            continue
+        if not isinstance(module.kinds.origin(scheduler), cst.Param) or _is_told(call):
+            return None
+        found = found or call
+    return found
+
+
+def _is_told(step: cst.Call) -> bool:
+    """Whether a step is given nothing but the epoch or step that it is for."""
+    return len(step.args) == 1 and _COUNT.search(dotted(step.args[0].value) or "count") is not None
+
+
+def _left_out_of_objects(module: FileFacts) -> Iterator[Suspicion]:
+    """Schedulers that are stepped where an object is made that saves and loads an optimizer, and that it is not given.
+
+    Such a checkpoint holds the objects themselves, or wrappers of them, and `torch.distributed.checkpoint` asks these for their state.
+    """
+    dicts = list(
+        dict.fromkeys(
+            found
+            for call, _ in module.calls_matching(_SAVES_OBJECTS)
+            for found in module.checkpoints.objects(call)
+        )
+    )
+    roles = {one: module.checkpoints.roles_inside(one) for one in dicts}
+    kept = next((one for one, found in roles.items() if "optimizer" in found), None)
+    if kept is None or any("scheduler" in found for found in roles.values()):
+        return
+    if not any(True for _ in module.calls_matching(_LOADS_OBJECTS)):
+        return
+    klass, home = module.tree.enclosing(kept, cst.ClassDef), module.tree.home(kept)
+    init = module.classes.methods(klass).get("__init__") if klass is not None else None
+    made = init if init is not None else home
+    sites = module.calls_in_loop.sites(made) if isinstance(made, cst.FunctionDef) else []
+    for place in (kept, *sites):
+        step = _step_beside(place, module)
+        if step is not None:
+            assert isinstance(step.func, cst.Attribute)
+            name = module.code(step.func.value)
+            message = f"training resumes from this checkpoint, which has no state of the scheduler `{name}`"
+            yield Suspicion(kept, message, ((step, "stepped here"),))
+            return
+
+
+def _step_beside(place: Node, module: FileFacts) -> cst.Call | None:
+    """The step of a scheduler in the function around a place that does not mention the scheduler."""
+    for call in module.tree.own(module.tree.home(place), cst.Call):
+        if called_name(call) != "step" or not isinstance(call.func, cst.Attribute) or call.args:
+            continue
+        path = dotted(call.func.value)
+        if path is None or module.checkpoints.role_of(call.func.value) != "scheduler":
+            continue
+        mentioned = module.tree.within(place, cst.Name, cst.Attribute)
+        if not any("sched" in (dotted(name) or "").lower() or dotted(name) == path for name in mentioned):
+            return call
+    return None
 
 
 def _keeps_other_state(role: str, saved: SavedDict, module: FileFacts) -> bool:
