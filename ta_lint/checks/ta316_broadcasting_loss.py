@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.shapes import ELEMENTWISE
-from ta_lint.facts.values.value import Frame, Value
+from ta_lint.facts.values.value import Frame, Origin, Value
 from ta_lint.syntax.tree import Node, argument, dotted
 
 _LOSSES = {
@@ -52,6 +52,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if spread and not _is_computed(spread[0], module):
             message = "the output `[N, 1]` and the target `[N]` are broadcast to `[N, N]`"
             yield Suspicion(difference, message)
+    for difference in _averaged(module):
+        sides = (difference.left, difference.right)
+        if any(_spread(one, other, module) for one, other in (sides, sides[::-1])):
+            yield Suspicion(
+                difference, "`[N, 1]` and `[N]` are broadcast to `[N, N]`, and the mean is taken of that"
+            )
 
 
 def _spread(made: Node, target: Node, module: FileFacts) -> bool:
@@ -73,6 +79,14 @@ def _written_out(module: FileFacts) -> list[cst.BinaryOperation]:
         if isinstance(difference, cst.BinaryOperation) and subtracts and module.is_here(difference):
             found[module.tree.order(difference)] = difference
     return list(found.values())
+
+
+def _averaged(module: FileFacts) -> Iterator[cst.BinaryOperation]:
+    """The differences of which code takes the mean as they are, as losses of policies do: `(alpha * log_p - q).mean()`."""
+    for call in module.tree.all(cst.Call):
+        operand = _operand(call, frozenset({"mean"}), module) if called_name(call) == "mean" else None
+        if isinstance(operand, cst.BinaryOperation) and isinstance(operand.operator, cst.Subtract):
+            yield operand
 
 
 def _operand(call: cst.Call, names: frozenset[str], module: FileFacts) -> Node | None:
@@ -120,31 +134,62 @@ def _is_line(target: Node, module: FileFacts) -> bool:
 
 def _is_column(node: Node, module: FileFacts) -> bool:
     """Whether an expression is the output of a one-output model, for a batch, on all ways that lead to it."""
-    calls = _applied(module.flow.of(node), module)
-    return bool(calls) and all(
-        len(call.args) == 1
-        and not call.args[0].star
-        and _has_one_output(call, frame, module)
-        and _is_batch(call.args[0].value, frame, module)
-        for call, frame in calls
+    return _are_columns(module.flow.of(node), module, _DEPTH, of_batch=True)
+
+
+def _are_columns(value: Value, module: FileFacts, depth: int, of_batch: bool) -> bool:
+    origins = value.tensors if depth else ()
+    return bool(origins) and all(_is_made_as_column(one, module, depth - 1, of_batch) for one in origins)
+
+
+def _is_made_as_column(origin: Origin, module: FileFacts, depth: int, of_batch: bool) -> bool:
+    made, frame = origin.node, origin.frame
+    if origin.path:
+        return False
+    if isinstance(made, cst.BinaryOperation) and isinstance(made.operator, cst.Multiply):
+        sides = ((made.left, made.right), (made.right, made.left))
+        return any(
+            _is_factor(one, module)
+            and _are_columns(module.flow.of(other, (), frame), module, depth, of_batch)
+            for one, other in sides
+        )
+    if not isinstance(made, cst.Call):
+        return False
+    if (inner := _elementwise(made, module)) is not None:
+        return _are_columns(module.flow.of(inner, (), frame), module, depth, of_batch)
+    if _keeps_dimension(made, module):
+        return True
+    if not _has_one_output(made, frame, module, depth):
+        return False
+    of_one = len(made.args) == 1 and not made.args[0].star
+    return not of_batch or (of_one and _is_batch(made.args[0].value, frame, module))
+
+
+def _is_factor(node: Node, module: FileFacts) -> bool:
+    """Whether a value is a number, or a tensor of one: a literal, a setting, or what `item()` returned."""
+    names = module.names.bindings(node) if isinstance(node, cst.Name) else []
+    values: list[Node] = [binding.value for binding in names if binding.value is not None] or [node]
+    return all(
+        isinstance(value, cst.Attribute)
+        or module.number(value) is not None
+        or module.shapes.shape(value) == ()
+        or (isinstance(value, cst.Call) and called_name(value) == "item")
+        for value in values
     )
 
 
-def _applied(value: Value, module: FileFacts, depth: int = _DEPTH) -> list[tuple[cst.Call, Frame | None]]:
-    """The calls of models behind elementwise functions that give a value; empty if it may be something else."""
-    found: list[tuple[cst.Call, Frame | None]] = []
-    for origin in value.tensors if depth else ():
-        if not isinstance(origin.node, cst.Call) or origin.path:
-            return []
-        inner = _elementwise(origin.node, module)
-        if inner is None:
-            found.append((origin.node, origin.frame))
-            continue
-        behind = _applied(module.flow.of(inner, (), origin.frame), module, depth - 1)
-        if not behind:
-            return []
-        found += behind
-    return found
+def _keeps_dimension(value: Node, module: FileFacts) -> bool:
+    """Whether a value is reduced over its last dimension, which stays as one: `log_p.sum(1, keepdim=True)`."""
+    if not isinstance(value, cst.Call) or called_name(value) not in _REDUCES:
+        return False
+    kept = argument(value, "keepdim")
+    dim = argument(value, "dim", 0 if module.qualified(value.func) is None else 1)
+    return (
+        kept is not None
+        and module.boolean(kept) is True
+        and dim is not None
+        and module.number(dim) in (1, -1)
+    )
 
 
 def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
@@ -160,16 +205,10 @@ def _elementwise(call: cst.Call, module: FileFacts) -> Node | None:
     return None
 
 
-def _has_one_output(call: cst.Call, frame: Frame | None, module: FileFacts, depth: int = _DEPTH) -> bool:
+def _has_one_output(call: cst.Call, frame: Frame | None, module: FileFacts, depth: int) -> bool:
     """Whether a call runs a model that ends in `Linear(..., 1)`."""
     makers = module.flow.makers(call.func, frame) if depth else []
     return bool(makers) and all(_ends_in_one(made, module, depth) for made in makers)
-
-
-def _is_of_one(returned: Value, module: FileFacts, depth: int) -> bool:
-    """Whether what a `forward` returns is the output of a model with one output."""
-    inner = _applied(returned, module)
-    return bool(inner) and all(_has_one_output(last, within, module, depth - 1) for last, within in inner)
 
 
 def _ends_in_one(made: cst.Call, module: FileFacts, depth: int) -> bool:
@@ -179,7 +218,7 @@ def _ends_in_one(made: cst.Call, module: FileFacts, depth: int) -> bool:
         outputs = argument(made, "out_features", 1)
         return outputs is not None and module.number(outputs) == 1
     if called is None and (forward := module.flow.forward_of(made)) is not None:
-        return _is_of_one(module.flow.returned(forward), module, depth)
+        return _are_columns(module.flow.returned(forward), module, depth, of_batch=False)
     if called != "torch.nn.Sequential" or depth == 0 or any(arg.star for arg in made.args):
         return False
     for arg in reversed(made.args):
