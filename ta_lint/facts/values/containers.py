@@ -139,7 +139,13 @@ class Containers:
             return element
         uses = [name for name in self._tree.within(function, cst.Name) if name.value == element.value]
         quiet = (cst.Attribute, cst.AssignTarget)  # `layer.weight`, and the assignment itself
-        bare = [use for use in uses if use is not element and not isinstance(self._tree.parent[use], quiet)]
+        bare = [
+            use
+            for use in uses
+            if use is not element
+            and not isinstance(self._tree.parent[use], quiet)
+            and self._names.definition(use) in (None, definition)  # another one is of another layer
+        ]
         return element if bare else definition.value
 
     def escapes(self, container: Container) -> bool:
@@ -250,7 +256,9 @@ class Containers:
         )
 
     def _name_is_collected(self, target: Node, depth: int) -> bool:
-        """Whether a local list is used for nothing else than to be collected."""
+        """Whether a local list or dictionary is used for nothing else than to be collected."""
+        if isinstance(target, cst.Subscript):
+            target = target.value  # groups["head"] = parameters
         if not isinstance(target, cst.Name) or depth == 0:
             return False
         uses = [mention for mention in self._names.mentions(target) if mention is not target]
@@ -260,6 +268,8 @@ class Containers:
 
     def _is_bound(self, use: Node) -> bool:
         above = self._tree.parent[use]
+        if isinstance(above, cst.Subscript) and above.value is use:
+            return isinstance(self._tree.parent[above], cst.AssignTarget)
         return isinstance(above, cst.AssignTarget) or (
             isinstance(above, cst.AugAssign) and above.target is use
         )
