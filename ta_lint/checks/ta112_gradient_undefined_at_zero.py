@@ -111,6 +111,12 @@ def _can_be_zero(module: FileFacts, name: str, operand: cst.BaseExpression) -> b
 
 
 def _is_kept_from_zero(module: FileFacts, operand: Node) -> bool:
+    """Whether something keeps an operand away from zero: a function, an epsilon, or the square of a setting that is added."""
+    if isinstance(operand, cst.BinaryOperation) and isinstance(operand.operator, cst.Add):
+        for side in (operand.left, operand.right):
+            names = module.tree.within(side, cst.Name)
+            if names and all(isinstance(module.kinds.origin(name), cst.Attribute) for name in names):
+                return True
     guarded = any(called_name(call) in _GUARDS for call in module.tree.within(operand, cst.Call))
     return guarded or _has_epsilon(module, operand)
 

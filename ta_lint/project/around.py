@@ -174,7 +174,10 @@ class Around:
         dots, parts = package[: len(package) - len(rest)], rest.split(".") if rest else []
         if not (dots or parts):
             return  # what follows the last comma of `import a, `, in prose
-        module = self._layout.module(path, dots or parts.pop(0))
+        first = dots or parts.pop(0)
+        module = self._layout.module(path, first)
+        if module is None and parts and not dots:
+            module = self._layout.checkout(path, first, parts[0])
         for part in parts:
             module = self._layout.inside(module, part) if module is not None else None
         if module is None:

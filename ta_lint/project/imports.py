@@ -241,6 +241,8 @@ class Imports:
         dots, parts = name[: len(name) - len(rest)], rest.split(".") if rest else []
         first = dots or parts.pop(0)
         module = self._layout.module(importer, first)
+        if module is None and parts and not dots:
+            module = self._layout.checkout(importer, first, parts[0])
         if module is None:
             return _UNKNOWN if dots else Target(outside=name)
         return self._in_module(importer, module, parts, depth)

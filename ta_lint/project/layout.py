@@ -37,6 +37,17 @@ class Layout:
             self._places[key] = self._found(folder, name)
         return self._places[key]
 
+    def checkout(self, importer: str, name: str, part: str) -> str | None:
+        """The root of the project, if it is a package itself, has such a module, and the import names nothing else.
+
+        A package whose repository is its own folder is checked out under any name: `TTS.utils` is `utils` there.
+        """
+        if name in sys.stdlib_module_names or name == "torch" or name in libraries():
+            return None
+        root = self._up_to_the_root(os.path.dirname(importer))[-1]
+        is_package = _PACKAGE in self._names(root) and self._is_root(root)
+        return root if is_package and self.inside(root, part) is not None else None
+
     def inside(self, package: str, name: str) -> str | None:
         """The module of a package: a file, or a folder that holds modules."""
         names = self._names(package)

@@ -34,6 +34,7 @@ class Calls:
         self._is_constructing = is_constructing
         self._callees: dict[cst.Call, cst.FunctionDef | None] = {}
         self._functions: dict[cst.Module, dict[str, list[cst.FunctionDef]]] = {}  # of each file, by name
+        self._following: set[cst.Param] = set()
         self._sites: dict[cst.FunctionDef, list[cst.Call]] = {}
         self._calls_of: dict[cst.Module, dict[str, list[cst.Call]]] = {}  # of each file, by name
 
@@ -139,7 +140,23 @@ class Calls:
         if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
             return self._tree.enclosing(receiver, cst.ClassDef)
         made = self._construction(receiver)
-        return self._classes.local(made.func) if made is not None else None
+        if made is None:
+            return self._class_of_given(receiver)
+        return self._classes.local(made.func)
+
+    def _class_of_given(self, receiver: Node) -> cst.ClassDef | None:
+        """The one class of the objects that all known calls give for a parameter."""
+        binding = self._names.definition(receiver) if isinstance(receiver, cst.Name) else None
+        param = binding.node if binding is not None else None
+        if not isinstance(param, cst.Param) or param in self._following:
+            return None
+        self._following.add(param)
+        try:
+            made = [self._construction(value) for value in self.given(param) or ()]
+        finally:
+            self._following.discard(param)
+        found = {self._classes.local(call.func) if call is not None else None for call in made}
+        return found.pop() if len(found) == 1 else None
 
     def runs(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call may run a function of this file."""
@@ -160,8 +177,7 @@ class Calls:
             return klass is not None and self._classes.related(klass, owner)
         if isinstance(receiver, cst.Name) and receiver.value in _OWNERS:
             return True
-        made = self._construction(receiver)
-        return made is not None and self._classes.local(made.func) is owner
+        return self._class_of(receiver) is owner
 
     def meant(self, attribute: cst.Attribute) -> list[cst.FunctionDef]:
         """The functions of the project that an attribute may refer to: what another file defines, else the methods of its own
