@@ -141,12 +141,12 @@ class Around:
         return {name.decode() for name in names} | self._handed_on(path).keys()
 
     def _importers(self, path: str) -> list[str]:
-        """The files nearby that are about PyTorch and import what a file defines; not all, if there are many."""
+        """The files nearby that are about PyTorch and import what a file defines, without tests; not all, if there are many."""
         if path not in self._importing:
             importers = (
                 file
                 for file in self._layout.nearby(path)
-                if self._is_ours(file) and path in self._sources(file)
+                if not _is_test(file) and self._is_ours(file) and path in self._sources(file)
             )
             self._importing[path] = list(islice(importers, _MOST_USERS + 1))
         return self._importing[path]
@@ -205,6 +205,12 @@ def _bytes_of(path: str) -> bytes:
             return searchable(stream.read())
     except OSError:
         return b""
+
+
+def _is_test(path: str) -> bool:
+    """Whether a file is a test: it may import anything, and how it calls that says nothing about training."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) == "tests" or name == "conftest.py" or name.startswith("test_")
 
 
 def _folders(path: str) -> Iterator[str]:

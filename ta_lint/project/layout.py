@@ -45,7 +45,7 @@ class Layout:
         if name in sys.stdlib_module_names or name == "torch" or name in libraries():
             return None
         root = self._up_to_the_root(os.path.dirname(importer))[-1]
-        is_package = _PACKAGE in self._names(root) and self._is_root(root)
+        is_package = PACKAGE in self._names(root) and self._is_root(root)
         return root if is_package and self.inside(root, part) is not None else None
 
     def inside(self, package: str, name: str) -> str | None:
