@@ -15,7 +15,7 @@ from ta_lint.syntax.edits import ProposedFix, call_method
 from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, is_name
 
 KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "enumerate", "*range", "+"),)
-AROUND = ("*backward",)
+AROUND = (("*backward", "compute_loss"),)
 
 _WITHOUT_GRADIENT = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _EMPTIES = frozenset({"clear", "detach_", "pop", "popleft", "remove", "zero_"})
@@ -68,6 +68,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for statement in module.tree.all(cst.AugAssign, cst.Assign, cst.Expr):
         if statement not in reported and (suspicion := _kept_by_keeper(module, statement)) is not None:
             yield suspicion
+    yield from _kept_by_trainers(module)
 
 
 def _knows_torch(module: FileFacts, node: Node) -> bool:
@@ -339,6 +340,83 @@ def _called_in(module: FileFacts, region: Region) -> set[Node]:
         found.update(new)
         pending += new
     return found
+
+
+# -- what the step of a framework's trainer keeps ---------------------------------------------------------------
+
+
+def _kept_by_trainers(module: FileFacts) -> Iterator[Suspicion]:
+    """Entries of a dictionary that `compute_loss` stores for later, and that hold the graph of the loss that it returns."""
+    for function in module.calls.functions("compute_loss"):
+        klass = module.tree.enclosing(function, cst.ClassDef)
+        if klass is None or module.classes.method(klass, "compute_loss") is not function:
+            continue
+        for assign in module.tree.own(function, cst.Assign):
+            stored = _stored_with_loss(module, function, assign)
+            if stored is not None:
+                yield from _entries_with_graph(module, assign, *stored)
+
+
+def _stored_with_loss(
+    module: FileFacts, function: cst.FunctionDef, assign: cst.Assign
+) -> tuple[int, cst.Call] | None:
+    """The place of a value that comes with the loss in `loss, metrics = self.losses(batch)`, and the call that keeps it."""
+    target = assign.targets[0].target
+    if not isinstance(target, cst.Tuple) or not isinstance(assign.value, cst.Call):
+        return None
+    names = [dotted(element.value) for element in target.elements]
+    returned = [found.value for found in module.tree.own(function, cst.Return) if found.value is not None]
+    if not returned or not all(_mentions(module, value, names[0]) for value in returned):
+        return None
+    for call in module.tree.own(function, cst.Call):
+        keeper = module.calls.callee(call) if call is not assign.value else None
+        for param, value in module.calls.arguments(call, keeper).items() if keeper is not None else ():
+            name = dotted(value)
+            if name in names[1:] and keeper is not None and _keeps_entries(module, keeper, param):
+                return names.index(name), call
+    return None
+
+
+def _mentions(module: FileFacts, node: Node, name: str | None) -> bool:
+    return any(found.value == name for found in module.tree.within(node, cst.Name))
+
+
+def _keeps_entries(module: FileFacts, function: cst.FunctionDef, param: cst.Param) -> bool:
+    """Whether a method appends each value of a dictionary to something of its object."""
+    for loop in module.tree.own(function, cst.For):
+        source = loop.iter.func if isinstance(loop.iter, cst.Call) else None
+        if not isinstance(source, cst.Attribute) or not is_name(source.value, param.name.value):
+            continue
+        last = loop.target.elements[-1].value if isinstance(loop.target, cst.Tuple) else loop.target
+        for call in module.tree.own(loop, cst.Call):
+            if called_name(call) in _APPENDS and call.args and dotted(call.args[0].value) == dotted(last):
+                assert isinstance(call.func, cst.Attribute)
+                return _mentions(module, call.func.value, "self")
+    return False
+
+
+def _entries_with_graph(
+    module: FileFacts, assign: cst.Assign, place: int, keeper: cst.Call
+) -> Iterator[Suspicion]:
+    """The entries of the dictionary at a place of what a function returns, whose values are parts of the loss beside it."""
+    function = module.calls.callee(assign.value) if isinstance(assign.value, cst.Call) else None
+    returned = module.calls.returned(assign.value) if isinstance(assign.value, cst.Call) else None
+    if function is None or not isinstance(returned, cst.Tuple) or place >= len(returned.elements):
+        return
+    loss, metrics = returned.elements[0].value, dotted(returned.elements[place].value)
+    for statement in module.tree.own(function, cst.Assign):
+        target = statement.targets[0].target
+        if not isinstance(target, cst.Subscript) or dotted(target.value) != metrics or metrics is None:
+            continue
+        if _is_off(module, statement):
+            continue
+        held = next(
+            (one for one in operands(statement.value) if module.graphs.is_part(one, loss, function)), None
+        )
+        if held is not None:
+            message = f"`{module.code(target)}` keeps the graph of every `{module.code(held)}` that is stored"
+            fix = ProposedFix("detach it", tuple(call_method(statement.value, ".detach()")), unsafe=True)
+            yield Suspicion(statement, message, ((keeper, "stored here, for each step"),), fix)
 
 
 # -- whether it keeps what it takes ---------------------------------------------------------------------------
