@@ -233,7 +233,8 @@ def test_an_unknown_name_has_no_binding() -> None:
         ("if a: x = 1\nuse(x)", "assign 1"),
         ("x = 1\nif a:\n    x = 2\n    use(x)", "assign 2"),
         ("x = 1\nif a:\n    if b: x = 2\n    use(x)", None),
-        ("x = 1\nif a:\n    x = 2\nelse:\n    use(x)", None),
+        ("x = 1\nif a:\n    x = 2\nelse:\n    use(x)", "assign 1"),
+        ("x = 1\nfor a in y:\n    if a:\n        x = 2\n    else:\n        use(x)", None),
         ("x = 1\nif a: use(x)\nelse: x = 2", "assign 1"),
         ("if a:\n    x = 1\n    if b: use(x)\nelse: x = 2", "assign 1"),
         # with

@@ -128,8 +128,38 @@ class Kinds:
             return self._attribute(node)
         if (reaching := self._names.definition(node)) is not None and reaching.how == "for":
             return self._items(reaching)
-        bound = [self._bound_value(binding, node.value) for binding in self._names.bindings(node)]
+        bindings = self._names.bindings(node)
+        if bindings and bindings[0].how == "import" and self._is_taken_over(bindings):
+            bindings = bindings[1:] if self._names.definition(node) is not bindings[0] else []
+        bound = [self._bound_value(binding, node.value) for binding in bindings]
         return [value for value in bound if value is not None] if None not in bound else []
+
+    def _is_taken_over(self, bindings: list[Binding]) -> bool:
+        """Whether the name of an imported file is given to something else: `import model; model = model.Net()`."""
+        module, *others = bindings
+        is_file = isinstance(self._tree.parent[module.node], cst.Import)
+        return (
+            is_file
+            and bool(others)
+            and all(
+                binding.how == "assign"
+                and binding.value is not None
+                and self._tree.home(binding.node) is self._tree.home(module.node)
+                for binding in others
+            )
+        )
+
+    def made_of(self, node: Node) -> list[cst.Call] | None:
+        """The calls that may have made an expression's value, one for each of the values that it may have; None if one is unknown."""
+        origin = self.origin(node)
+        values = self._alternatives(origin) if isinstance(origin, (cst.Name, cst.Attribute)) else [origin]
+        made = [self.construction(value) for value in values if not self._same(value, node)]
+        read = [
+            call for call in made if call is not None and self._names.qualified(call.func) == "torch.load"
+        ]
+        if len(read) < len(made):  # what was saved is one of the others
+            made = [call for call in made if call not in read]
+        return [call for call in made if call is not None] if made and None not in made else None
 
     def _items(self, binding: Binding) -> list[Node]:
         """The values that a loop variable takes from a list in the source."""

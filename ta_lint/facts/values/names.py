@@ -389,6 +389,8 @@ class Names:
         later = [binding for binding in found if binding not in earlier]
         if not earlier or any(_is_walrus_in(use, binding, tree) for binding in later):
             return None
+        while len(earlier) > 1 and self._is_in_other_branch(earlier[-1], name):
+            later.append(earlier.pop())
         last = earlier[-1]
         if last.how == "augment" or not self._dominates(last, name):
             return None
@@ -398,6 +400,13 @@ class Names:
             if any(loop in tree.loops(binding.node) for binding in later):
                 return None
         return last
+
+    def _is_in_other_branch(self, binding: Binding, name: cst.Name) -> bool:
+        """Whether a binding is in a branch that excludes the one of a use, and no loop comes from there to the use."""
+        tree = self._tree
+        if binding.how == "param" or not tree.apart(binding.node, name):
+            return False
+        return not any(tree.contains(loop, binding.node) for loop in tree.loops(name))
 
     def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
         if binding.how == "param":
@@ -606,6 +615,8 @@ class Names:
         only = bindings[0]
         if len(bindings) == 1 and only.how == "assign" and only.value is not None:
             return self._resolve(only.value, depth - 1, written)
+        if only.how == "import" and len(bindings) > 1 and (reaching := self.definition(node)) is only:
+            return _imported_by([reaching], written)  # import model; model = model.Net()
         return _imported_by(bindings, written)
 
     def _from_star(self, name: str) -> str | None:
