@@ -494,7 +494,8 @@ class Names:
         if (other := self._other(node)) is not None:
             return other.ancestors(node)
         imported = self._imported_name(node) if self._links is not None else None
-        return self._links.ancestors(imported) if self._links is not None and imported is not None else None
+        found = self._links.ancestors(imported) if self._links is not None and imported is not None else None
+        return frozenset(map(_canonical, found)) if found is not None else None
 
     def may_have(self, node: Node, member: str) -> bool:
         """Whether a class of another file, or one that it derives from, may have an attribute, or a method such as `def step`."""
