@@ -62,8 +62,52 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if assign.value is not None and module.classes.attribute(klass, name) == [assign.value]
             for suspicion in _suspicions(module, klass, name, assign, assign.value)
         ]
+        found += _caches(module, klass)
         if found and not any(module.classes.method(klass, move) is not None for move in _MOVES):
             yield from found
+
+
+def _caches(module: FileFacts, klass: cst.ClassDef) -> Iterator[Suspicion]:
+    """Tensors that `forward` makes on the device of its input and keeps while the sizes stay: another device changes no size."""
+    for name, assign in module.classes.assignments(klass):
+        home, value = module.tree.home(assign), assign.value
+        if value is None or not isinstance(home, cst.FunctionDef) or home.name.value != "forward":
+            continue
+        values = module.classes.attribute(klass, name)
+        if len(values) != 2 or not is_name(values[0], "None") or not _is_made_on_device(module, value):
+            continue
+        condition = next(
+            (
+                above
+                for above in module.tree.ancestors(assign)
+                if isinstance(above, (cst.If, cst.FunctionDef))
+            ),
+            None,
+        )
+        if not isinstance(condition, cst.If) or not module.tree.contains(condition.body, assign):
+            continue
+        if _compares_sizes(module, condition.test) and Fate.PLACED not in _fates(module, klass, name):
+            message = (
+                f"`self.{name}` stays on the device that it was made on: "
+                "it is no buffer, and the condition does not ask for the device"
+            )
+            yield Suspicion(assign, message, ((values[0], "`None` at first"),))
+
+
+def _is_made_on_device(module: FileFacts, value: Node) -> bool:
+    """Whether a call is told a device that is read from a tensor: `make_mask(n, device=x.device)`."""
+    given = argument(value, "device") if isinstance(value, cst.Call) else None
+    origin = module.kinds.origin(given) if given is not None else None
+    return isinstance(origin, cst.Attribute) and origin.attr.value == "device"
+
+
+def _compares_sizes(module: FileFacts, test: Node) -> bool:
+    """Whether a condition asks for an order or a difference, and not for a device."""
+    names = module.tree.within(test, cst.Name)
+    if any("device" in name.value or name.value == "is_cuda" for name in names):
+        return False
+    compared = module.tree.within(test, cst.ComparisonTarget)
+    return any(isinstance(one.operator, (cst.NotEqual, cst.LessThan, cst.GreaterThan)) for one in compared)
 
 
 def _suspicions(
