@@ -14,7 +14,7 @@ from typing import Any
 
 import independent
 from corpus import CORPORA
-from fixes import NEAR, by_reason, by_rule, sums
+from fixes import NEAR, by_reason, by_rule, left, sums
 from fixes import RESULTS as FIXES
 from mutations import MUTATIONS
 from tables import aligned
@@ -170,6 +170,10 @@ def _fixes(results: list[dict[str, Any]]) -> Iterator[str]:
     yield from by_reason(results)
     yield ""
     yield sums(results)
+    yield ""
+    yield "What is not named for a reason, each read by hand:"
+    yield ""
+    yield from left(results)
 
 
 def _independent() -> Iterator[str]:

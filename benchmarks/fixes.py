@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ from ta_lint.core.catalogue import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "fixes.json"
+LEFT = ROOT / "benchmarks" / "fixes.toml"
+"""Why some bugs are not named: what would be wrong to say, or cannot be known."""
 
 NEAR = 3
 """Lines around a change: a finding there stands on the same screen of a diff, whose context they are."""
@@ -98,7 +101,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a fix. `places` are those of the findings that the verdict rests on, `note` says why it was skipped."""
+    """What became of a fix. `places` are those of the findings that the verdict rests on, `note` says why it was skipped, or
+    why the linter rightly does not name the bug.
+    """
 
     repo: str
     commit: str
@@ -127,7 +132,7 @@ def main() -> int:
         print(f"fixes.py: error: {error}", file=sys.stderr)
         return 2
     results = [asdict(outcome) for outcome in outcomes]
-    print("\n".join(["", *by_rule(results), "", *by_reason(results), "", sums(results)]))
+    print("\n".join(["", *by_rule(results), "", *by_reason(results), "", *left(results), sums(results)]))
     text = json.dumps(results, indent=1) + "\n"
     if arguments.json is not None:
         arguments.json.write_text(text, encoding="utf-8")
@@ -184,7 +189,17 @@ def outcome_of(fix: Fix, repositories: Path) -> Outcome:
             return outcome(Verdict.SKIPPED, note=str(error))
         old, new = (_findings(tree, fix.rule, fix.hunks) for tree in (before, after))
         verdict, places = judged(fix.hunks, old, new, lambda path: _text(before / path))
-    return outcome(verdict, places)
+    why = "" if verdict in (Verdict.FOUND, Verdict.ELSEWHERE) else reason_to_leave(fix.repo, fix.commit)
+    return outcome(verdict, places, why)
+
+
+def reason_to_leave(repo: str, commit: str) -> str:
+    """Why the linter does not name the bug of a fix, as it was judged; empty if nobody has."""
+    entries = tomllib.loads(LEFT.read_text(encoding="utf-8"))["left"]
+    found = (
+        entry["reason"] for entry in entries if entry["repo"] == repo and commit.startswith(entry["commit"])
+    )
+    return next(found, "")
 
 
 def judged(
@@ -227,6 +242,14 @@ def by_rule(results: list[dict[str, Any]]) -> Iterator[str]:
 def by_reason(results: list[dict[str, Any]]) -> Iterator[str]:
     """The same table by what kept the rules silent when the fixes were collected."""
     return _table("silent at first", results, lambda result: result["reason"] or "no")
+
+
+def left(results: list[dict[str, Any]]) -> Iterator[str]:
+    """The fixes whose bugs the linter does not name for a reason, with that."""
+    for result in results:
+        if result["note"] and result["verdict"] in (Verdict.MISSED, Verdict.STAYS):
+            verdict = "" if result["verdict"] == Verdict.MISSED else f", {result['verdict']}"
+            yield f"- {result['repo']} {result['commit'][:10]}, {result['rule']}{verdict}: {result['note']}"
 
 
 def sums(results: list[dict[str, Any]]) -> str:

@@ -229,3 +229,24 @@ def test_a_table_without_what_is_needed_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.tsv").write_text("repo\tcommit\na/b\t0\n")
     with pytest.raises(Missing, match="no column 'ranges'"):
         benchmark.read(tmp_path / "other.tsv")
+
+
+def test_every_bug_that_is_left_has_a_reason() -> None:
+    assert benchmark.reason_to_leave("kornia/kornia", "fc0ac03d1a11").startswith("the tables are buffers")
+    assert benchmark.reason_to_leave("kornia/kornia", "0" * 40) == ""
+
+
+def test_the_reasons_are_listed_for_what_is_missed_and_for_what_stays() -> None:
+    results = [
+        {"repo": "a/b", "commit": "c" * 40, "rule": "TA413", "verdict": verdict, "note": note}
+        for verdict, note in (
+            ("missed", "why"),
+            ("found, and stays", "so"),
+            ("missed", ""),
+            ("skipped", "no commit"),
+        )
+    ]
+    assert list(benchmark.left(results)) == [
+        "- a/b cccccccccc, TA413: why",
+        "- a/b cccccccccc, TA413, found, and stays: so",
+    ]
