@@ -170,8 +170,10 @@ def _sdist(name: str, version: str) -> bytes:
     return data
 
 
-def unpack_sdist(data: bytes, name: str, folder: Path) -> None:
+def unpack_sdist(data: bytes, name: str, folder: Path, others: tuple[str, ...] = ()) -> None:
     """Write the Python files and notebooks of a source distribution below a folder, without the folder that holds them all.
+
+    Also files that end like one of the `others`.
 
     Raises:
         Missing: a member would be written somewhere else.
@@ -179,7 +181,11 @@ def unpack_sdist(data: bytes, name: str, folder: Path) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             # Links are no files, so nothing is written through one.
-            members = [member for member in archive if member.isfile() and member.name.endswith(_SUFFIXES)]
+            members = [
+                member
+                for member in archive
+                if member.isfile() and member.name.endswith((*_SUFFIXES, *others))
+            ]
             for member in members:
                 source = archive.extractfile(member)
                 assert source is not None

@@ -36,6 +36,9 @@ NEAR = 3
 _COLUMNS = ("repo", "commit", "ranges", "rule", "reason_class")
 
 
+# Files that say which releases of torch a program is for.
+_DEPENDENCIES = frozenset({"pyproject.toml", "requirements.txt", "setup.cfg"})
+
 _IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)\b(?:[^\n(]*\([^)]*\)|[^\n]*)")
 _WORD = re.compile(rb"\w+")
 
@@ -328,17 +331,22 @@ def git_directory(folder: Path) -> Path | None:
 
 
 def _check_out(repository: Path, commit: str, tree: Path) -> None:
-    """Write the Python files of a commit, in a folder that looks like a checkout.
+    """Write the Python files of a commit, and those that say which torch it is for, in a folder that looks like a checkout.
 
     Raises:
         Missing: the repository does not have all of it.
     """
-    command = ["git", f"--git-dir={repository}", "archive", "--format=tar", "--prefix=tree/", commit, "*.py"]
+    git = ["git", f"--git-dir={repository}"]
+    listed = subprocess.run(
+        [*git, "ls-tree", "-r", "--name-only", commit], check=False, capture_output=True, text=True
+    )
+    needs = [path for path in listed.stdout.splitlines() if path.rpartition("/")[2] in _DEPENDENCIES]
+    command = [*git, "archive", "--format=tar", "--prefix=tree/", commit, "*.py", *needs]
     ran = subprocess.run(command, check=False, capture_output=True)
     if ran.returncode:
         raise Missing(f"no commit {commit[:10]}")
     (tree / ".git").mkdir(parents=True)  # the top of a project, to the linter
-    unpack_sdist(ran.stdout, commit, tree.resolve())
+    unpack_sdist(ran.stdout, commit, tree.resolve(), tuple(_DEPENDENCIES))
 
 
 def _findings(tree: Path, rule: str, paths: Iterable[str]) -> list[Place]:
@@ -348,7 +356,7 @@ def _findings(tree: Path, rule: str, paths: Iterable[str]) -> list[Place]:
         Missing: the linter fails.
     """
     # What is linted must not be imported: -P, as modules of the program may be named like those of the linter.
-    command = [sys.executable, "-P", "-m", "ta_lint", "check", f"--select={rule}", "--no-cache", "--isolated"]
+    command = [sys.executable, "-P", "-m", "ta_lint", "check", f"--select={rule}", "--no-cache"]
     files = _around(tree, [tree / path for path in paths if (tree / path).is_file()])
     if not files:
         return []  # the fix adds the file

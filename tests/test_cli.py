@@ -196,6 +196,33 @@ def test_the_nearest_project_sets_the_target_under_settings_from_above(
     assert ta_lint.check() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("requirements.txt", "numpy\ntorch>=1.8,<2.1  # the oldest\n", True),
+        ("requirements.txt", "torch==1.4.0\n", True),
+        ("requirements.txt", "torch\ntorchvision==0.5\n# torch==1.4\n", False),
+        ("requirements.txt", "torch>=2.6\n", False),
+        ("setup.cfg", "[options]\ninstall_requires =\n    torch >= 1.10\n", True),
+        ("setup.py", "setup(install_requires=['numpy', 'torch>=1.7'])\n", True),
+        ("setup.py", "setup(install_requires=['numpy', 'torch'])\n", False),
+    ],
+)
+def test_other_lists_of_dependencies_count_where_pyproject_has_none(
+    project: Path, ta_lint: Command, name: str, text: str, found: bool
+) -> None:
+    (project / name).write_text(text)
+    (project / "old.py").write_text("import torch\nweights = torch.load('a.pt')\n")
+    assert ta_lint.check("--select=TA700", "old.py") == (["old.py:2 TA700"] if found else [])
+
+
+def test_pyproject_goes_before_other_lists(project: Path, ta_lint: Command) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = ['torch>=2.6']\n")
+    (project / "requirements.txt").write_text("torch==1.4\n")
+    (project / "old.py").write_text("import torch\nweights = torch.load('a.pt')\n")
+    assert ta_lint.check("--select=TA700", "old.py") == []
+
+
 def test_poetry_dependencies_count_too(project: Path, ta_lint: Command) -> None:
     (project / "train.py").write_text("import torch\n\nstate = torch.load('weights.pt')\n")
     (project / "pyproject.toml").write_text("[tool.poetry.dependencies]\ntorch = '^2.1'\n")

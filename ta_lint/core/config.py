@@ -43,6 +43,14 @@ DEFAULT_EXCLUDE = (
 )
 
 SETTINGS = "pyproject.toml"
+# Where the dependencies of a project stand if not in its `pyproject.toml`, with how a requirement is written there.
+_LISTS = (
+    ("requirements.txt", r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"),
+    ("setup.cfg", r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"),
+    ("setup.py", r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)"),
+)
+_LONGEST_LIST = 1 << 16  # bytes
+
 NEARLY_TABLES = ("ta-lint", "ta_lint", "talint", "ta-runtime", "ta_runtime")
 NEARLY_FILES = ("ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml", ".ta.toml")
 
@@ -223,12 +231,12 @@ class Configs:
         self.overlooked += _overlooked(directory, path, tables, directory == self._cwd)
         if "ta" in _table(tables, "tool"):
             raw = _decode(tables["tool"]["ta"], path)
-            return _resolve(options, raw, directory, path, _dependency_target(tables))
+            return _resolve(options, raw, directory, path, _oldest_torch(tables, directory))
         parent = os.path.dirname(directory)
         if parent == directory:
             return _resolve(options, RawConfig(), self._cwd, "defaults", None)
         inherited = self.of_directory(parent)
-        target = _dependency_target(tables)
+        target = _oldest_torch(tables, directory)
         if target is None or inherited.target_named:
             return inherited
         return inherited._replace(target_torch=(target.major, target.minor))
@@ -393,6 +401,29 @@ def _chosen_fixes(
         chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
         chosen(raw.extend_unsafe_fixes, raw.extend_safe_fixes, ties=True),
     )
+
+
+def _oldest_torch(tables: Mapping[str, Any], directory: str) -> "Version | None":
+    """The lowest torch version that a project allows by its `pyproject.toml`, or else by another list of its dependencies."""
+    target = _dependency_target(tables)
+    return target if target is not None else _listed_target(directory)
+
+
+def _listed_target(directory: str) -> "Version | None":
+    """The lowest torch version that the requirements, the `setup.cfg` or the `setup.py` of a folder allow."""
+    for name, requirement in _LISTS:
+        path = os.path.join(directory, name)
+        if not os.path.isfile(path):  # nor a pipe, which could block forever
+            continue
+        try:
+            with open(path, "rb") as file:
+                text = file.read(_LONGEST_LIST).decode("utf-8", "replace")
+        except OSError:
+            continue
+        bounds = [_lower_bound(found.rstrip(", \t\r")) for found in re.findall(requirement, text)]
+        if known := [bound for bound in bounds if bound is not None]:
+            return min(known)
+    return None
 
 
 def _dependency_target(tables: Mapping[str, Any]) -> "Version | None":
