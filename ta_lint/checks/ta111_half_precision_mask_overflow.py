@@ -1,5 +1,6 @@
-"""TA111: an additive mask contains a number beyond half precision, in a file that uses half precision."""
+"""TA111: a mask contains a number beyond half precision, in a file or project that uses half precision."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -7,15 +8,22 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = (("*mask*", "*bias*"), ("float16", "half"))
+KEYWORDS = (("*mask*", "*bias*"), ("float16", "half", "masked_fill", "masked_fill_"))
 
 _LARGEST = 65520.0  # the smallest number that rounds to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
+# What turns a model, or what it computes, into half precision.
+_TO_HALF = re.compile(
+    rb"\.half\(\)|\bautocast\(|\btorch\.(?:float16|half)\b|\bGradScaler\(|\bprecision=[\"']?16\b|[\"']16-mixed[\"']|\bfp16\b"
+)
+
+
 def check(module: FileFacts) -> Iterator[Suspicion]:
+    yield from _fills(module)
     if not _runs_half(module):
         return
     for product in module.tree.all(cst.BinaryOperation):
@@ -28,6 +36,32 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     f"`{module.code(literal)}` is infinite in half precision, which holds no more than 65504"
                 )
                 yield Suspicion(product, message, fix=_fix(literal, number))
+
+
+def _fills(module: FileFacts) -> Iterator[Suspicion]:
+    """Scores that are filled with a number that half precision refuses, in a project that uses it."""
+    if module.is_test:
+        return
+    fills = [
+        (call, given)
+        for call in module.tree.all(cst.Call)
+        if called_name(call) in ("masked_fill", "masked_fill_")
+        and (given := argument(call, "value", 1)) is not None
+        and (module.number(given) or 0.0) <= -_LARGEST
+    ]
+    if not fills or not module.is_nearby(_TO_HALF):
+        return
+    for call, given in fills:
+        if isinstance(call.func, cst.Attribute) and not _is_full(module, call.func.value):
+            message = f"`{module.code(given)}` raises in half precision, which holds no more than 65504"
+            yield Suspicion(call, message)
+
+
+def _is_full(module: FileFacts, scores: Node) -> bool:
+    """Whether scores are turned into float32, or a mask is filled that is made here."""
+    parts = module.parts.of(scores)
+    names = {name.value for part in parts for name in module.tree.within(part, cst.Name)}
+    return not names.isdisjoint({"float", "float32", "zeros", "zeros_like", "ones", "full"})
 
 
 def _runs_half(module: FileFacts) -> bool:

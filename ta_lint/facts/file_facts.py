@@ -87,6 +87,10 @@ class FileFacts:
         """Whether a node is in this file."""
         return self.parsed(node) is self._parsed
 
+    def is_nearby(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the text of this file, or of one around it in the project, has a place that matches: for what is rarely asked."""
+        return self.program.imports.is_nearby(self._parsed.path, pattern)
+
     def parsed(self, node: Node) -> Parsed:
         """The file that a node is in: this one, or another one of the project."""
         if id(node) in self.tree.number:

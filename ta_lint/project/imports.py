@@ -91,6 +91,14 @@ class Imports:
         definitions = (self.target(importer, target).definition for target in sorted(targets))
         return {definition.file for definition in definitions if definition is not None}
 
+    def is_nearby(self, path: str, pattern: "re.Pattern[bytes]") -> bool:
+        """Whether the text of a file, or of one around it, has a place that matches."""
+        for file in (path, *self._layout.nearby(path)):
+            self._used.setdefault(path, set()).add(file)
+            if pattern.search(self._around.bytes_of(file)) is not None:
+                return True
+        return False
+
     def importers(self, path: str, name: str) -> list[str]:
         """The files that import what a file binds to a name; empty if there are too many for their calls to tell anything."""
         key = path, name
