@@ -19,7 +19,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     if _is_driven(module) or module.recording.freezes(module.tree.root):
         return
-    yield from _own_inference(module)
+    seen: set[Node] = set()
     for evaluation in module.evaluations.all:
         mode = module.evaluations.mode(evaluation)
         if (
@@ -36,10 +36,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         message = f"`{module.code(evaluation.call)}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
         related = ((mode[1], "the model is put into evaluation mode here"),)
+        seen.add(evaluation.call)
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation.call))
+    yield from _own_inference(module, seen)
 
 
-def _own_inference(module: FileFacts) -> Iterator[Suspicion]:
+def _own_inference(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
     """Methods by which a module puts itself into evaluation mode and runs itself: nobody trains through these."""
     for switch in module.tree.all(cst.Call):
         if called_name(switch) != "eval" or not _is_self(module, switch.func):
@@ -55,7 +57,7 @@ def _own_inference(module: FileFacts) -> Iterator[Suspicion]:
                 is_name(call.func, "self") or (called_name(call) == "forward" and _is_self(module, call.func))
             )
         ]
-        if runs and module.recording.records(runs[0]) is True:
+        if runs and runs[0] not in seen and module.recording.records(runs[0]) is True:
             message = f"`{module.code(runs[0])}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
             related = ((switch, "the module puts itself into evaluation mode here"),)
             yield Suspicion(runs[0], message, related=related, fix=_fix(module, runs[0]))
