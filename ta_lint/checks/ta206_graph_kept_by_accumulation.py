@@ -351,10 +351,37 @@ def _kept_by_trainers(module: FileFacts) -> Iterator[Suspicion]:
         klass = module.tree.enclosing(function, cst.ClassDef)
         if klass is None or module.classes.method(klass, "compute_loss") is not function:
             continue
+        yield from _kept_beside_loss(module, function)
         for assign in module.tree.own(function, cst.Assign):
             stored = _stored_with_loss(module, function, assign)
             if stored is not None:
                 yield from _entries_with_graph(module, assign, *stored)
+
+
+def _kept_beside_loss(module: FileFacts, function: cst.FunctionDef) -> Iterator[Suspicion]:
+    """What a trainer adds to an attribute of its own and what is part of the loss that it returns."""
+    returned = (found.value for found in module.tree.own(function, cst.Return))
+    losses = [loss for value in returned if value is not None for loss in _losses(value)]
+    for statement in module.tree.own(function, cst.AugAssign, cst.Assign, cst.Expr):
+        found = _running_sum(module, statement, function)
+        if found is None or not isinstance(found.owner, cst.Attribute) or module.tree.loops(statement):
+            continue
+        kept: list[tuple[Node, Node]] = [
+            (value, one)
+            for value in found.taken
+            for one in operands(value)
+            if any(module.graphs.is_part(one, loss, function) for loss in losses)
+        ]
+        if kept and _is_live(module, found) and _lives_on(module, found):
+            related: list[tuple[Node, str]] = [(function, "the trainer goes back through what this returns")]
+            yield _suspicion(module, found, kept, related, True)
+
+
+def _losses(returned: Node) -> list[Node]:
+    """The loss in `loss`, `(loss, outputs)` and `(loss, outputs) if both else loss`."""
+    if isinstance(returned, cst.IfExp):
+        return [*_losses(returned.body), *_losses(returned.orelse)]
+    return [returned.elements[0].value if isinstance(returned, cst.Tuple) else returned]
 
 
 def _stored_with_loss(
@@ -406,17 +433,18 @@ def _entries_with_graph(
     loss, metrics = returned.elements[0].value, dotted(returned.elements[place].value)
     for statement in module.tree.own(function, cst.Assign):
         target = statement.targets[0].target
-        if not isinstance(target, cst.Subscript) or dotted(target.value) != metrics or metrics is None:
+        entries = target.value if isinstance(target, cst.Subscript) else target
+        if metrics is None or dotted(entries) != metrics or _is_off(module, statement):
             continue
-        if _is_off(module, statement):
-            continue
-        held = next(
-            (one for one in operands(statement.value) if module.graphs.is_part(one, loss, function)), None
-        )
-        if held is not None:
-            message = f"`{module.code(target)}` keeps the graph of every `{module.code(held)}` that is stored"
-            fix = ProposedFix("detach it", tuple(call_method(statement.value, ".detach()")), unsafe=True)
-            yield Suspicion(statement, message, ((keeper, "stored here, for each step"),), fix)
+        for value in _elements(statement.value):
+            held = next((one for one in operands(value) if module.graphs.is_part(one, loss, function)), None)
+            if held is not None:
+                message = (
+                    f"`{module.code(target)}` keeps the graph of every `{module.code(held)}` that is stored"
+                )
+                fix = ProposedFix("detach it", tuple(call_method(value, ".detach()")), unsafe=True)
+                yield Suspicion(statement, message, ((keeper, "stored here, for each step"),), fix)
+                break
 
 
 # -- whether it keeps what it takes ---------------------------------------------------------------------------
