@@ -204,7 +204,9 @@ def _fates(module: FileFacts, klass: cst.ClassDef, name: str) -> set[Fate]:
     for mention in [*module.classes.mentions(name), *(elsewhere or ())]:
         if module.classes.may_be_of(mention, klass):
             found = set(_fate(module, mention))
-            fates |= found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.NUMBERS, Fate.GONE}
+            fates |= (
+                found if is_name(mention.value, "self") else found & {Fate.PLACED, Fate.NUMBERS, Fate.GONE}
+            )
     return fates
 
 

@@ -75,6 +75,9 @@ class Calls:
             if name == "__init__" and isinstance(owner, cst.ClassDef):
                 made = self._calls_by_name(function, owner.name.value)
                 found += [call for call in made if self._classes.local(call.func) is owner]
+            if self._following:  # the class of what a parameter is given is not known meanwhile
+                del self._sites[function]
+                return found
             self._sites[function] = found
         return self._sites[function]
 
@@ -121,7 +124,7 @@ class Calls:
 
     def callee(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of the project that a call runs; None if it is unknown or ambiguous."""
-        if self._is_constructing():
+        if self._following or self._is_constructing():
             return self._callee(call)
         if call not in self._callees:
             self._callees[call] = self._callee(call)
