@@ -1,7 +1,7 @@
 """Gradient flow: whether gradients reach a value from the loss of a backward pass, and where the way is cut."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -23,8 +23,10 @@ from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.value import Frame, Origin
 from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
 
-_DEPTH = 40  # nested expressions and definitions
-_BUDGET = 400  # expressions visited for one answer: a loss needs a few dozen
+Question = Origin | tuple[Node, Frame | None]
+
+_DEPTH = 80  # nested expressions and definitions
+_BUDGET = 800  # expressions and origins visited for one answer: a loss needs a few dozen
 
 _DETACHING_CALLS = regex(
     r"torch\.(tensor|(cuda\.)?\w*Tensor|autograd\.Variable|from_numpy|detach)|"
@@ -167,7 +169,7 @@ class GradientFlow:
         self._recording = recording
         self._flow = flow
         self._calls_in_loop = calls_in_loop
-        self.settled: dict[Origin, Gradient] = {}
+        self.settled: dict[Question, Gradient] = {}
         self._going_back: dict[cst.For, bool] = {}
 
     @cached_property
@@ -306,42 +308,51 @@ class _Walk:
         self._names = facts._names
         self._kinds = facts._kinds
         self._budget = _BUDGET
-        self._open: list[Origin] = []
+        self._open: set[Question] = set()
+        # a question about the path visits everything
+        self._settled = {} if traces else facts.settled
         self._cyclic = False
-        self._traces = traces
         self.passed: set[Node] = set()
 
     def of(self, node: Node, frame: Frame | None = None) -> Gradient:
         """The gradient of an expression in a call of its function: of all that may make it, and of what is written into it."""
+        found = self._answer((node, frame), lambda: self._value(node, frame))
+        if found.flow is not Flow.NO and isinstance(node, _PASSED):
+            self.passed.add(node)
+        return found
+
+    def _value(self, node: Node, frame: Frame | None) -> Gradient:
         value = self._flow.of(node, (), frame)
         if len(value.origins) == 1 and any(map(_is_setting, value.aliases)):
             return _NONE
         found = _either([self._of_origin(origin) for origin in value.tensors or value.origins])
         written = [gradient for alias in value.aliases for gradient in self._written(alias, found, frame)]
-        found = _with(found, written)
-        if found.flow is not Flow.NO and isinstance(node, _PASSED):
-            self.passed.add(node)
-        return found
+        return _with(found, written)
 
     def _of_origin(self, origin: Origin) -> Gradient:
-        if origin in self._open:
+        found = self._answer(origin, lambda: self._judge(origin))
+        if found.flow is not Flow.NO:
+            own = (origin.node,) if isinstance(origin.node, _PASSED) else ()
+            self.passed.update((*own, *_calls(origin.frame)))
+        return found
+
+    def _answer(self, question: Question, judge: Callable[[], Gradient]) -> Gradient:
+        """The answer to a question that may come back to itself; it is kept if it holds for every question."""
+        if question in self._settled:
+            return self._settled[question]
+        if question in self._open:
             self._cyclic = True
             return _NONE  # its old value is one of the other alternatives
         self._budget -= 1
         if self._budget < 0 or len(self._open) > _DEPTH:
             return _MAYBE
-        if origin in self._facts.settled and not self._traces:
-            return self._facts.settled[origin]
         cyclic, self._cyclic = self._cyclic, False
-        self._open.append(origin)
-        found = self._judge(origin)
-        self._open.pop()
+        self._open.add(question)
+        found = judge()
+        self._open.discard(question)
         if not self._cyclic and self._budget >= 0:
-            self._facts.settled[origin] = found  # the answer holds for every question
+            self._settled[question] = found
         self._cyclic |= cyclic
-        if found.flow is not Flow.NO:
-            own = (origin.node,) if isinstance(origin.node, _PASSED) else ()
-            self.passed.update((*own, *_calls(origin.frame)))
         return found
 
     def _judge(self, origin: Origin) -> Gradient:

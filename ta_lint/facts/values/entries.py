@@ -54,9 +54,16 @@ class Entries:
         self._names = names
         self._kinds = kinds
         self._of_file: dict[cst.Module, dict[str, list[Put]]] = {}
+        self._into: dict[Node, list[Put]] = {}
 
     def into(self, variable: Node) -> list[Put]:
         """What may have been put into a variable before this use of it."""
+        found = self._into.get(variable)
+        if found is None:
+            found = self._into[variable] = self._found(variable)
+        return found
+
+    def _found(self, variable: Node) -> list[Put]:
         path = dotted(variable)
         if path is None:
             return []
@@ -79,8 +86,9 @@ class Entries:
             return False
         if tree.home(put.node) is not tree.home(use):
             return True
-        goes_round = any(loop in tree.loops(use) for loop in tree.loops(put.node))
-        return goes_round or (tree.before(put.node, use) and not tree.apart(put.node, use))
+        if tree.before(put.node, use) and not tree.apart(put.node, use):
+            return True
+        return any(tree.contains(loop, put.node) for loop in tree.loops(use))
 
     def _all(self, root: cst.Module) -> Iterator[Put]:
         for item in self._tree.within(root, cst.AssignTarget):

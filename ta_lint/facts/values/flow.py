@@ -26,10 +26,10 @@ from ta_lint.syntax.tree import (
     literal_text,
 )
 
-_CALLS_DEEP = 4
-_BUDGET = 800  # expressions visited for one answer: most need fewer than ten
+_CALLS_DEEP = 3
+_BUDGET = 80  # expressions visited for one answer: most need fewer than ten
 _MOST = 24  # origins of one value
-_SITES = 8  # calls of a function that are looked at
+_SITES = 5  # calls of a function that are looked at
 _NOTHING = Value()
 _Question = tuple[Node, Path, Frame | None]
 
