@@ -23,6 +23,7 @@ _Way = tuple[tuple[cst.Call, cst.FunctionDef], ...]
 
 _DEPTH = 12  # operations and definitions between a loss and its parts
 _CALLS_DEEP = 3
+_GIVEN_DEEP = 3  # definitions between a parameter and what a function keeps of it
 
 # Objects whose `backward` takes the loss as an argument: of accelerate, Fabric, DeepSpeed, Apex.
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
@@ -298,6 +299,8 @@ class Graphs:
 
     def given(self, value: Node, function: cst.FunctionDef) -> tuple[Held, GivenGraph] | None:
         """The part of a value in a function that still holds a graph which a call gives to the function, with that call."""
+        if not self._is_given(value, function, _GIVEN_DEEP):
+            return None
         for sites in self._ways_to(function, (function,)):
             region, frame = self._region(sites[0][0]), self._framed(sites)
             held = (
@@ -312,6 +315,21 @@ class Graphs:
             if given is not None:
                 return held, GivenGraph(sites[0][0], given.part, region, held.passes)
         return None
+
+    def _is_given(self, value: Node, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a value is made of a parameter of a function: this costs less than to look for its calls."""
+        for name in self._tree.within(value, cst.Name) if depth else ():
+            if is_name(name, "self"):
+                continue
+            for binding in self._names.bindings(name):
+                if isinstance(binding.node, cst.Param):
+                    given = self._tree.contains(function.params, binding.node)
+                else:
+                    within = binding.value is not None and self._tree.contains(function, binding.node)
+                    given = within and self._is_given(binding.value or name, function, depth - 1)
+                if given:
+                    return True
+        return False
 
     def _ways_to(self, function: cst.FunctionDef, seen: tuple[Node, ...]) -> Iterator[_Way]:
         """The calls that lead to a function, the outermost first: each call of it, and each that leads to that."""
