@@ -143,3 +143,27 @@ def test_a_value_has_the_origins_of_all_ways_that_lead_to_it(code: str, expected
 def test_a_long_chain_is_given_up_and_not_guessed() -> None:
     steps = "".join(f"if c{i}:\n    x = f{i}()\n" for i in range(40))
     assert origins(f"x = f()\n{steps}use(x)") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "applied"),
+    [
+        ("F.softmax(x, 1)", "x"),
+        ("F.softmax(x, 1).view(-1)", "x"),
+        ("torch.flatten(F.softmax(x, 1))", "x"),
+        ("shown(F.softmax(x, 1))", None),
+        ("F.softmax(x, 1) if c else F.softmax(y, 1)", None),
+        ("(p := F.softmax(x, 1))", None),
+        ("{'a': F.softmax(x, 1)}['a']", "x"),
+    ],
+)
+def test_an_activation_is_taken_away_only_where_nothing_else_sees_its_result(
+    value: str, applied: str | None
+) -> None:
+    shown = "def shown(p):\n    print(p)\n    return p\n"
+    module = module_of(f"import torch\nimport torch.nn.functional as F\n{shown}F.cross_entropy({value}, y)")
+    loss = next(call for call in module.tree.all(cst.Call) if module.code(call.func) == "F.cross_entropy")
+    output = module.outputs.of(loss.args[0].value)
+    assert output is not None
+    inner = module.outputs.applied_to(output, loss)
+    assert (module.code(inner) if inner is not None else None) == applied

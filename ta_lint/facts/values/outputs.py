@@ -245,7 +245,7 @@ class Outputs:
         call, value = output.node, argument(loss, "input", 0)
         if value is None or not isinstance(call, cst.Call) or len(self._flow.of(value).origins) != 1:
             return None
-        alone = self._tree.contains(value, call)
+        alone = self._tree.contains(value, call) and not self._is_given_away(call, value)
         if isinstance(value, cst.Name) and (bound := self._names.definition(value)) is not None:
             alone = bound.value is call and len(self._names.mentions(value)) == 2
         if not alone:
@@ -254,6 +254,17 @@ class Outputs:
         if called is not None:
             return argument(call, "input", 0) if called in _table().functions else None
         return call.func.value if isinstance(call.func, cst.Attribute) and self._tensor_method(call) else None
+
+    def _is_given_away(self, call: cst.Call, value: Node) -> bool:
+        """Whether code that is not torch's is given the result of a call on its way into a value."""
+        for above in self._tree.ancestors(call):
+            if not self._tree.contains(value, above):
+                break
+            taker = self._tree.parent[above] if isinstance(above, cst.Arg) else None
+            given = isinstance(taker, cst.Call) and self._names.qualified(taker.func) is None
+            if given or isinstance(above, cst.NamedExpr):
+                return True
+        return False
 
 
 def _agreed(outputs: list[Output | None]) -> Output | None:
