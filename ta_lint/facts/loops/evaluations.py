@@ -319,6 +319,9 @@ class Evaluations:
         ]
         if any(_counts(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter) for loop in around):
             return None  # it draws samples for one input
+        is_given = isinstance(called, cst.Name) and isinstance(self._kinds.origin(called), cst.Param)
+        if not is_given and not self._calls_in_loop.acts_as_model(called):
+            return None
         made = [self._kinds.construction(value) for value in self._calls_in_loop.values(called)]
         loaded = [self._loading(one) if one is not None else None for one in made]
         if not made or made[0] is None or loaded[0] is None or None in loaded:
