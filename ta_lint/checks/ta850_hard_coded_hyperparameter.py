@@ -32,7 +32,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
     script = module.script if _has_a_constant(module) else ()
-    if any(file.scripts.entry is not None for file in script):
+    optimizes = any(_OPTIMIZES in words(file.tree) for file in script)
+    if optimizes and any(file.scripts.entry is not None for file in script):
         yield from _constants(module, script)
     if _OPTIMIZES not in words(module.tree):
         return
