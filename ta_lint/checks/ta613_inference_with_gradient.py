@@ -4,12 +4,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.core.protocol import Action
-from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
-from ta_lint.syntax.tree import Node, is_name
+from ta_lint.syntax.tree import Node, attribute_of_self, is_name
+
+# Methods by which a model is used, and those by which it is trained.
+_INFERS = frozenset({"generate", "infer", "inference", "predict", "sample", "synthesize"})
+_TRAINS = regex(r"^forward$|train|loss")
 
 KEYWORDS = (("eval", "train"), ("eval", "False"))
 
@@ -17,6 +22,7 @@ KEYWORDS = (("eval", "train"), ("eval", "False"))
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or Action.EVAL not in module.evaluations.modes:
         return
+    yield from _beside_quiet_sibling(module)
     if _is_driven(module) or module.recording.freezes(module.tree.root):
         return
     seen: set[Node] = set()
@@ -39,6 +45,53 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         seen.add(evaluation.call)
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation.call))
     yield from _own_inference(module, seen)
+
+
+def _beside_quiet_sibling(module: FileFacts) -> Iterator[Suspicion]:
+    """Methods such as `inference` that record, where the class has `inference_batch` under `no_grad` and trains through neither."""
+    for klass in module.classes.all():
+        methods = module.classes.methods(klass)
+        for name in sorted(_INFERS & methods.keys()) if "forward" in methods else ():
+            quiet = (
+                sibling
+                for other, sibling in methods.items()
+                if other.startswith(f"{name}_")
+                and sibling.decorators
+                and _is_quiet(module, sibling.body.body[-1])
+            )
+            sibling, method = next(quiet, None), methods[name]
+            runs = _parts_run(module, method) if sibling is not None and not method.decorators else []
+            if not runs or sibling is None or any(module.recording.around(call) is not None for call in runs):
+                continue
+            if module.evaluations.trains(method.body) or _is_trained_through(module, method):
+                continue
+            message = f"`{module.code(runs[0])}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
+            related = ((method, "this records"), (sibling, f"`{sibling.name.value}` does not"))
+            yield Suspicion(runs[0], message, related=related, fix=_fix(module, runs[0]))
+
+
+def _is_quiet(module: FileFacts, node: Node) -> bool:
+    decision = module.recording.around(node)
+    return decision is not None and decision.records is False
+
+
+def _parts_run(module: FileFacts, method: cst.FunctionDef) -> list[cst.Call]:
+    """The calls of parts of a module in one of its methods."""
+    return [
+        call
+        for call in module.tree.own(method, cst.Call)
+        if attribute_of_self(call.func) is not None and module.kind(call.func) is Kind.MODULE
+    ]
+
+
+def _is_trained_through(module: FileFacts, method: cst.FunctionDef) -> bool:
+    """Whether a method is called where something trains, or by `forward` or a step of training."""
+    homes = [module.tree.home(site) for site in module.calls_in_loop.sites(method)]
+    return any(
+        isinstance(home, cst.FunctionDef)
+        and (_TRAINS.search(home.name.value) is not None or module.evaluations.trains(home.body))
+        for home in homes
+    )
 
 
 def _own_inference(module: FileFacts, seen: set[Node]) -> Iterator[Suspicion]:
