@@ -10,17 +10,26 @@ from ta_lint.facts import FileFacts, Kind, Suspicion
 from ta_lint.facts.loops.evaluations import Evaluation
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, insert_line_before
-from ta_lint.syntax.tree import Node, attribute_of_self, is_name
+from ta_lint.syntax.tree import Node, attribute_of_self, dotted, is_name
+
+# Methods of modules that run nothing.
+_HANDLES = frozenset(
+    "apply cpu cuda eval get half load_state_dict parameters requires_grad_ state_dict to train type".split()
+)
 
 # Methods by which a model is used, and those by which it is trained.
 _INFERS = frozenset({"generate", "infer", "inference", "predict", "sample", "synthesize"})
 _TRAINS = regex(r"^forward$|train|loss")
 
-KEYWORDS = (("eval", "train"), ("eval", "False"))
+KEYWORDS = (("__init__", "eval", "train"),)
+AROUND = (("eval", "train"), ("eval", "False"))
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or Action.EVAL not in module.evaluations.modes:
+    if module.is_test:
+        return
+    yield from _held_by_objects(module)
+    if Action.EVAL not in module.evaluations.modes:
         return
     yield from _beside_quiet_sibling(module)
     if _is_driven(module) or module.recording.freezes(module.tree.root):
@@ -45,6 +54,67 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         seen.add(evaluation.call)
         yield Suspicion(evaluation.call, message, related=related, fix=_fix(module, evaluation.call))
     yield from _own_inference(module, seen)
+
+
+def _held_by_objects(module: FileFacts) -> Iterator[Suspicion]:
+    """Objects that are made with a model in evaluation mode and run it, in a file that trains nothing."""
+    if module.evaluations.goes_back([module.tree.root]) or _is_driven(module):
+        return
+    for klass in module.classes.all():
+        methods = module.classes.methods(klass)
+        init = methods.get("__init__")
+        if init is None or any(base != "builtins.object" for base in module.classes.bases(klass)):
+            continue  # what it derives from may differentiate, as attacks do
+        if module.evaluations.trains(klass.body):
+            continue
+        for name, assign in module.classes.assignments(klass):
+            param = module.kinds.origin(assign.value) if assign.value is not None else None
+            if not isinstance(param, cst.Param) or module.tree.home(assign) is not init:
+                continue
+            runs = _runs_of(module, name, methods)
+            switches = _switches(module, init, param) if runs else []
+            if switches:
+                message = f"`{module.code(runs[0])}` runs with gradients that nobody uses: put it under `torch.no_grad()`"
+                home = module.tree.home(runs[0])
+                related = (
+                    (switches[0], "the model is put into evaluation mode here"),
+                    (home, "nothing goes back here"),
+                )
+                yield Suspicion(runs[0], message, related=related)
+
+
+def _runs_of(module: FileFacts, name: str, methods: dict[str, cst.FunctionDef]) -> list[cst.Call]:
+    """The calls that run a model of an object, or a part of it, and record: `self.model(x)`, `self.model.encoder(x)`."""
+    return [
+        call
+        for method in methods.values()
+        for call in module.tree.own(method, cst.Call)
+        if call.args
+        and f"{dotted(call.func)}.".startswith(f"self.{name}.")
+        and called_name(call) not in _HANDLES
+        and module.recording.records(call) is True
+    ]
+
+
+def _switches(module: FileFacts, init: cst.FunctionDef, param: cst.Param) -> list[cst.Call]:
+    """The calls of `eval()` on the models that all objects of a class are made with; empty if one is in another mode."""
+    found: list[cst.Call] = []
+    for site in module.calls_in_loop.sites(init):
+        given = module.calls.arguments(site, init).get(param)
+        returned = module.calls.unpacked(given) if isinstance(given, cst.Name) else None
+        model = returned if isinstance(returned, cst.Name) else given
+        if not isinstance(model, cst.Name):
+            return []
+        calls = [
+            call
+            for call in module.tree.own(module.tree.home(model), cst.Call)
+            if isinstance(call.func, cst.Attribute) and is_name(call.func.value, model.value)
+        ]
+        switches = [call for call in calls if called_name(call) == "eval" and not call.args]
+        if not switches or any(called_name(call) == "train" for call in calls):
+            return []
+        found += switches[:1]
+    return found
 
 
 def _beside_quiet_sibling(module: FileFacts) -> Iterator[Suspicion]:
