@@ -126,15 +126,19 @@ class Imports:
         return found
 
     def matching(self, path: str, pattern: str) -> list[str] | None:
-        """The other files of the programs that a file is part of in which a pattern matches; None if they are too many to tell."""
+        """The other files of the programs that a file is part of in which a pattern matches; None if they are too many to tell.
+
+        Where the programs are too many, all files of the project are looked through, if it is not too large.
+        """
         if path not in self._programs:
             self._programs[path] = self._program(path)
         program = self._programs[path]
-        if program is None:
+        files = program[0] if program is not None else self._layout.whole(path)
+        if files is None:
             return None
-        self._used.setdefault(path, set()).update(program[0])
+        self._used.setdefault(path, set()).update(files)
         matches = re.compile(pattern.encode()).search
-        return sorted(file for file in program[0] if file != path and matches(self._around.bytes_of(file)))
+        return sorted(file for file in files if file != path and matches(self._around.bytes_of(file)))
 
     def _program(self, path: str) -> tuple[set[str], set[str]] | None:
         """The files that import a file, directly or not, with all that these import; and those whose importers were looked for."""
