@@ -101,12 +101,11 @@ def _switches(module: FileFacts, init: cst.FunctionDef, param: cst.Param) -> lis
     found: list[cst.Call] = []
     for site in module.calls_in_loop.sites(init):
         given = module.calls.arguments(site, init).get(param)
-        returned = module.calls.unpacked(given) if isinstance(given, cst.Name) else None
-        model = returned if isinstance(returned, cst.Name) else given
-        if not isinstance(model, cst.Name):
-            return []
+        models = module.flow.of(given).aliases if given is not None else ()
         calls = [
             call
+            for model in models
+            if isinstance(model, cst.Name)
             for call in module.tree.own(module.tree.home(model), cst.Call)
             if isinstance(call.func, cst.Attribute) and is_name(call.func.value, model.value)
         ]
