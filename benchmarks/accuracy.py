@@ -185,6 +185,7 @@ def _independent() -> Iterator[str]:
     yield "Files that others wrote to show what their tool finds, or collected to study it, none of which is in this repository:"
     yield "`benchmarks/independent.toml` says which rule is about what, and why what is missed is missed."
     yield from _patterns(results["patterns"], judged["patterns"])
+    yield from _scenarios(results["scenarios"], judged["scenarios"])
     yield from _scripts(results["scripts"], judged["scripts"])
     yield from _peer(results["torchfix"], judged["torchfix"])
 
@@ -205,6 +206,18 @@ def _patterns(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield from (f"- {place}" for place in false)
     yield ""
     yield "What is not named:"
+    yield ""
+    yield from (f"- {place}: {judged['missed'][place]}" for place in result["missed"])
+
+
+def _scenarios(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "### Whole scripts with several patterns"
+    yield ""
+    yield f"Of {judged['repository']} at {result['commit'][:10]} as well: {result['scripts']} scripts that a language model wrote with"
+    yield "two or three of the patterns in each, those of default rules counted here."
+    yield ""
+    yield from independent.scenarios_table(result)
     yield ""
     yield from (f"- {place}: {judged['missed'][place]}" for place in result["missed"])
 

@@ -126,6 +126,50 @@ def _is_default(rules: list[str]) -> bool:
     return any(catalogue()[rule].default for rule in rules)
 
 
+# -- whole scripts, each with several patterns ----------------------------------------------------------------
+
+
+def scenarios(judged: dict[str, Any], texts: dict[str, bytes]) -> dict[str, Any]:
+    """What the rules on a pattern name of the scripts that have it, by the list that comes with them."""
+    files = {path: text for path, text in texts.items() if path.endswith(".py")}
+    rules: dict[str, list[str]] = judged["rules"]
+    found = _linted(files)
+    rows: dict[str, Counter[str]] = {}
+    missed = []
+    for path, pattern in _planted(texts[judged["list"]].decode()):
+        if pattern in rules:
+            named = any(finding.path == path and finding.rule in rules[pattern] for finding in found)
+            rows.setdefault(pattern, Counter()).update(bugs=1, named=int(named))
+            if not named:
+                missed.append(f"{PurePosixPath(path).stem} {pattern}")
+    return {
+        "scripts": len(files),
+        "patterns": {pattern: {"rules": rules[pattern], **row} for pattern, row in sorted(rows.items())},
+        "missed": missed,
+        "unexplained": sorted(set(missed) ^ set(judged["missed"])),
+    }
+
+
+def _planted(listed: str) -> Iterator[tuple[str, str]]:
+    """The file and the pattern of each bug in the list, which is YAML of one shape."""
+    path = ""
+    for line in listed.splitlines():
+        key, _, value = line.strip().removeprefix("- ").partition(": ")
+        if key == "file":
+            path = value
+        elif key == "pattern_id":
+            yield path, value
+
+
+def scenarios_table(result: dict[str, Any]) -> Iterator[str]:
+    """The bugs of each pattern."""
+    rows: list[tuple[str, ...]] = [("pattern", "rules", "bugs", "named")]
+    every = result["patterns"].items()
+    rows += [(name, ", ".join(row["rules"]), str(row["bugs"]), str(row["named"])) for name, row in every]
+    rows.append(("all", "", *(str(sum(row[key] for _, row in every)) for key in ("bugs", "named"))))
+    return aligned(rows)
+
+
 # -- scripts, each with one bug -------------------------------------------------------------------------------
 
 
@@ -240,11 +284,13 @@ def torchfix_table(result: dict[str, Any]) -> Iterator[str]:
 
 SETS: dict[str, Callable[[dict[str, Any], dict[str, bytes]], dict[str, Any]]] = {
     "patterns": patterns,
+    "scenarios": scenarios,
     "scripts": scripts,
     "torchfix": torchfix,
 }
 TABLES: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "patterns": patterns_table,
+    "scenarios": scenarios_table,
     "scripts": scripts_table,
     "torchfix": torchfix_table,
 }
@@ -260,7 +306,7 @@ def _texts(repository: Path, folder: str) -> dict[str, bytes]:
     for entry in filter(None, listed.split(b"\0")):
         meta, _, path = entry.partition(b"\t")
         name = path.decode().removeprefix(f"{folder}/")
-        if name.endswith((".py", ".txt")):
+        if name.endswith((".py", ".txt", ".yaml")):
             ran = _ran(repository, "cat-file", "blob", meta.split()[2].decode())
             if ran.returncode == 0:
                 texts[name] = ran.stdout

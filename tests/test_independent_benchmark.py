@@ -110,6 +110,29 @@ def test_what_nobody_has_judged_is_said_and_ends_with_a_status(
     ]
 
 
+def test_the_bugs_of_whole_scripts_are_counted_by_the_list_that_comes_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = (
+        "metadata:\n  seed: 1\nscenarios:\n"
+        "  one:\n    file: scripts/one.py\n    bugs:\n    - pattern_id: pt-1\n      line: 5\n    - pattern_id: pt-9\n"
+        "  two:\n    file: scripts/two.py\n    bugs:\n    - pattern_id: pt-1\n"
+    )
+    files = {"all/list.yaml": listed, "all/scripts/one.py": SOFTMAX, "all/scripts/two.py": HEALTHY}
+    repository(tmp_path, "somebody/scripts", files)
+    judged = """\
+[scenarios]
+repository = "somebody/scripts"
+folder = "all"
+list = "list.yaml"
+rules = {pt-1 = ["TA406"]}
+missed = {"two pt-1" = "there is none"}
+"""
+    status, results = ran(tmp_path, judged, monkeypatch, "--set", "scenarios")
+    assert status == 0
+    assert results["scenarios"]["patterns"] == {"pt-1": {"rules": ["TA406"], "bugs": 2, "named": 1}}
+
+
 def test_a_script_is_linted_as_it_is_and_as_the_answer_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
