@@ -84,7 +84,10 @@ def _held_by_objects(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _runs_of(module: FileFacts, name: str, methods: dict[str, cst.FunctionDef]) -> list[cst.Call]:
-    """The calls that run a model of an object, or a part of it, and record: `self.model(x)`, `self.model.encoder(x)`."""
+    """The calls that run a model of an object, or a part of it, and record: `self.model(x)`, `self.model.encoder(x)`.
+
+    A call whose output goes nowhere, as one that warms up, is made once.
+    """
     return [
         call
         for method in methods.values()
@@ -92,6 +95,7 @@ def _runs_of(module: FileFacts, name: str, methods: dict[str, cst.FunctionDef]) 
         if call.args
         and f"{dotted(call.func)}.".startswith(f"self.{name}.")
         and called_name(call) not in _HANDLES
+        and not isinstance(module.tree.parent[call], cst.Expr)
         and module.recording.records(call) is True
     ]
 
