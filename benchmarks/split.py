@@ -93,7 +93,8 @@ def _free(home: str, tree: ast.Module) -> str:
         name.partition(".")[0]
         for node in ast.walk(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+        for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
+        if name is not None
     }
     return f"own_{home}" if home in named else home
 

@@ -232,7 +232,8 @@ def clear(optimizer):
 def train(model, batches, optimizer):
     for x, y in batches:
         clear(optimizer)
-        torch.nn.functional.mse_loss(model(x), y).backward()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
         optimizer.step()
 
 
