@@ -12,6 +12,7 @@ from ta_lint.facts.loops.loops import Region
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.names import Binding
 from ta_lint.syntax.edits import ProposedFix, call_method
+from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, is_name
 
 KEYWORDS = (("append", "appendleft", "add", "add_", "*cat*", "*stack", "enumerate", "*range", "+"),)
@@ -101,9 +102,13 @@ def _regions(module: FileFacts) -> Iterator[Region]:
     """The loops, and the functions called in loops, that run a backward pass each time."""
     called = {loop.region for loop in module.training_loops}
     for region in module.graphs.regions:
-        if not isinstance(region, cst.FunctionDef) or region in called:
+        if not isinstance(region, cst.FunctionDef) or region in called or _is_called_in_loop(module, region):
             yield region
     yield from module.tree.all(cst.For, cst.While)
+
+
+def _is_called_in_loop(module: FileFacts, function: cst.FunctionDef) -> bool:
+    return any(module.tree.loops(site) for site in module.calls.sites(function))
 
 
 # -- what accumulates -----------------------------------------------------------------------------------------
@@ -188,6 +193,8 @@ def _terms(total: Node) -> Iterator[Node]:
 
 def _is_old(operand: Node, target: Node) -> bool:
     """Whether an operand is the old value of a target: `total`, or `totals.get("loss", 0)` for `totals["loss"]`."""
+    if isinstance(operand, cst.Subscript) and isinstance(target, cst.Subscript):
+        return plain(operand) == plain(target)
     if isinstance(operand, cst.Call):
         entry = isinstance(operand.func, cst.Attribute) and operand.func.attr.value in _ENTRIES
         return (
@@ -304,7 +311,7 @@ def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool
     if isinstance(region, LOOPS):
         if module.loops.is_last_pass(given.call, region):
             return False
-    elif not any(module.tree.loops(site) for site in module.calls.sites(region)):
+    elif not _is_called_in_loop(module, region):
         return False
     if not found.is_list and _is_off(module, given.call):
         return False
@@ -366,11 +373,11 @@ def _kept_beside_loss(module: FileFacts, function: cst.FunctionDef) -> Iterator[
         found = _running_sum(module, statement, function)
         if found is None or not isinstance(found.owner, cst.Attribute) or module.tree.loops(statement):
             continue
-        kept: list[tuple[Node, Node]] = [
-            (value, one)
+        kept = [
+            (value, held)
             for value in found.taken
-            for one in operands(value)
-            if any(module.graphs.is_part(one, loss, function) for loss in losses)
+            for loss in losses
+            if (held := module.graphs.part_of(value, loss, function)) is not None
         ]
         if kept and _is_live(module, found) and _lives_on(module, found):
             related: list[tuple[Node, str]] = [(function, "the trainer goes back through what this returns")]
@@ -437,11 +444,9 @@ def _entries_with_graph(
         if metrics is None or dotted(entries) != metrics or _is_off(module, statement):
             continue
         for value in _elements(statement.value):
-            held = next((one for one in operands(value) if module.graphs.is_part(one, loss, function)), None)
-            if held is not None:
-                message = (
-                    f"`{module.code(target)}` keeps the graph of every `{module.code(held)}` that is stored"
-                )
+            if (held := module.graphs.part_of(value, loss, function)) is not None:
+                part = module.code(held.part)
+                message = f"`{module.code(target)}` keeps the graph of every `{part}` that is stored"
                 fix = ProposedFix("detach it", tuple(call_method(value, ".detach()")), unsafe=True)
                 yield Suspicion(statement, message, ((keeper, "stored here, for each step"),), fix)
                 break
@@ -480,6 +485,10 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
         starts = _starts_of_variable(module, owner, found)
     elif isinstance(owner, cst.Attribute) and dotted(owner.value) == "self":
         starts = _starts_of_attribute(module, owner.attr.value, found)
+    elif isinstance(owner, cst.Call):  # stats.entry("loss"), a method that returns what the object has
+        starts = [origin.node for origin in module.flow.of(owner).origins]
+        if any(module.tree.contains(found.region, start) for start in starts):
+            return False
     else:
         return False
     return (
@@ -564,12 +573,17 @@ def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
 
 
 def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
-    """Whether the pass empties, replaces or detaches the target or a part of it."""
+    """Whether the pass empties, replaces or detaches the target or a part of it; another sum into it goes on with it."""
     tree, name = module.tree, dotted(found.owner)
+    if name is None:
+        return False
     for target in tree.own(found.region, cst.AssignTarget, cst.Del):
         mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
-        if name in mentioned and tree.statement(target) is not found.statement:
-            return True
+        statement = tree.statement(target)
+        if name in mentioned and statement is not found.statement:
+            goes_on = isinstance(statement, (cst.Assign, cst.AugAssign))
+            if not goes_on or _running_sum(module, statement, found.region) is None:
+                return True
     return _empties(module, found.region, found.owner)
 
 

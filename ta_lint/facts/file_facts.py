@@ -216,7 +216,7 @@ class FileFacts:
 
     @cached_property
     def graphs(self) -> Graphs:
-        return Graphs(self.tree, self.names, self.kinds, self.flow)
+        return Graphs(self.tree, self.names, self.kinds, self.flow, self.calls_in_loop, self.recording)
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -358,10 +358,9 @@ class FileFacts:
         return makers.pop() if len(makers) == 1 else None
 
     def loss_inputs(self, criterion: str, function: str) -> Iterator[tuple[cst.Call, Output]]:
-        """The calls that compute a loss, with the activation that certainly produced the input."""
+        """The calls that compute a loss, with the activations that certainly produce the input."""
         for call in self.loss_calls(criterion, function):
-            output = self.outputs.of_value(self.flow.argument(call, "input", 0))
-            if output is not None:
+            for output in self.outputs.each(self.flow.argument(call, "input", 0), call):
                 yield call, output
 
     def code(self, node: Node) -> str:

@@ -7,12 +7,14 @@ from functools import cached_property
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.facts.loops.calls_in_loop import CallsInLoop
 from ta_lint.facts.loops.loops import Region, is_backward
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.differentiation import differentiation
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
+from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.value import Frame, Origin, Path, Value
 from ta_lint.syntax.tree import Node, Tree, dotted, is_name
 
@@ -24,11 +26,13 @@ _Way = tuple[tuple[cst.Call, cst.FunctionDef], ...]
 _DEPTH = 12  # operations and definitions between a loss and its parts
 _CALLS_DEEP = 3
 _GIVEN_DEEP = 3  # definitions between a parameter and what a function keeps of it
+_MOST_FEEDING = 150  # values that one loss is computed from
 
 # Objects whose `backward` takes the loss as an argument: of accelerate, Fabric, DeepSpeed, Apex.
 _ENGINES = ("accelerator", "engine", "fabric", "model", "optimizer", "self", "strategy", "trainer")
 
 _LOSSES = regex(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+_AVERAGES = frozenset({"mean", "norm", "std", "var"})  # only what is no index has them
 _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 
 
@@ -36,11 +40,11 @@ _LITERALS = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)
 class Held:
     """A part of a value that still holds a graph, and the backward passes that went through it.
 
-    `is_tensor` is False for a container of what holds it.
+    `is_tensor` is False for a container of what holds it. A pass may be the function whose loss a framework goes back through.
     """
 
     part: Node
-    passes: tuple[cst.Call, ...]
+    passes: tuple[Node, ...]
     is_tensor: bool
 
 
@@ -55,26 +59,37 @@ class GivenGraph:
     call: cst.Call
     value: Node
     region: Region
-    passes: tuple[cst.Call, ...]
+    passes: tuple[Node, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class BackwardPass:
     """A call of `backward` in a region, or of a function that calls it, and what it frees the graph of."""
 
-    call: cst.Call
-    backward: cst.Call
+    call: Node
+    backward: Node
     freed: frozenset[Origin]
 
 
 class Graphs:
     """The calls of `backward` in a file, and queries about the values that hold a graph."""
 
-    def __init__(self, tree: Tree, names: Names, kinds: Kinds, flow: ValueFlow) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        names: Names,
+        kinds: Kinds,
+        flow: ValueFlow,
+        calls_in_loop: CallsInLoop,
+        recording: Recording,
+    ) -> None:
         self._tree = tree
         self._names = names
         self._kinds = kinds
         self._flow = flow
+        self._calls_in_loop = calls_in_loop
+        self._recording = recording
+        self._feeding: dict[BackwardPass, list[Origin]] = {}
         self._passes: dict[Region, list[BackwardPass]] = {}
         self._goes_back: dict[cst.FunctionDef, bool] = {}
 
@@ -237,7 +252,20 @@ class Graphs:
     def _held(self, value: Node, region: Region, frame: Frame | None, at: Node | None = None) -> Held | None:
         passes = self.passes_in(region)
         passes = [found for found in passes if found.freed and not self._tree.apart(found.call, at or value)]
-        for operand in operands(value) if passes else ():
+        if not passes:
+            return None
+        return self._part(value, passes, region, frame) or self._output(value, passes, region, frame)
+
+    def part_of(self, value: Node, loss: Node, function: cst.FunctionDef) -> Held | None:
+        """The part of a value that has one graph with the loss of a function: the loss is it, or a sum with it."""
+        freed = frozenset(self._freed(loss, None))
+        return self._part(value, [BackwardPass(function, function, freed)], function, None)
+
+    def _part(
+        self, value: Node, passes: Sequence[BackwardPass], region: Region, frame: Frame | None
+    ) -> Held | None:
+        """The part of a value that has the graph of what backward passes go through."""
+        for operand in operands(value):
             whole = self._contents(operand, frame)
             if any(self._is_detached(origin) for origin in whole):
                 continue
@@ -249,6 +277,61 @@ class Graphs:
                 )
                 return Held(operand, tuple(dict.fromkeys(found.backward for found, _ in met)), is_tensor)
         return None
+
+    # -- outputs of the model that a pass trains --------------------------------------------------------------
+
+    def _output(
+        self, value: Node, passes: Sequence[BackwardPass], region: Region, frame: Frame | None
+    ) -> Held | None:
+        """The part of a value that is computed from an output of the model that backward passes go through.
+
+        What the loss is computed from has the graph of the model; so has another output of the same call, if it has a mean.
+        """
+        is_averaged = any(called_name(call) in _AVERAGES for call in self._tree.within(value, cst.Call))
+        for operand in operands(value):
+            carried = list(self._carried(self._flow.of(operand, (), frame).origins))
+            if any(self._is_detached(one) or self._recording.records(one.node) is False for one in carried):
+                continue
+            calls = [one.node for one in carried if isinstance(one.node, cst.Call)]
+            has_mean = is_averaged or any(called_name(call) in _AVERAGES for call in calls)
+            outputs = [one for one in carried if self._is_of_pass(one, region) and self._runs_model(one.node)]
+            met = [one for one in passes if any(self._feeds(out, one, region, has_mean) for out in outputs)]
+            if met:
+                return Held(operand, tuple(dict.fromkeys(one.backward for one in met)), True)
+        return None
+
+    def _feeds(self, output: Origin, found: BackwardPass, region: Region, has_mean: bool) -> bool:
+        """Whether a loss is computed from what a call of the trained model returns, or from another part of that."""
+        feeding = [one for one in self._behind(found) if self._is_of_pass(one, region)]
+        same = [one for one in feeding if one.node is output.node and one.frame is output.frame]
+        if not same or not (has_mean or _meets(output, frozenset(same))):
+            return False
+        assert isinstance(output.node, cst.Call)
+        model = self._calls_in_loop.variable(self._calls_in_loop.called(output.node))
+        optimized = self._calls_in_loop.is_optimized(model) if model is not None else False
+        if optimized is None:  # then it is the only model that the loss can have its graph from
+            calls = [call for one in feeding for call in self._tree.within(one.node, cst.Call)]
+            return not any(call is not output.node and self._runs_model(call) for call in calls)
+        return optimized
+
+    def _runs_model(self, node: Node) -> bool:
+        called = self._calls_in_loop.called(node) if isinstance(node, cst.Call) else None
+        return isinstance(called, (cst.Name, cst.Attribute)) and self._calls_in_loop.acts_as_model(called)
+
+    def _behind(self, found: BackwardPass) -> list[Origin]:
+        """All that the losses of a backward pass are computed from."""
+        if found in self._feeding:
+            return self._feeding[found]
+        pending, seen = list(found.freed), dict[Origin, None]()
+        while pending and len(seen) < _MOST_FEEDING:
+            origin = pending.pop()
+            if origin not in seen and isinstance(origin.node, (cst.BaseExpression, cst.AugAssign)):
+                seen[origin] = None
+                for name in self._tree.within(origin.node, cst.Name):
+                    if self._names.bindings(name):
+                        pending += self._flow.of(name, (), origin.frame).origins
+        self._feeding[found] = list(seen)
+        return self._feeding[found]
 
     def _is_of_pass(self, origin: Origin, region: Region) -> bool:
         """Whether each pass makes a value anew."""

@@ -406,10 +406,24 @@ class ValueFlow:
 
         A value does not lead into a module by itself, as most questions end at its call.
         """
-        functions = self._forwards(call.func, frame)
+        functions = self._fitting(self._forwards(call.func, frame), call, path)
         found = [self._returned(function, call, path, frame) if function else None for function in functions]
         known = [value for value in found if value is not None]
         return joined(known) if known and len(known) == len(found) else None
+
+    def _fitting(
+        self, functions: list[cst.FunctionDef | None], call: cst.Call, path: Path
+    ) -> list[cst.FunctionDef | None]:
+        """Those of several functions that return as many values as a call is unpacked into, or all if none certainly does."""
+        statement = self._tree.parent[call]
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if len(functions) < 2 or target is None or (path and not isinstance(target, cst.Tuple)):
+            return functions
+        count = _count(target)
+        leaves = {one: self._tree.own(one, cst.Return) if one is not None else [] for one in functions}
+        return [
+            one for one in functions if any(_count(leave.value) == count for leave in leaves[one])
+        ] or functions
 
     def _lambda(self, call: cst.Call) -> cst.Lambda | None:
         reaching_ = self._names.definition(call.func) if isinstance(call.func, cst.Name) else None
@@ -624,6 +638,11 @@ class ValueFlow:
 
 # Methods that change the layers in a container.
 _CHANGES = frozenset("add_module append extend insert pop register_module".split())
+
+
+def _count(node: Node | None) -> int | None:
+    """How many values a tuple has; None for what is no tuple."""
+    return len(node.elements) if isinstance(node, cst.Tuple) else None
 
 
 def _itself(node: Node, path: Path, frame: Frame | None) -> Value:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import libcst as cst
@@ -91,6 +92,22 @@ class Outputs:
     def of(self, node: Node) -> Output | None:
         """The activation whose output an expression certainly is."""
         return self.of_value(self._flow.of(node))
+
+    def each(self, value: Value, use: Node) -> list[Output]:
+        """The activations that a value certainly is the output of: one, or one for each of the branches before a use that make it."""
+        if (found := self.of_value(value)) is not None:
+            return [found]
+        tree, ways = self._tree, self._unviewed(value).tensors
+        home = tree.home(use)
+        places = [_place(tree, way, home) for way in ways]
+        pairs = list(combinations(places, 2))
+        around = [home, *(above for above in tree.ancestors(use) if isinstance(above, cst.If))]
+        if not pairs or not all(tree.apart(*pair) for pair in pairs):
+            return []
+        if not all(tree.contains(one, place) for one in around for place in places):
+            return []  # the condition of the use may be that of one of them
+        outputs = [self._all(Value((way,)), _DEPTH) for way in ways]
+        return [output for output in outputs if output is not None]
 
     def of_value(self, value: Value) -> Output | None:
         """The activation whose output a value certainly is."""
@@ -196,17 +213,20 @@ class Outputs:
 
     def _sources(self, node: Node, frame: Frame | None = None) -> list[Node]:
         """The one expression that a tensor's values come from, looking through views."""
+        origins = self._unviewed(self._flow.of(node, (), frame)).origins
+        return [one.node for one in origins if len(origins) == 1 and all(map(_keeps_values, one.path))]
+
+    def _unviewed(self, value: Value) -> Value:
+        """The tensor that a value has its values from, looking through views."""
         for _ in range(_DEPTH):
-            origins = self._flow.of(node, (), frame).origins
-            if len(origins) != 1 or not all(map(_keeps_values, origins[0].path)):
-                return []
-            node, frame = origins[0].node, origins[0].frame
-            called = self._names.qualified(node.func) if isinstance(node, cst.Call) else None
-            viewed = self._same_values(node, called) if isinstance(node, cst.Call) else None
+            only = value.origins[0] if len(value.origins) == 1 else None
+            if only is None or not isinstance(only.node, cst.Call) or not all(map(_keeps_values, only.path)):
+                break
+            viewed = self._same_values(only.node, self._names.qualified(only.node.func))
             if viewed is None:
-                return [node]
-            node = viewed
-        return []
+                break
+            value = self._flow.of(viewed, (), only.frame)
+        return value
 
     def _factors(self, node: Node) -> list[Node]:
         """`a` and `b` of `a * b`, `torch.mul(a, b)` and `a.mul(b)`."""
@@ -265,6 +285,14 @@ class Outputs:
             if given or isinstance(above, cst.NamedExpr):
                 return True
         return False
+
+
+def _place(tree: Tree, origin: Origin, home: Node) -> Node:
+    """What makes a value in the code of a function itself: its expression, or the call that leads to that."""
+    node, frame = origin.node, origin.frame
+    while frame is not None and tree.home(node) is not home:
+        node, frame = frame.call, frame.outer
+    return node
 
 
 def _agreed(outputs: list[Output | None]) -> Output | None:
