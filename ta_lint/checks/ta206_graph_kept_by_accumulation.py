@@ -581,8 +581,10 @@ def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
         mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
         statement = tree.statement(target)
         if name in mentioned and statement is not found.statement:
-            goes_on = isinstance(statement, (cst.Assign, cst.AugAssign))
-            if not goes_on or _running_sum(module, statement, found.region) is None:
+            goes_on = isinstance(statement, (cst.Assign, cst.AugAssign)) and _running_sum(
+                module, statement, found.region
+            )
+            if not goes_on:
                 return True
     return _empties(module, found.region, found.owner)
 
