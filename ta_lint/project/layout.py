@@ -61,11 +61,6 @@ class Layout:
             return module
         return os.path.join(module, PACKAGE) if PACKAGE in self._names(module) else None
 
-    def whole(self, path: str) -> set[str] | None:
-        """All Python files of the project of a file; None if there are too many."""
-        files = self.nearby(path)
-        return set(files) if len(files) < _NEAR else None
-
     def nearby(self, path: str) -> list[str]:
         """The Python files around a file, the nearest first: those of its folder, then of the folder above, and so on."""
         folder = os.path.dirname(path)
