@@ -191,16 +191,18 @@ class FileFacts:
     def scripts(self) -> Scripts:
         return Scripts(self.tree, self.classes, self.calls, self.loops, self.loaders)
 
-    @cached_property
+    @property
     def script(self) -> "tuple[FileFacts, ...]":
         """The facts of the files of the script that trains here: this file alone if it is one, else all files of its program.
 
         Empty if they are too many to tell.
         """
-        if not self.scripts.is_one_of_several:
-            return (self,)
-        others = self.names.matching("")
-        return (self, *map(self.beside, others)) if others is not None else ()
+        return (self, *self._rest_of_script) if self._rest_of_script is not None else ()
+
+    @cached_property
+    def _rest_of_script(self) -> "tuple[FileFacts, ...] | None":
+        others = self.names.matching("") if self.scripts.is_one_of_several else []
+        return tuple(map(self.beside, others)) if others is not None else None
 
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
