@@ -77,6 +77,11 @@ class Around:
             self._files[path] = sorted({*used, *(users if len(users) <= _MOST_IMPORTERS else ())} - {path})
         return self._files[path]
 
+    def users(self, path: str) -> set[str] | None:
+        """The files nearby that are about PyTorch and import what a file defines; None if there are many."""
+        found = self._importers(path)
+        return set(found) if len(found) <= _MOST_USERS else None
+
     def imports(self, path: str) -> frozenset[str]:
         """The files and folders of the project that a file names in import statements."""
         return frozenset(self._imports(path))

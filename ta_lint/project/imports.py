@@ -125,15 +125,17 @@ class Imports:
                     return []
         return found
 
-    def matching(self, path: str, pattern: str) -> list[str]:
-        """The other files of the programs that a file is part of in which a pattern matches.
+    def matching(self, path: str, pattern: str) -> list[str] | None:
+        """The other files of the programs that a file is part of in which a pattern matches; None if they are too many to tell.
 
-        Where the programs have too many files, those nearby are looked through.
+        Where the programs have too many files, those that import this one are looked through.
         """
         if path not in self._programs:
             self._programs[path] = self._program(path)
         program = self._programs[path]
-        files = program[0] if program is not None else set(self._layout.nearby(path))
+        files = program[0] if program is not None else self._around.users(path)
+        if files is None:
+            return None
         self._used.setdefault(path, set()).update(files)
         matches = re.compile(pattern.encode()).search
         return sorted(file for file in files if file != path and matches(self._around.bytes_of(file)))

@@ -163,7 +163,7 @@ class Program:
     def matching(self, path: str, pattern: str) -> list[cst.Module] | None:
         """The other files of the programs that a file is part of in which a pattern matches; None if that is not known."""
         files = self.imports.matching(path, pattern)
-        if len(files) > _FILES_MATCHING:
+        if files is None or len(files) > _FILES_MATCHING:
             return None
         parsed = [found for file in files if (found := self.parsed(file)) is not None]
         return [found.tree.root for found in parsed] if len(parsed) == len(files) else None
