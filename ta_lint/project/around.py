@@ -151,7 +151,7 @@ class Around:
             importers = (
                 file
                 for file in self._layout.nearby(path)
-                if not _is_test(file) and self._is_ours(file) and path in self._sources(file)
+                if self._is_ours(file) and path in self._sources(file) and not _is_test(file)
             )
             self._importing[path] = list(islice(importers, _MOST_USERS + 1))
         return self._importing[path]

@@ -91,7 +91,7 @@ class Graphs:
         self._recording = recording
         self._feeding: dict[BackwardPass, list[Origin]] = {}
         self._passes: dict[Region, list[BackwardPass]] = {}
-        self._goes_back: dict[cst.FunctionDef, bool] = {}
+        self._goes_back: dict[tuple[cst.FunctionDef, int], bool] = {}
 
     @cached_property
     def starts(self) -> list[tuple[cst.Call, cst.BaseExpression]]:
@@ -131,24 +131,25 @@ class Graphs:
             if not _retains(call):
                 yield BackwardPass(outermost, call, frozenset(self._freed(_start(call), frame)))
             return
-        function = self._kinds.calls.callee(call) if len(within) < _CALLS_DEEP else None
-        if function is None or function in within or not self._has_backward(function):
+        left = _CALLS_DEEP - len(within)
+        function = self._kinds.calls.callee(call) if left else None
+        if function is None or function in within or not self._has_backward(function, left - 1):
             return
         inner = self._flow.frame(call, function, frame)
         if inner is not None:
             for below in self._tree.own(function, cst.Call):
                 yield from self._passes_of(below, outermost, inner, (*within, function))
 
-    def _has_backward(self, function: cst.FunctionDef) -> bool:
-        """Whether a function calls `backward`, or a function of the project that does."""
-        if function not in self._goes_back:
-            self._goes_back[function] = False  # it may call itself
+    def _has_backward(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function calls `backward`, or, so many calls deep, a function of the project that does."""
+        key = function, depth
+        if key not in self._goes_back:
             calls = self._tree.own(function, cst.Call)
-            self._goes_back[function] = any(map(is_backward, calls)) or any(
-                callee is not None and self._has_backward(callee)
-                for callee in map(self._kinds.calls.callee, calls)
+            self._goes_back[key] = any(map(is_backward, calls)) or any(
+                callee is not None and self._has_backward(callee, depth - 1)
+                for callee in map(self._kinds.calls.callee, calls if depth else ())
             )
-        return self._goes_back[function]
+        return self._goes_back[key]
 
     def _freed(self, loss: Node, frame: Frame | None) -> Iterator[Origin]:
         """What makes a loss and certainly holds a graph: the expressions that it is a sum of, on each way."""
