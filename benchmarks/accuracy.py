@@ -207,7 +207,12 @@ def _patterns(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "What is not named:"
     yield ""
-    yield from (f"- {place}: {judged['missed'][place]}" for place in result["missed"])
+    yield from _reasons(result, judged)
+
+
+def _reasons(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
+    """Why each miss is one, once."""
+    return (f"- {place}: {judged['missed'][place]}" for place in dict.fromkeys(result["missed"]))
 
 
 def _scenarios(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
@@ -219,7 +224,7 @@ def _scenarios(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield from independent.scenarios_table(result)
     yield ""
-    yield from (f"- {place}: {judged['missed'][place]}" for place in result["missed"])
+    yield from _reasons(result, judged)
 
 
 def _scripts(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
@@ -245,8 +250,7 @@ def _peer(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield from independent.torchfix_table(result)
     yield ""
-    for place in dict.fromkeys(result["missed"]):
-        yield f"- {place}: {judged['missed'][place]}"
+    yield from _reasons(result, judged)
 
 
 def _recall(mutation: dict[str, Any]) -> Iterator[str]:

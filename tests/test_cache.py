@@ -509,6 +509,23 @@ def test_a_new_file_that_imports_another_has_it_linted_again(folder: Path) -> No
     assert lint(folder, "TA600")["helpers.py"] == []
 
 
+def test_a_result_depends_on_what_its_own_linting_asked_for(folder: Path) -> None:
+    """Each part runs the step of the one before, which is linted first. What that asked for is no business of the last."""
+    for number in range(1, 9):
+        write(
+            folder / f"part{number}.py",
+            f"import torch\nfrom part{number - 1} import step{number - 1}\n\n\n"
+            f"def step{number}(loss, optimizer):\n    loss.backward()\n    optimizer.step()\n\n\n"
+            f"model = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            f"for x in data:\n    step{number - 1}(model(x).sum(), optimizer)\n",
+        )
+    lint(folder, "TA600")
+    book = json.loads(only_book(folder).read_bytes().partition(b"\n")[2])
+    used = {*book["part8.py"][4]}
+    assert "part7.py" in used
+    assert used.isdisjoint({"part1.py", "part2.py", "part3.py"})
+
+
 def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     from dataclasses import replace
 

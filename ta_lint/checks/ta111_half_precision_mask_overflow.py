@@ -1,6 +1,5 @@
 """TA111: a mask contains a number beyond half precision, in a file or project that uses half precision."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -17,8 +16,9 @@ _HALVES = frozenset({"torch.float16", "torch.half"})
 
 
 # What turns a model, or what it computes, into half precision.
-_TO_HALF = re.compile(
-    rb"\.half\(\)|\bautocast\(|\btorch\.(?:float16|half)\b|\bGradScaler\(|\bprecision=[\"']?16\b|[\"']16-mixed[\"']|\bfp16\b"
+_TO_HALF = (
+    *("autocast", "fp16", "GradScaler", ".half()", "torch.float16", "torch.half"),
+    *("precision=16", 'precision="16', "precision='16", '"16-mixed"', "'16-mixed'"),
 )
 
 
@@ -49,7 +49,7 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
         and (given := argument(call, "value", 1)) is not None
         and (module.number(given) or 0.0) <= -_LARGEST
     ]
-    if not fills or not module.is_nearby(_TO_HALF):
+    if not fills or not module.is_nearby(*_TO_HALF):
         return
     for call, given in fills:
         if isinstance(call.func, cst.Attribute) and not _is_full(module, call.func.value):

@@ -28,8 +28,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _has_no_such_workers(module: FileFacts) -> bool:
     """Whether no loader of the program has workers, another file handles them itself, or that is not known."""
-    handling = module.names.matching(r"\b(worker_init_fn|get_worker_info)\b")
-    loading = module.names.matching(r"\bDataLoader\b")
+    handling = module.names.beside("worker_init_fn", "get_worker_info")
+    loading = module.names.beside("DataLoader")
     if loading is None or handling is None or handling:
         return True
     loaders = [loader for root in (module.tree.root, *loading) for loader in module.loaders.made_in(root)]
@@ -98,7 +98,7 @@ def _is_draw(attribute: cst.Attribute, module: FileFacts) -> bool:
 
 def _is_set_again(name: str, klass: cst.ClassDef, init: cst.FunctionDef, module: FileFacts) -> bool:
     """Whether the generator is rebuilt or reseeded after `__init__`, as in a method `set_epoch`, or from outside."""
-    others = module.names.matching(rf"\.{name}\b")
+    others = module.names.beside(f".{name}")
     if len(module.classes.attribute(klass, name)) != 1 or others is None:
         return True
     roots = (module.tree.root, *others)

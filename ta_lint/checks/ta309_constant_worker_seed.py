@@ -24,7 +24,7 @@ _SEEDS = frozenset(
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     seen: set[Function] = set()
-    others = module.names.matching(r"\bworker_init_fn\b")
+    others = module.names.beside("worker_init_fn")
     roots = [module.tree.root, *(others or ())]
     for call in (call for root in roots for call in module.tree.within(root, cst.Call)):
         given = argument(call, "worker_init_fn")

@@ -15,11 +15,14 @@ _LEGACY = frozenset({"torch.Tensor", "torch.FloatTensor"})
 
 # Code that loops over all parameters, or loads them, may fill this one.
 _ALL = frozenset("load_state_dict named_parameters parameters state_dict".split())
-_FILL = (
+_FILLS = regex(
     r"(fill|normal|uniform|constant|copy|zero|zeros|ones|xavier_\w+|kaiming_\w+|trunc_normal|orthogonal|eye)_"
 )
-_FILLS = regex(_FILL)
-_FILLING = rf"\.{_FILL}\("
+_FILLING = (
+    *"fill_ normal_ uniform_ constant_ copy_ zero_ zeros_ ones_ trunc_normal_ orthogonal_ eye_".split(),
+    ".xavier_",
+    ".kaiming_",
+)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -92,7 +95,7 @@ def _is_read(module: FileFacts, use: cst.Attribute) -> bool:
 def _may_be_filled_elsewhere(module: FileFacts, klass: cst.ClassDef, name: str) -> bool:
     """Whether another file of the program fills a parameter of this name, or all parameters, or too many may do so."""
     uses = module.classes.mentions_elsewhere(klass, name)
-    filling = module.names.matching(_FILLING)
+    filling = module.names.beside(*_FILLING)
     if uses is None or filling is None:
         return True
     return not all(_is_read(module, use) for use in uses) or any(_fills_all(module, root) for root in filling)

@@ -20,7 +20,7 @@ _OLD_FACTORY = regex(rf"torch\.({_OLD})")
 # Code that sets the default device of a whole file or block.
 _DEFAULT = regex(r"set_default_device|set_default_tensor_type|with torch\.device|set_device\(")
 # The same for all that runs after it, in whichever file of the program.
-_DEFAULT_OF_ALL = r"\bset_default_(device|tensor_type)\("
+_DEFAULT_OF_ALL = ("set_default_device", "set_default_tensor_type")
 
 # Attributes and methods whose result is not, or not certainly, on the tensor's device.
 _MOVES = frozenset("cpu cuda data_ptr device dim item numel numpy shape size to tolist type_as".split())
@@ -46,7 +46,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if _DEFAULT.search(module.source.text):
         return
     suspicions = list(_suspicions(module))
-    if suspicions and not module.names.matching(_DEFAULT_OF_ALL):
+    if suspicions and not module.names.beside(*_DEFAULT_OF_ALL):
         yield from suspicions
 
 

@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _is_of_the_project(module: FileFacts) -> bool:
     """Whether a class or function of the program, as far as it is known, has this name and may be meant."""
-    others = module.names.matching(rf"\b{_TYPO}_?\b") if _TYPO in module.source.text else []
+    others = module.names.beside(_TYPO, f"{_TYPO}_") if _TYPO in module.source.text else []
     return any(_binds(module, root) for root in (module.tree.root, *(others or ())))
 
 

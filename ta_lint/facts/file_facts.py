@@ -87,9 +87,9 @@ class FileFacts:
         """Whether a node is in this file."""
         return self.parsed(node) is self._parsed
 
-    def is_nearby(self, pattern: re.Pattern[bytes]) -> bool:
-        """Whether the text of this file, or of one around it in the project, has a place that matches: for what is rarely asked."""
-        return self.program.imports.is_nearby(self._parsed.path, pattern)
+    def is_nearby(self, *words: str) -> bool:
+        """Whether this file, or one near it in the project, has one of these words: for what is rarely asked."""
+        return self.program.imports.is_nearby(self._parsed.path, words)
 
     def parsed(self, node: Node) -> Parsed:
         """The file that a node is in: this one, or another one of the project."""
@@ -201,7 +201,7 @@ class FileFacts:
 
     @cached_property
     def _rest_of_script(self) -> "tuple[FileFacts, ...] | None":
-        others = self.names.matching("") if self.scripts.is_one_of_several else []
+        others = self.names.beside() if self.scripts.is_one_of_several else []
         return tuple(map(self.beside, others)) if others is not None else None
 
     def beside(self, root: cst.Module) -> "FileFacts":

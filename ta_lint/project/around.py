@@ -17,7 +17,7 @@ Names = frozenset[str] | None
 """The names that a statement imports from a module; None for all of them."""
 
 _DEEPEST = 4  # packages of packages whose import may give what a file defines
-_MOST_IMPORTERS = 8  # that say something about what they import
+MOST_IMPORTERS = 8  # that say something about what they import
 _MOST_USERS = 24  # what more files import is a utility, which says nothing about them
 _READ_LAST = 64  # files whose bytes are kept
 
@@ -45,7 +45,7 @@ class Around:
         self._ours: dict[str, bool] = {}
         self._imported: dict[str, dict[str, Names]] = {}
         self._attributes: dict[str, frozenset[str]] = {}
-        self._calls: dict[tuple[str, str], bool] = {}
+        self._matched: dict[tuple[str, bytes], bool] = {}
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
         self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
 
@@ -74,7 +74,7 @@ class Around:
         if path not in self._files:
             used = [file for file in self._sources(path, data) if len(self._importers(file)) <= _MOST_USERS]
             users = self._importers(path)
-            self._files[path] = sorted({*used, *(users if len(users) <= _MOST_IMPORTERS else ())} - {path})
+            self._files[path] = sorted({*used, *(users if len(users) <= MOST_IMPORTERS else ())} - {path})
         return self._files[path]
 
     def users(self, path: str) -> set[str] | None:
@@ -106,11 +106,18 @@ class Around:
 
     def calls(self, path: str, name: str) -> bool:
         """Whether a file may call something of this name."""
-        key = path, name
-        if key not in self._calls:
-            called = rb"(?<!\w)" + name.encode() + rb"[ \t\\\n]*\("
-            self._calls[key] = re.search(called, self.bytes_of(path)) is not None
-        return self._calls[key]
+        return self._matches(path, rb"(?<!\w)" + name.encode() + rb"[ \t\\\n]*\(")
+
+    def has(self, path: str, word: str) -> bool:
+        """Whether a file has a word: a whole name, or plain text if it is no name, as in the keywords of checks."""
+        written = re.escape(word.encode())
+        return self._matches(path, rb"(?<!\w)" + written + rb"(?!\w)" if word.isidentifier() else written)
+
+    def _matches(self, path: str, pattern: bytes) -> bool:
+        key = path, pattern
+        if key not in self._matched:
+            self._matched[key] = re.search(pattern, self.bytes_of(path)) is not None
+        return self._matched[key]
 
     def _is_ours(self, path: str) -> bool:
         if path not in self._ours:

@@ -1,16 +1,14 @@
 """What the imports of a project lead to: definitions in its files, or full names outside of it."""
 
 import builtins
-import re
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from ta_lint.project.around import Around
+from ta_lint.project.around import MOST_IMPORTERS, Around
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import Layout
 
 _REEXPORTS_DEEP = 8
-_MOST_IMPORTERS = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
 _LARGEST = 1 << 20  # characters of a file
 _UNSEEN = "?"  # the name of a base class that is not found
@@ -43,8 +41,11 @@ class Imports:
         self._given: dict[str, str] = {}
         self._exports: dict[str, Exports | None] = {}
         self._targets: dict[tuple[str, str], Target] = {}
+        self._trail: set[str] = set()  # the files that the current look-up leads through
         self._importers: dict[tuple[str, str], list[str]] = {}
-        self._used: dict[str, set[str]] = {}
+        self._used: dict[str, set[str]] = {}  # by the file whose names or importers were asked for
+        self._linted = ""
+        self._asked: set[str] = set()  # the files whose facts the linted one has asked for
         self._programs: dict[str, tuple[set[str], set[str]] | None] = {}
 
     def give(self, path: str, text: str) -> None:
@@ -58,14 +59,21 @@ class Imports:
             self._importers.clear()
             self._programs.clear()
 
+    def begin(self, path: str) -> None:
+        """Note from here on which files are asked while this one is linted."""
+        self._linted = path
+        self._asked = {path}
+
+    def ask(self, path: str) -> None:
+        """Note that facts are taken from a file."""
+        self._asked.add(path)
+
     def used(self, path: str) -> tuple[set[str], set[str]]:
-        """The other files that facts about a file may have been taken from, and the files whose importers were looked for."""
-        found: set[str] = set()
-        pending = [path]
-        while pending:
-            new = self._used.get(pending.pop(), set()) - found
-            found |= new
-            pending += new
+        """The other files that facts about a file, linted just now, may have been taken from, and the files whose importers were
+        looked for.
+        """
+        asking = self._asked if self._linted == path else {path}
+        found = asking.union(*(self._used.get(file, ()) for file in asking))
         asked = {asked for asked, _ in self._importers if asked in found or asked == path}
         program = self._programs.get(path)
         return found - {path}, asked | (program[1] if program is not None else set())
@@ -91,11 +99,11 @@ class Imports:
         definitions = (self.target(importer, target).definition for target in sorted(targets))
         return {definition.file for definition in definitions if definition is not None}
 
-    def is_nearby(self, path: str, pattern: "re.Pattern[bytes]") -> bool:
-        """Whether the text of a file, or of one around it, has a place that matches."""
+    def is_nearby(self, path: str, words: tuple[str, ...]) -> bool:
+        """Whether a file, or one near it, has one of these words; see `Around.has`."""
         for file in (path, *self._layout.nearby(path)):
             self._used.setdefault(path, set()).add(file)
-            if pattern.search(self._around.bytes_of(file)) is not None:
+            if any(self._around.has(file, word) for word in words):
                 return True
         return False
 
@@ -121,12 +129,12 @@ class Imports:
             targets += [_member(module, name) for module in bound.stars]
             if any(self._leads_to(file, target, definition) for target in targets):
                 found.append(file)
-                if len(found) > _MOST_IMPORTERS:
+                if len(found) > MOST_IMPORTERS:
                     return []
         return found
 
-    def matching(self, path: str, pattern: str) -> list[str] | None:
-        """The other files of the programs that a file is part of in which a pattern matches; None if they are too many to tell.
+    def beside(self, path: str, words: tuple[str, ...]) -> list[str] | None:
+        """The other files of the programs that a file is part of, with one of these words if any; None if they are too many to tell.
 
         Where the programs have too many files, those that import this one are looked through.
         """
@@ -137,8 +145,12 @@ class Imports:
         if files is None:
             return None
         self._used.setdefault(path, set()).update(files)
-        matches = re.compile(pattern.encode()).search
-        return sorted(file for file in files if file != path and matches(self._around.bytes_of(file)))
+        others = sorted(files - {path})
+        return (
+            [file for file in others if any(self._around.has(file, word) for word in words)]
+            if words
+            else others
+        )
 
     def _program(self, path: str) -> tuple[set[str], set[str]] | None:
         """The files that import a file, directly or not, with all that these import; and those whose importers were looked for."""
@@ -241,9 +253,12 @@ class Imports:
 
     def target(self, importer: str, name: str) -> Target:
         """What a full name means in a file that imports it; relative names begin with dots."""
+        self._asked.add(importer)
         key = importer, name
         if key not in self._targets:
+            self._trail = set()
             self._targets[key] = self._look_up(importer, name, _REEXPORTS_DEEP)
+            self._used.setdefault(importer, set()).update(self._trail)
         return self._targets[key]
 
     def _look_up(self, importer: str, name: str, depth: int) -> Target:
@@ -262,7 +277,7 @@ class Imports:
     def _in_module(self, importer: str, module: str, parts: list[str], depth: int) -> Target:
         for place, part in enumerate(parts):
             file = self._layout.file(module)
-            bound = self._exports_for(importer, file) if file is not None and file != importer else None
+            bound = self._exports_on_trail(file) if file is not None and file != importer else None
             if file is not None and bound is not None and part in bound.names:
                 return self._named(file, bound, part, parts[place + 1 :], depth)
             below = self._layout.inside(module, part) if not module.endswith(".py") else None
@@ -295,8 +310,8 @@ class Imports:
         first = module[: len(module) - len(rest)] or rest.partition(".")[0]
         return self._layout.module(importer, first) is not None
 
-    def _exports_for(self, importer: str, file: str) -> Exports | None:
-        self._used.setdefault(importer, set()).add(file)
+    def _exports_on_trail(self, file: str) -> Exports | None:
+        self._trail.add(file)
         return self.exports(file)
 
 

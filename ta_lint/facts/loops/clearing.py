@@ -271,7 +271,7 @@ class Clearings:
     def _has_own_backward(self) -> bool:
         """Whether this file, or one that it imports, defines a `backward` that is not autograd's: it may overwrite gradients."""
         imported = "def backward" in self._names.attributes_of_imports
-        others = self._names.matching(r"\bdef backward\b") if imported else []
+        others = self._names.beside("def backward") if imported else []
         return others is None or any(
             not self._loops.backwards(function)
             and not any(_is_static(decorator) for decorator in function.decorators)

@@ -14,7 +14,7 @@ from ta_lint.facts.loops.loops import BACKWARD, Loops
 from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kind, Kinds
-from ta_lint.facts.values.modes import Modes
+from ta_lint.facts.values.modes import PRETRAINED, Modes
 from ta_lint.facts.values.names import Names
 from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
@@ -39,8 +39,7 @@ _ON_PURPOSE = regex(
     r"mc_|_mc\b|monte|bayes|uncertain|ensemble|bn_|_bn|calibrat|pseudo|rollout|collect|adapt", re.IGNORECASE
 )
 
-# Networks that come with their weights.
-_PRETRAINED = regex(r"pytorch_fid\.(inception\.)?InceptionV3")
+_PRETRAINED = regex(PRETRAINED)
 
 # Functions under these names take a model and do not change its mode.
 _LEAVES_MODES = ("torch.", "builtins.", "copy.", "torchinfo.", "torchsummary.", "wandb.")

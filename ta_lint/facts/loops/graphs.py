@@ -153,16 +153,7 @@ class Graphs:
 
     def _freed(self, loss: Node, frame: Frame | None) -> Iterator[Origin]:
         """What makes a loss and certainly holds a graph: the expressions that it is a sum of, on each way."""
-        pending = [(origin, 0) for origin in self._flow.of(loss, (), frame).origins]
-        seen: set[Origin] = set()
-        while pending:
-            origin, depth = pending.pop()
-            if origin in seen or depth > _DEPTH or is_name(origin.node, "None"):
-                continue
-            seen.add(origin)
-            yield origin
-            below = self._parts(origin, self._summands)
-            pending += [(found, depth + 1) for value in below for found in value.origins]
+        return self._computed_from(self._flow.of(loss, (), frame).origins, self._summands)
 
     def _summands(self, node: Node, frame: Frame | None) -> Iterator[Node]:
         """The expressions that certainly hold a graph if a value does: `a` and `b` in `a + b`."""
@@ -348,15 +339,19 @@ class Graphs:
 
     def _carried(self, origins: Iterable[Origin]) -> Iterator[Origin]:
         """What a value is computed from by operations that keep the graph."""
+        return self._computed_from(origins, self._factors)
+
+    def _computed_from(self, origins: Iterable[Origin], operands_of: _Below) -> Iterator[Origin]:
+        """Origins, and what each is computed from or contains, as far as `operands_of` names it."""
         pending = [(origin, 0) for origin in origins]
         seen: set[Origin] = set()
         while pending:
             origin, depth = pending.pop()
-            if origin in seen or depth > _DEPTH:
+            if origin in seen or depth > _DEPTH or is_name(origin.node, "None"):
                 continue
             seen.add(origin)
             yield origin
-            below = self._parts(origin, self._factors)
+            below = self._parts(origin, operands_of)
             pending += [(found, depth + 1) for value in below for found in value.origins]
 
     def _factors(self, node: Node, frame: Frame | None) -> Iterator[Node]:

@@ -18,9 +18,7 @@ from ta_lint.syntax.places import Places
 from ta_lint.syntax.tree import Node, Tree
 
 _NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 60 MB
-_FILES_MATCHING = (
-    12  # what matches in more files tells nothing, and parsing them would take the room of others
-)
+_MOST_BESIDE = 12  # files; what more have tells nothing, and parsing them takes the room of others
 _NODES_KEPT = 60_000  # for the next file
 _LARGEST = 1 << 20  # bytes of a file
 
@@ -72,6 +70,7 @@ class Program:
         """
         self._renew()
         self._make_room()
+        self.imports.begin(path)
         self.imports.give(path, source.text)
         known = self._parsed.get(path)
         if known is None or known.source.text != source.text or known.source.path != source.path:
@@ -86,6 +85,7 @@ class Program:
         number = id(node)
         for parsed in reversed(self._parsed.values()):
             if parsed is not None and number in parsed.tree.number:
+                self.imports.ask(parsed.path)
                 return parsed
         return None
 
@@ -160,10 +160,10 @@ class Program:
         )
         return [parsed.tree.root for parsed in map(self.parsed, files) if parsed is not None]
 
-    def matching(self, path: str, pattern: str) -> list[cst.Module] | None:
-        """The other files of the programs that a file is part of in which a pattern matches; None if that is not known."""
-        files = self.imports.matching(path, pattern)
-        if files is None or len(files) > _FILES_MATCHING:
+    def beside(self, path: str, words: tuple[str, ...]) -> list[cst.Module] | None:
+        """The other files of the programs that a file is part of, with one of these words if any; None if that is not known."""
+        files = self.imports.beside(path, words)
+        if files is None or len(files) > _MOST_BESIDE:
             return None
         parsed = [found for file in files if (found := self.parsed(file)) is not None]
         return [found.tree.root for found in parsed] if len(parsed) == len(files) else None
@@ -203,8 +203,8 @@ class _Links:
     def importers(self, name: str, called: str | None) -> list[cst.Module]:
         return self._program.importers(self._path, name, called)
 
-    def matching(self, pattern: str) -> list[cst.Module] | None:
-        return self._program.matching(self._path, pattern)
+    def beside(self, words: tuple[str, ...]) -> list[cst.Module] | None:
+        return self._program.beside(self._path, words)
 
     def attributes(self) -> frozenset[str]:
         return self._program.imports.attributes_of_imports(self._path)

@@ -325,7 +325,7 @@ class Classes:
         """The uses, without the places that bind it, of what may be an attribute of a class in the other files of the programs
         that this file is part of; None if they are not known.
         """
-        roots = self._names.matching(rf"\.{name}\b")
+        roots = self._names.beside(f".{name}")
         if roots is None:
             return None
         return [

@@ -75,8 +75,8 @@ class Links(Protocol):
     def importers(self, name: str, called: str | None) -> list[cst.Module]:
         """The other files that import what this file binds to a name at its top, and may call something of another name."""
 
-    def matching(self, pattern: str) -> list[cst.Module] | None:
-        """The other files of the programs that this file is part of in which a pattern matches; None if that is not known."""
+    def beside(self, words: tuple[str, ...]) -> list[cst.Module] | None:
+        """The other files of the programs that this file is part of, with one of these words if any; None if that is not known."""
 
     def attributes(self) -> frozenset[str]:
         """The names of the attributes that the files which this one imports set on `self`."""
@@ -523,13 +523,13 @@ class Names:
             return other.importers(definition, called)
         return self._links.importers(definition.name.value, called)
 
-    def matching(self, pattern: str) -> list[cst.Module] | None:
-        """The other files of the programs that this file is part of in which a pattern matches.
+    def beside(self, *words: str) -> list[cst.Module] | None:
+        """The other files of the programs that this file is part of, those with one of these words if any is given.
 
         A program is a file that imports this one, directly or not, with all that it imports. None if they are too many, or
         if one cannot be read.
         """
-        return self._links.matching(pattern) if self._links is not None else []
+        return self._links.beside(words) if self._links is not None else []
 
     def attributes_of(self, node: Node) -> frozenset[str]:
         """The names of attributes that objects of classes may have which the file of a node imports."""
