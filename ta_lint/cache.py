@@ -78,25 +78,27 @@ class FileContent(NamedTuple):
 class Context(NamedTuple):
     """What else the findings of a file depend on, by the names of other files of the project.
 
-    `used` are those that facts were taken from, `state` is a digest of what they hold; a new importer of a file in `asked` may
-    change the findings.
+    Of the files in `read` the text counts, of those in `seen` only the surface (`engine.surface`). `state` is a digest of the
+    text of all, `outline` one of the text of the former and of the surfaces of the latter. A new importer of a file in `asked` may
+    change the findings. `surface` is that of the file itself; empty if it is not known.
     """
 
-    used: list[str]
+    read: list[str]
+    seen: list[str]
     state: str
+    outline: str
     asked: list[str]
+    surface: str
 
 
 class _CacheEntry(NamedTuple):
-    """The cached result of a linted file; `seen` is the day of the last lookup."""
+    """The cached result of a linted file; `day` is that of the last lookup."""
 
     digest: str
     stamp: _Stamp | None
-    seen: int
+    day: int
     findings: list[Any]
-    used: list[str]
-    state: str
-    asked: list[str]
+    context: Context
 
 
 class Cache:
@@ -126,12 +128,15 @@ class Cache:
         self._written = time.monotonic()
         self._pause = _SECONDS_BETWEEN_WRITES
         self._digests: dict[str, str] = {}  # of the files of this run, by name
+        self._surfaces: dict[str, str] = {}
 
     def find(self, files: "list[File]") -> "tuple[list[tuple[File, list[Finding]]], list[File]]":
         """The files with known findings, in their current state and that of the files they depend on, and the others."""
         self._digests.clear()
+        self._surfaces.clear()
         current = {file.name: (file, entry) for file in files if (entry := self._current(file)) is not None}
         self._digests.update({name: entry.digest for name, (_, entry) in current.items()})
+        self._surfaces.update({name: entry.context.surface for name, (_, entry) in current.items()})
         changed = [file for file in files if file.name not in current]
         importers = self._importers_among(changed) if current and changed else {}
         known = []
@@ -144,26 +149,42 @@ class Cache:
         return known, changed
 
     def _importers_among(self, changed: "list[File]") -> dict[str, set[str]]:
-        """The changed files that import each file, by name."""
+        """The changed files that may import other files than before, by the name of each that they import."""
         from ta_lint.engine import affected
 
         found: dict[str, set[str]] = {}
         for file in changed:
-            for path in affected(file):
-                found.setdefault(name_of(path, file.root), set()).add(file.name)
+            known = self._book(file.config).entries.get(file.name)
+            if known is None or known.context.surface != self._surface(file.name, file):
+                for path in affected(file):
+                    found.setdefault(name_of(path, file.root), set()).add(file.name)
         return found
 
     def _stands(self, entry: _CacheEntry, file: "File", importers: dict[str, set[str]]) -> bool:
-        """Whether the files that an entry depends on are unchanged, and nothing new imports those whose importers matter."""
-        if any(importers.get(name, set()) - {*entry.used} for name in entry.asked):
+        """Whether what an entry depends on is unchanged, and nothing new imports the files whose importers matter."""
+        read, seen, state, outline, asked, _ = entry.context
+        if any(importers.get(name, set()).difference(read, seen) for name in asked):
             return False
-        return not entry.used or entry.state == self._state(entry.used, file.root)
+        if not (read or seen):
+            return True
+        texts = [self._digest_of(name, file) for name in read]
+        if state == _joined(texts + [self._digest_of(name, file) for name in seen]):
+            return True
+        return outline == _joined(texts + [self._surface(name, file) for name in seen])
 
-    def _state(self, names: list[str], root: str) -> str:
-        for name in names:
-            if name not in self._digests:
-                self._digests[name] = _digest_on_disk(f"{root}/{name}")
-        return _digest(" ".join(self._digests[name] for name in names).encode())
+    def _digest_of(self, name: str, file: "File") -> str:
+        """The digest of a file beside another."""
+        if name not in self._digests:
+            self._digests[name] = _digest_on_disk(os.path.join(file.root, name))  # noqa: PTH118
+        return self._digests[name]
+
+    def _surface(self, name: str, file: "File") -> str:
+        """The surface of a file beside another; see `engine.surface`."""
+        if not self._surfaces.get(name):
+            from ta_lint.engine import surface
+
+            self._surfaces[name] = surface(os.path.join(file.root, name), file)  # noqa: PTH118
+        return self._surfaces[name]
 
     def _current(self, file: "File") -> _CacheEntry | None:
         """The entry of a file if its own content is unchanged."""
@@ -182,8 +203,8 @@ class Cache:
             if content is None or content.digest != entry.digest:
                 return None
             stamp = content.stamp
-        if (entry.stamp, entry.seen) != (stamp, self._today):
-            entry = book.keep(file.name, entry._replace(stamp=stamp, seen=self._today))
+        if (entry.stamp, entry.day) != (stamp, self._today):
+            entry = book.keep(file.name, entry._replace(stamp=stamp, day=self._today))
         return entry
 
     def keep(
@@ -196,7 +217,7 @@ class Cache:
         crashed = any(found.rule == "TA000" for found in findings)
         if content is None or crashed or not self._key or not _are_of(file, findings):
             return
-        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)], *context)
+        entry = _CacheEntry(content.digest, content.stamp, self._today, [*map(asdict, findings)], context)
         self._book(file.config).keep(file.name, entry)
         if time.monotonic() - self._written > self._pause:
             self._write()
@@ -257,9 +278,9 @@ class _Book:
             OSError: the file cannot be written; it is then unchanged.
         """
         self._read()
-        kept = {name: entry for name, entry in self.entries.items() if entry.seen >= today - _DAYS_KEPT}
+        kept = {name: entry for name, entry in self.entries.items() if entry.day >= today - _DAYS_KEPT}
         if len(kept) > _ENTRIES_KEPT:
-            latest = sorted(kept, key=lambda name: kept[name].seen, reverse=True)
+            latest = sorted(kept, key=lambda name: kept[name].day, reverse=True)
             kept = {name: kept[name] for name in latest[:_ENTRIES_KEPT]}
         body = json.dumps(kept, separators=(",", ":"), check_circular=False).encode()
         _replace(self.path, self._head(body) + b"\n" + body)
@@ -295,15 +316,21 @@ def cache_folder(config: "Config", root: Path) -> Path:
 
 def lint(file: "File") -> "tuple[list[Finding], FileContent | None, Context]":
     """The findings of a file, its content, and what else they depend on; None for a content that cannot be cached."""
-    from ta_lint.engine import dependencies, lint_file
+    from ta_lint.engine import dependencies, lint_file, surface
 
     data, content = _read(file)
     findings = lint_file(file._replace(given=data))
-    used, asked = dependencies(file, data or b"")
-    digests = [(name_of(path, file.root), _digest_on_disk(path)) for path in sorted(used)]
-    state = _digest(" ".join(digest for _, digest in digests).encode())
-    names = sorted(name_of(path, file.root) for path in asked)
-    return findings, content, Context([name for name, _ in digests], state, names)
+    read, seen, asked = map(sorted, dependencies(file, data or b""))
+    texts = [_digest_on_disk(path) for path in read]
+    state = _joined(texts + [_digest_on_disk(path) for path in seen])
+    outline = _joined(texts + [surface(path, file) for path in seen])
+    names = [[name_of(path, file.root) for path in paths] for paths in (read, seen, asked)]
+    own = surface(file.absolute, file) if read or seen else ""
+    return findings, content, Context(names[0], names[1], state, outline, names[2], own)
+
+
+def _joined(digests: list[str]) -> str:
+    return _digest(" ".join(digests).encode())
 
 
 def _digest_on_disk(path: str) -> str:
@@ -460,10 +487,13 @@ def _are_of(file: "File", findings: "list[Finding]") -> bool:
 def _parsed(body: bytes) -> dict[str, _CacheEntry]:
     """The entries of a cache file; empty if they do not have our format."""
     try:
-        entries = {name: _CacheEntry(*entry) for name, entry in json.loads(body).items()}
+        entries = {
+            name: _CacheEntry(digest, stamp, day, findings, Context(*context))
+            for name, (digest, stamp, day, findings, context) in json.loads(body).items()
+        }
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {}
-    return entries if all(isinstance(entry.seen, int) for entry in entries.values()) else {}
+    return entries if all(isinstance(entry.day, int) for entry in entries.values()) else {}
 
 
 def _decisive(config: "Config", root: Path, folder: Path) -> bytes:

@@ -15,7 +15,7 @@ from ta_lint.core import collector
 from ta_lint.core.catalogue import rule_of
 from ta_lint.core.config import Config
 from ta_lint.core.errors import PASSING, Unreadable, crash
-from ta_lint.core.finding import Applicability, Finding, Fix, Related, Site
+from ta_lint.core.finding import Applicability, Finding, Fix, Related, Severity, Site
 from ta_lint.core.fingerprint import named
 from ta_lint.core.letters import searchable
 from ta_lint.core.libraries import is_ours, may_be_ours
@@ -53,8 +53,10 @@ def lint_file(file: File) -> list[Finding]:
 class Dependencies(NamedTuple):
     """What the findings of a file depend on besides its content, by the paths of other files of the project."""
 
-    used: set[str]
-    """The files that facts may have been taken from."""
+    read: set[str]
+    """The files whose text facts may have been taken from."""
+    seen: set[str]
+    """The files of which only the surface counts; see `surface`."""
     asked: set[str]
     """The files of which importers were looked for: a new importer may change the findings."""
 
@@ -62,9 +64,17 @@ class Dependencies(NamedTuple):
 def dependencies(file: File, data: bytes) -> Dependencies:
     """What the findings of a file with this content depend on, once it was linted."""
     project = project_of(file.root)
-    used, asked = project.imports.used(file.absolute)
+    read, seen, asked = project.imports.used(file.absolute)
     around = project.around.files(file.absolute, searchable(data))
-    return Dependencies({*used, *around}, {*asked, file.absolute})
+    return Dependencies(read, seen.union(around) - read, {*asked, file.absolute})
+
+
+def surface(path: str, file: File) -> str:
+    """A digest of what others see of the file at a path without reading it through: its imports, what it defines, words of checks.
+
+    The words are those of the rules that are on for `file`, which is of the same project.
+    """
+    return project_of(file.root).imports.surface(path, checks.words_around(file.config.rules))
 
 
 def affected(file: File) -> set[str]:
@@ -226,6 +236,8 @@ def _placed(rule: str, suspicion: "Suspicion", facts: "FileFacts") -> Finding:
 
     related = tuple(Related(site(node), message) for node, message in suspicion.related)
     finding = _finding(rule, suspicion.message, site(suspicion.node), related)
+    if suspicion.is_note:
+        finding = replace(finding, severity=Severity.NOTE)
     fix = suspicion.fix
     edits = text_edits(fix, facts.tree, facts.source, facts.places) if fix is not None else None
     if fix is None or edits is None:

@@ -56,3 +56,41 @@ def calls_of(task: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+LOOP = """\
+import torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def branches(count: int) -> str:
+    """A variable that each of so many branches assigns."""
+    return LOOP + "if x:\n    pass\n" + "".join(f"elif x == {n}:\n    y = {n}\n" for n in range(count))
+
+
+def dots(count: int) -> str:
+    """An attribute of an attribute of an attribute of a model."""
+    head = "from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n"
+    return (
+        head + f"        return self{'.a' * count}.last(x)\n" + LOOP.replace("torch.nn.Linear(4, 1)", "Net()")
+    )
+
+
+@pytest.mark.parametrize("made", [branches, dots])
+def test_many_branches_and_long_chains_take_no_more_than_their_share(
+    made: Callable[[int], str], tmp_path: Path
+) -> None:
+    config = Configs(Options(select=["ALL"], isolated=True), tmp_path).root_config
+
+    def calls(count: int) -> int:
+        file = File("train.py", "train.py", config, made(count).encode())
+        return calls_of(lambda: lint_file(file))
+
+    calls(2)  # what is made once for a process
+    assert calls(80) < 10 * calls(10)

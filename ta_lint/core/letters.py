@@ -12,6 +12,8 @@ _DECLARED = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=](?![ \t]*(?i:utf[-_]?8)\b)"
 )
 
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+
 # A comment, a string or a name; text inside the first two is no name.
 _TOKEN = re.compile(
     r"#[^\r\n]*+"
@@ -65,8 +67,6 @@ def _disguises(text: str) -> dict[str, str]:
     """The characters in a text that Python reads as others in a name, mapped to those."""
     return {
         letter: plain
-        for letter in set(text)
-        if letter > "\x7f"
-        and f"_{letter}".isidentifier()
-        and (plain := unicodedata.normalize("NFKC", letter)) != letter
+        for letter in {*_FOREIGN.findall(text)}
+        if f"_{letter}".isidentifier() and (plain := unicodedata.normalize("NFKC", letter)) != letter
     }

@@ -24,6 +24,7 @@ from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
+from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
@@ -33,6 +34,7 @@ from ta_lint.facts.values.calls import Calls
 from ta_lint.facts.values.chains import Chains
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
+from ta_lint.facts.values.discounting import Discounting
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -44,6 +46,7 @@ from ta_lint.facts.values.parts import Parts
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
+from ta_lint.facts.values.whereabouts import Whereabouts
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
 
@@ -52,13 +55,15 @@ from ta_lint.syntax.tree import Node, dotted, spreads
 class Suspicion:
     """A check's result: the node to report, and the problem.
 
-    `related` are further nodes with an explanation each; `fix` is the correction, if it is certain.
+    `related` are further nodes with an explanation each; `fix` is the correction, if it is certain. `is_note` says that this one is
+    of severity note, whatever the rule's is.
     """
 
     node: Node
     message: str
     related: tuple[tuple[Node, str], ...] = ()
     fix: ProposedFix | None = None
+    is_note: bool = False
 
 
 class FileFacts:
@@ -114,6 +119,10 @@ class FileFacts:
         return ValueFlow(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def discounting(self) -> Discounting:
+        return Discounting(self.tree, self.names, self.flow)
+
+    @cached_property
     def outputs(self) -> Outputs:
         return Outputs(self.tree, self.names, self.kinds, self.flow)
 
@@ -134,6 +143,10 @@ class FileFacts:
         return Layers(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def whereabouts(self) -> Whereabouts:
+        return Whereabouts(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
     def parts(self) -> Parts:
         return Parts(self.tree, self.kinds)
 
@@ -152,6 +165,10 @@ class FileFacts:
     @cached_property
     def loaders(self) -> Loaders:
         return Loaders(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def losses(self) -> MeanLosses:
+        return MeanLosses(self.names, self.kinds, self.flow, self.calls_in_loop)
 
     @cached_property
     def shapes(self) -> Shapes:

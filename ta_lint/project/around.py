@@ -49,21 +49,32 @@ class Around:
         self._answers: dict[Callable[[bytes], frozenset[object]], dict[str, frozenset[object]]] = {}
         self.bytes_of = lru_cache(_READ_LAST)(_bytes_of)
 
+    def surface(self, path: str, words: Callable[[bytes], frozenset[T]]) -> tuple[object, ...]:
+        """What other files see of a file without its text: its imports, names and attributes, and which words it has."""
+        text = self.bytes_of(path)
+        imported = sorted(
+            (os.path.relpath(module, self._layout.root), sorted(names or ()), names is None)
+            for module, names in self._imports(path).items()
+        )
+        defined = sorted({*_AT_THE_TOP.findall(text)})
+        answers = sorted(map(repr, self._answer(path, words)))
+        return self._is_ours(path), imported, defined, sorted(self.attributes(path)), answers
+
     def said(self, path: str, data: bytes, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
         """The words that the files around one with these bytes have, if they are about no other framework.
 
         Of a model and a loader that it is given, a file can train with no word of PyTorch. `words` finds them in the bytes of
         a file, as `core.letters.searchable` gives them. It is asked once a file.
         """
+        return frozenset[T]().union(*(self._answer(file, words) for file in self.files(path, data)))
+
+    def _answer(self, path: str, words: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
         answers = self._answers.setdefault(words, {})
-        found: set[T] = set()
-        for file in self.files(path, data):
-            if file not in answers:
-                text = self.bytes_of(file)
-                counts = self._is_ours(file) or _OTHER.search(text) is None
-                answers[file] = words(text) if counts else frozenset()
-            found |= answers[file]  # type: ignore[arg-type]
-        return frozenset(found)
+        if path not in answers:
+            text = self.bytes_of(path)
+            counts = self._is_ours(path) or _OTHER.search(text) is None
+            answers[path] = words(text) if counts else frozenset()
+        return answers[path]  # type: ignore[return-value]
 
     def is_used_by_ours(self, path: str, data: bytes) -> bool:
         """Whether a file about PyTorch imports this one, or is imported by it, and this one is about no other framework."""
@@ -88,12 +99,16 @@ class Around:
 
     def may_import(self, path: str, name: str | None = None) -> Iterator[str]:
         """The files nearby that import a name, or anything, from a file or from a package that it is in."""
-        packages = {path, *islice(_folders(path), _DEEPEST)}
+        packages = self.packages(path)
         wanted = frozenset({name}) if name is not None else None
         for file in self._layout.nearby(path):
             imported = self._imports(file)
             if any(_meet(imported[module], wanted) for module in packages & imported.keys()):
                 yield file
+
+    def packages(self, path: str) -> set[str]:
+        """A file and the packages whose import may give what it defines."""
+        return {path, *islice(_folders(path), _DEEPEST)}
 
     def attributes(self, path: str) -> frozenset[str]:
         """The names that a file may bind in a class or on `self`, among others; methods as `def step`."""

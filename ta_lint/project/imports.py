@@ -1,12 +1,15 @@
 """What the imports of a project lead to: definitions in its files, or full names outside of it."""
 
 import builtins
+import os
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from ta_lint.project.around import MOST_IMPORTERS, Around
 from ta_lint.project.exports import Exports, exports
-from ta_lint.project.layout import Layout
+from ta_lint.project.layout import PACKAGE, Layout
 
 _REEXPORTS_DEEP = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
@@ -43,9 +46,15 @@ class Imports:
         self._targets: dict[tuple[str, str], Target] = {}
         self._trail: set[str] = set()  # the files that the current look-up leads through
         self._importers: dict[tuple[str, str], list[str]] = {}
-        self._used: dict[str, set[str]] = {}  # by the file whose names or importers were asked for
+        self._starred_by: dict[str, dict[str, list[str]]] = {}
+        self._used: dict[
+            str, set[str]
+        ] = {}  # the files looked up, by the one whose names or importers were asked for
+        self._searched: dict[str, set[str]] = {}  # for words, by the file whose facts depend on them
+        self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
-        self._asked: set[str] = set()  # the files whose facts the linted one has asked for
+        self._asked: set[str] = set()  # the files whose names the linted one has asked for
+        self._read: set[str] = set()  # the files whose text it has facts from
         self._programs: dict[str, tuple[set[str], set[str]] | None] = {}
 
     def give(self, path: str, text: str) -> None:
@@ -57,26 +66,31 @@ class Imports:
         if known is not None and known != self.exports(path):
             self._targets.clear()
             self._importers.clear()
+            self._starred_by.clear()
             self._programs.clear()
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
         self._linted = path
-        self._asked = {path}
+        self._asked, self._read = {path}, {path}
 
-    def ask(self, path: str) -> None:
-        """Note that facts are taken from a file."""
+    def read(self, path: str) -> None:
+        """Note that facts are taken from the text of a file."""
         self._asked.add(path)
+        self._read.add(path)
 
-    def used(self, path: str) -> tuple[set[str], set[str]]:
-        """The other files that facts about a file, linted just now, may have been taken from, and the files whose importers were
-        looked for.
+    def used(self, path: str) -> tuple[set[str], set[str], set[str]]:
+        """The other files that facts about a file, linted just now, come from: those whose text counts, those of which only the
+        imports and names count, and those whose importers were looked for.
         """
-        asking = self._asked if self._linted == path else {path}
+        is_linted = self._linted == path
+        asking = self._asked if is_linted else {path}
+        read = (self._read if is_linted else set()).union(*(self._searched.get(file, ()) for file in asking))
         found = asking.union(*(self._used.get(file, ()) for file in asking))
         asked = {asked for asked, _ in self._importers if asked in found or asked == path}
         program = self._programs.get(path)
-        return found - {path}, asked | (program[1] if program is not None else set())
+        asked |= program[1] if program is not None else set()
+        return read - {path}, found - read - {path}, asked
 
     def exports(self, path: str) -> Exports | None:
         """What a file binds at its top; None if it cannot be read or parsed."""
@@ -85,6 +99,14 @@ class Imports:
             text = given if given is not None else self._around.bytes_of(path).decode("utf-8", "replace")
             self._exports[path] = exports(text) if len(text) <= _LARGEST else None
         return self._exports[path]
+
+    def surface(self, path: str, words: Callable[[bytes], frozenset[Any]]) -> str:
+        """A digest of all that other files may see of a file but its text; `words` as for `Around.said`."""
+        key = path, words
+        if key not in self._surfaces:
+            seen = self._around.surface(path, words), _sorted(self.exports(path))
+            self._surfaces[key] = blake2b(repr(seen).encode(), digest_size=16).hexdigest()
+        return self._surfaces[key]
 
     def attributes_of_imports(self, importer: str) -> frozenset[str]:
         """The names that the files which a file imports from may bind on `self` or in a class."""
@@ -101,11 +123,7 @@ class Imports:
 
     def is_nearby(self, path: str, words: tuple[str, ...]) -> bool:
         """Whether a file, or one near it, has one of these words; see `Around.has`."""
-        for file in (path, *self._layout.nearby(path)):
-            self._used.setdefault(path, set()).add(file)
-            if any(self._around.has(file, word) for word in words):
-                return True
-        return False
+        return any(self._has(path, file, words) for file in (path, *self._layout.nearby(path)))
 
     def importers(self, path: str, name: str) -> list[str]:
         """The files that import what a file binds to a name; empty if there are too many for their calls to tell anything."""
@@ -118,6 +136,8 @@ class Imports:
 
     def _find_importers(self, path: str, name: str) -> list[str]:
         definition = Definition(path, name, ())
+        ends = {name, _module_name(path)}  # of the imports that may lead there
+        packages = self._around.packages(path)
         found: list[str] = []
         for file in self._around.may_import(path, name):
             if file == path:
@@ -125,13 +145,26 @@ class Imports:
             bound = self.exports(file)
             if bound is None:
                 continue
-            targets = [target for targets_ in bound.names.values() for target in targets_]
-            targets += [_member(module, name) for module in bound.stars]
+            imported = (target for targets in bound.names.values() for target in targets)
+            targets = [target for target in imported if target.rpartition(".")[2] in ends]
+            targets += [_member(module, name) for module in self._stars(file, bound, packages)]
             if any(self._leads_to(file, target, definition) for target in targets):
                 found.append(file)
                 if len(found) > MOST_IMPORTERS:
                     return []
         return found
+
+    def _stars(self, importer: str, bound: Exports, modules: AbstractSet[str]) -> list[str]:
+        """The modules among these, files or folders, of which a file imports everything, as it writes them."""
+        if importer not in self._starred_by:
+            found = self._starred_by[importer] = {}
+            for written in bound.stars:
+                definition = self.target(importer, written).definition
+                if definition is not None:
+                    folder, file = os.path.split(definition.file)
+                    found.setdefault(folder if file == PACKAGE else definition.file, []).append(written)
+        starred = self._starred_by[importer]
+        return [written for module in modules & starred.keys() for written in starred[module]]
 
     def beside(self, path: str, words: tuple[str, ...]) -> list[str] | None:
         """The other files of the programs that a file is part of, with one of these words if any; None if they are too many to tell.
@@ -146,11 +179,17 @@ class Imports:
             return None
         self._used.setdefault(path, set()).update(files)
         others = sorted(files - {path})
-        return (
-            [file for file in others if any(self._around.has(file, word) for word in words)]
-            if words
-            else others
-        )
+        return [file for file in others if self._has(path, file, words)] if words else others
+
+    def _has(self, asking: str, path: str, words: tuple[str, ...]) -> bool:
+        """Whether a file has one of these words; what depends on it are facts about the file that asks."""
+        self._searched.setdefault(asking, set()).add(path)
+        return any(self._around.has(path, word) for word in words)
+
+    def calls(self, asking: str, path: str, name: str) -> bool:
+        """Whether a file may call something of this name; what depends on it are facts about the file that asks."""
+        self._searched.setdefault(asking, set()).add(path)
+        return self._around.calls(path, name)
 
     def _program(self, path: str) -> tuple[set[str], set[str]] | None:
         """The files that import a file, directly or not, with all that these import; and those whose importers were looked for."""
@@ -313,6 +352,20 @@ class Imports:
     def _exports_on_trail(self, file: str) -> Exports | None:
         self._trail.add(file)
         return self.exports(file)
+
+
+def _sorted(bound: Exports | None) -> tuple[object, ...]:
+    """Exports in an order that does not change from run to run."""
+    if bound is None:
+        return ()
+    names = sorted((name, sorted(targets)) for name, targets in bound.names.items())
+    return names, bound.stars, sorted(bound.classes.items()), sorted(bound.functions)
+
+
+def _module_name(path: str) -> str:
+    """The last name of the module that a file is."""
+    folder, file = os.path.split(path)
+    return os.path.basename(folder) if file == PACKAGE else file.removesuffix(".py")
 
 
 def _member(module: str, name: str) -> str:

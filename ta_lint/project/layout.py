@@ -20,7 +20,7 @@ class Layout:
 
     def __init__(self, root: str) -> None:
         """`root` is the folder that paths in findings are relative to."""
-        self._root = root
+        self.root = root
         self._listed: dict[str, dict[str, bool]] = {}
         self._modules_below: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], str | None] = {}
@@ -126,7 +126,7 @@ class Layout:
 
     def _is_root(self, folder: str) -> bool:
         return (
-            folder == self._root
+            folder == self.root
             or os.path.basename(folder) in _NOT_OURS
             or not _ROOT_MARKS.isdisjoint(self._names(folder).keys())
         )

@@ -388,16 +388,23 @@ class Tree:
 
     def apart(self, first: Node, second: Node) -> bool:
         """Whether two nodes are in branches of a condition that exclude each other."""
-        for above in self.ancestors(second):
-            if isinstance(above, (cst.FunctionDef, cst.ClassDef)):
+        one, other = self.number.get(id(first)), self.number.get(id(second))
+        if one is None or other is None:
+            tree = self._tree_of(second)
+            return tree is not self and tree is self._tree_of(first) and tree.apart(first, second)
+        around = other
+        while not around <= one <= self._last[around]:  # up to the first node that contains both
+            around = self.above[around]
+            if type(self.nodes[around]) in (cst.FunctionDef, cst.ClassDef):
                 return False
-            if isinstance(above, (cst.If, cst.IfExp)) and above.orelse is not None:
-                body, orelse = above.body, above.orelse
-                if self.contains(body, second) and self.contains(orelse, first):
-                    return True
-                if self.contains(orelse, second) and self.contains(body, first):
-                    return True
-        return False
+        both: Any = self.nodes[around]
+        if type(both) not in (cst.If, cst.IfExp) or both.orelse is None:
+            return False
+        ways = both.body, both.orelse
+        return any(
+            self.contains(here, first) and self.contains(there, second)
+            for here, there in (ways, reversed(ways))
+        )
 
     def block(self, node: Node) -> Node:
         """The statement list that contains the statement of `node`."""

@@ -110,9 +110,33 @@ class Evaluations:
         if self._names.qualified(called) is not None or not self._calls_in_loop.acts_as_model(called):
             return None
         region, model = self._region(call), self._calls_in_loop.variable(called)
-        if region is None or model is None or not self._measures(region):
+        if region is None or model is None or not (self._measures(region) or self._is_collected(call)):
             return None
         return Evaluation(region, call, model)
+
+    def _is_collected(self, call: cst.Call) -> bool:
+        """Whether an output goes into a list that its function only measures later: `outputs.append(model(x))`."""
+        append = self._tree.parent.get(self._tree.parent[call])
+        if not isinstance(append, cst.Call) or called_name(append) != "append" or len(append.args) != 1:
+            return False
+        variable = append.func.value if isinstance(append.func, cst.Attribute) else None
+        if not isinstance(variable, cst.Name) or self._names.definition(variable) is None:
+            return False
+        read = [
+            use
+            for use in self._names.mentions(variable)
+            if use is not variable and self._tree.enclosing(use, cst.AssignTarget) is None
+        ]
+        home = self._tree.home(call)
+        trains = self.trains(home.body if isinstance(home, cst.FunctionDef) else home)
+        return bool(read) and all(self._is_measured(use) for use in read) and not trains
+
+    def _is_measured(self, use: Node) -> bool:
+        """Whether a use of a value is inside of what measures it."""
+        statement = self._tree.statement(use)
+        calls = (above for above in self._tree.ancestors(use) if isinstance(above, cst.Call))
+        inner = (call for call in calls if self._tree.contains(statement, call))
+        return any(_MEASURES.fullmatch(called_name(call) or "") for call in inner)
 
     def _region(self, call: cst.Call) -> Node | None:
         home = self._tree.home(call)

@@ -358,7 +358,8 @@ class _Walk:
     def _judge(self, origin: Origin) -> Gradient:
         """The gradient of what an origin makes, or of the part of it that is meant."""
         if any(map(self._facts.is_off, _calls(origin.frame))):
-            return self._unrecorded(origin.node, origin.frame)
+            runs = next(filter(self._facts.runs_model, _calls(origin.frame)), None)
+            return self._unrecorded(runs if runs is not None else origin.node, origin.frame)
         found = self._made(origin.node, origin.frame)
         if not origin.path:
             return found

@@ -40,6 +40,7 @@ _GATED_TEXT = regex(
 _FRAMEWORKS = regex(
     r"(lightning(?!\.fabric(\.|$))|pytorch_lightning|fastai|ignite|deepspeed|mmengine|mmcv|composer|megatron)(\.|$)"
 )
+_OF_FABRIC = frozenset({"Fabric", "fabric", "seed_everything"})
 _FRAMEWORK_BASES = frozenset({"Trainer", "Seq2SeqTrainer", "LightningModule", "LightningDataModule"})
 
 Loop = cst.For | cst.While
@@ -107,12 +108,19 @@ class Loops:
     def _framework_in(self, root: cst.Module) -> str | None:
         names = sorted(self._names.imported_by(root))
         imported = next((name for name in names if _FRAMEWORKS.match(name)), None)
-        if imported is not None:
+        if imported is not None and not (imported == "lightning" and self._is_fabric_alone(root)):
             return imported.partition(".")[0]
         bases = (base.value for klass in self._tree.within(root, cst.ClassDef) for base in klass.bases)
         foreign = (base for base in bases if not self._classes.is_of_project(base))
         named = ((dotted(base) or "").rpartition(".")[2] for base in foreign)
         return next((name for name in named if name in _FRAMEWORK_BASES), None)
+
+    def _is_fabric_alone(self, root: cst.Module) -> bool:
+        """Whether all that a file takes of `lightning` is Fabric's, which leaves the loop to its user."""
+        attributes = self._tree.within(root, cst.Attribute)
+        taken = {self._names.qualified(node) or "" for node in attributes} | self._names.imported_by(root)
+        parts = {name.split(".")[1] for name in taken if name.startswith("lightning.")}
+        return "Fabric" in parts and parts <= _OF_FABRIC
 
     # -- finding the loops ------------------------------------------------------------------------------------
 
@@ -140,6 +148,19 @@ class Loops:
             is_backward(call) or self.step(call) is not None
             for node in self.reach(region)
             for call in self._tree.within(node, cst.Call)
+        )
+
+    def trains_each_pass(self, loop: Loop) -> bool:
+        """Whether a loop goes backward in each pass, itself or by a function of the project, and not in loops inside it alone."""
+        calls = [call for call in self._tree.own(loop, cst.Call) if self._tree.loops(call)[:1] == [loop]]
+        if any(is_backward(call) for call in calls):
+            return True
+        functions = (self._calls.callee(call) for call in calls)
+        return any(
+            is_backward(call) and not self._tree.loops(call)
+            for function in functions
+            if function is not None
+            for call in self._tree.own(function, cst.Call)
         )
 
     def _training_loops(self) -> list[TrainingLoop]:
@@ -172,20 +193,35 @@ class Loops:
     def reach(self, region: Node) -> list[Node]:
         """The code that may run in a region: the region and the functions of the project that it mentions, two calls deep.
 
-        Functions that call the region's function are left out, because they run around it.
+        Functions that lead to the region are left out, because they run around it.
         """
         home = region if isinstance(region, cst.FunctionDef) else self._tree.home(region)
         around = [region, *(self._calls.sites(home) if isinstance(home, cst.FunctionDef) else [])]
+        holders = {self._tree.home(place) for place in around}
         reached: dict[Node, None] = {region: None}
         for _ in range(_CALLS_DEEP):
             for node in list(reached):
-                functions = (function for _, function in self.mentions(node))
-                reached.update(
-                    dict.fromkeys(
-                        f for f in functions if not any(self._tree.contains(f, node) for node in around)
-                    )
-                )
+                functions = {f for name, f in self.mentions(node) if not self._sets_mode(name)}
+                new = sorted(functions - reached.keys(), key=self._tree.order)
+                reached.update(dict.fromkeys(f for f in new if not self._leads_to(f, around, holders)))
         return list(reached)
+
+    def _sets_mode(self, name: cst.Name) -> bool:
+        """Whether a name is the method of a model in `model.train()`, beside code that trains it."""
+        above = self._tree.parent[name]
+        is_method = (
+            isinstance(above, cst.Attribute)
+            and above.attr is name
+            and dotted(above.value) not in ("self", "cls")
+        )
+        call = self._tree.parent.get(above)
+        return is_method and name.value in ("train", "eval") and isinstance(call, cst.Call) and not call.args
+
+    def _leads_to(self, function: cst.FunctionDef, places: list[Node], holders: set[Node]) -> bool:
+        """Whether a function holds one of these places, or hands on a function that does: `launch(main)`."""
+        return any(self._tree.contains(function, place) for place in places) or any(
+            mentioned in holders for _, mentioned in self.mentions(function)
+        )
 
     def mentions(self, region: Node) -> Iterator[tuple[cst.Name, cst.FunctionDef]]:
         """The names in a region that may mean a function of the project, called or passed as a value."""

@@ -113,6 +113,9 @@ class StepOrder:
         self._calls = kinds.calls
         self._loops = loops
         self._paths: dict[Node, list[ExecutionPath]] = {}
+        self._runs_of: dict[tuple[cst.FunctionDef, int], list[ExecutionPath]] = {}
+        self._conditions: dict[cst.If, tuple[str, bool]] = {}
+        self._leaves: dict[Node, bool] = {}
         self._has_events: dict[tuple[Node, int], bool] = {}
         self._found: dict[cst.Call, LoopEvent | None] = {}
         self._actions: dict[Node, set[Action]] = {}
@@ -297,7 +300,7 @@ class StepOrder:
     def _paths_from(self, region: Node, depth: int) -> list[ExecutionPath] | None:
         """The paths of a region that is so many calls deep itself; None if there are too many."""
         try:
-            paths = self._block(region.body, _PartialPath(), depth, ())  # type: ignore[attr-defined]
+            paths = self._block(region.body, _PartialPath(), depth)  # type: ignore[attr-defined]
         except _TooManyPaths:
             return None
         return list(dict.fromkeys(path.events for path in paths if path.left != "raise"))
@@ -345,66 +348,59 @@ class StepOrder:
 
     # -- following paths --------------------------------------------------------------------------------------
 
-    def _block(
-        self, block: Node, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
+    def _block(self, block: Node, start: _PartialPath, depth: int) -> list[_PartialPath]:
         """The paths through a list of statements, a statement or an expression, each a continuation of `start`."""
         if not self._matters(block, depth):
             return [start]
         if isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite, cst.SimpleStatementLine)):
-            return self._sequence(block.body, [start], depth, via)
+            return self._sequence(block.body, [start], depth)
         if isinstance(block, cst.If):
-            return self._if(block, start, depth, via)
+            return self._if(block, start, depth)
         if isinstance(block, LOOPS):
-            return self._loop(block, start, depth, via)
+            return self._loop(block, start, depth)
         if isinstance(block, cst.With):
-            return self._sequence([*block.items, block.body], [start], depth, via)
+            return self._sequence([*block.items, block.body], [start], depth)
         if isinstance(block, (cst.Try, cst.TryStar)):
-            return self._try(block, start, depth, via)
+            return self._try(block, start, depth)
         if isinstance(block, cst.Match):
-            paths = self._sequence([block.subject], [start], depth, via)
+            paths = self._sequence([block.subject], [start], depth)
             return [
-                end
-                for path in paths
-                for case in block.cases
-                for end in self._block(case.body, path, depth, via)
+                end for path in paths for case in block.cases for end in self._block(case.body, path, depth)
             ] + paths
         if isinstance(block, (cst.FunctionDef, cst.ClassDef)):
             return [start]
-        paths = self._expression(block, start, depth, via)
+        paths = self._expression(block, start, depth)
         if isinstance(block, (cst.Return, cst.Raise, cst.Break, cst.Continue)):
             paths = [replace(path, left=type(block).__name__.lower()) for path in paths]
         return paths
 
-    def _sequence(
-        self, parts: Iterable[Node], paths: list[_PartialPath], depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
+    def _sequence(self, parts: Iterable[Node], paths: list[_PartialPath], depth: int) -> list[_PartialPath]:
         for part in parts:
             if self._matters(part, depth):
                 going = [path for path in paths if path.left is None]
                 gone = [path for path in paths if path.left is not None]
-                ends = [end for path in going for end in self._block(part, path, depth, via)]
+                ends = [end for path in going for end in self._block(part, path, depth)]
                 paths = list(dict.fromkeys([*gone, *ends]))
             if len(paths) > _MOST_PATHS:
                 raise _TooManyPaths
         return paths
 
-    def _if(
-        self, branch: cst.If, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
-        key, positive = self._condition(branch.test)
+    def _if(self, branch: cst.If, start: _PartialPath, depth: int) -> list[_PartialPath]:
+        if branch not in self._conditions:
+            self._conditions[branch] = self._condition(branch.test)
+        key, positive = self._conditions[branch]
         ends: list[_PartialPath] = []
-        for path in self._block(branch.test, start, depth, via):
+        for path in self._block(branch.test, start, depth):
             for holds in (True, False):
                 if (key, holds is not positive) in path.decided:
                     continue
                 decided = replace(path, decided=path.decided | {(key, holds is positive)})
                 if holds:
-                    ends += self._block(branch.body, decided, depth, via)
+                    ends += self._block(branch.body, decided, depth)
                 elif isinstance(branch.orelse, cst.If):
-                    ends += self._block(branch.orelse, decided, depth, via)
+                    ends += self._block(branch.orelse, decided, depth)
                 elif branch.orelse is not None:
-                    ends += self._block(branch.orelse.body, decided, depth, via)
+                    ends += self._block(branch.orelse.body, decided, depth)
                 else:
                     ends.append(decided)
         return ends
@@ -428,42 +424,43 @@ class StepOrder:
         ]
         return f"{code} {bound}", positive
 
-    def _loop(
-        self, loop: Loop, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
+    def _loop(self, loop: Loop, start: _PartialPath, depth: int) -> list[_PartialPath]:
         header = loop.iter if isinstance(loop, cst.For) else loop.test
-        paths = self._sequence([header, loop.body], [start], depth, via)
+        paths = self._sequence([header, loop.body], [start], depth)
         paths = [replace(path, left=None) if path.left in ("break", "continue") else path for path in paths]
-        return self._sequence([loop.orelse.body] if loop.orelse is not None else [], paths, depth, via)
+        return self._sequence([loop.orelse.body] if loop.orelse is not None else [], paths, depth)
 
-    def _try(
-        self, block: cst.Try | cst.TryStar, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
+    def _try(self, block: cst.Try | cst.TryStar, start: _PartialPath, depth: int) -> list[_PartialPath]:
         orelse = [block.orelse.body] if block.orelse is not None else []
-        paths = self._sequence([block.body, *orelse], [start], depth, via)
-        paths += [end for handler in block.handlers for end in self._block(handler.body, start, depth, via)]
+        paths = self._sequence([block.body, *orelse], [start], depth)
+        paths += [end for handler in block.handlers for end in self._block(handler.body, start, depth)]
         if block.finalbody is None:
             return paths
         return [
             replace(end, left=end.left or path.left)
             for path in paths
-            for end in self._block(block.finalbody.body, replace(path, left=None), depth, via)
+            for end in self._block(block.finalbody.body, replace(path, left=None), depth)
         ]
 
-    def _expression(
-        self, node: Node, start: _PartialPath, depth: int, via: tuple[cst.Call, ...]
-    ) -> list[_PartialPath]:
+    def _expression(self, node: Node, start: _PartialPath, depth: int) -> list[_PartialPath]:
         paths = [start]
         for call in self._own_calls(node):
             event = self._at(call)
             if event is not None:
-                happened = replace(event, via=via) if via else event
-                paths = [replace(path, events=(*path.events, happened)) for path in paths]
+                paths = [replace(path, events=(*path.events, event)) for path in paths]
             elif (function := self._entered(call, depth)) is not None:
-                inside = self._block(function.body, _PartialPath(), depth + 1, (*via, call))
-                runs = dict.fromkeys(path.events for path in inside if path.left != "raise")
+                runs = [_within(call, run) for run in self._runs(function, depth + 1)]
                 paths = [replace(path, events=path.events + events) for path in paths for events in runs]
         return paths
+
+    def _runs(self, function: cst.FunctionDef, depth: int) -> list[ExecutionPath]:
+        """The paths through a function that is so many calls deep, without those that raise."""
+        key = function, depth
+        if key not in self._runs_of:
+            inside = self._block(function.body, _PartialPath(), depth)
+            events = dict.fromkeys(path.events for path in inside if path.left != "raise")
+            self._runs_of[key] = list(events)
+        return self._runs_of[key]
 
     def _own_calls(self, node: Node) -> list[cst.Call]:
         return self._tree.own(node, cst.Call)
@@ -479,9 +476,9 @@ class StepOrder:
 
     def _matters(self, node: Node, depth: int) -> bool:
         """Whether a node has events, or may end a path."""
-        return bool(self._tree.own(node, cst.Return, cst.Raise, cst.Break, cst.Continue)) or self._happens(
-            node, depth
-        )
+        if node not in self._leaves:
+            self._leaves[node] = bool(self._tree.own(node, cst.Return, cst.Raise, cst.Break, cst.Continue))
+        return self._leaves[node] or self._happens(node, depth)
 
     def _happens(self, node: Node, depth: int) -> bool:
         if (node, depth) not in self._has_events:
@@ -527,7 +524,7 @@ class StepOrder:
             return None
         loop = around[0]
         events = list(dict.fromkeys(event for path in self.paths(loop) for event in path))
-        guarded = [event for event in events if self._is_guarded(event.place, guard)]
+        guarded = [event for event in events if self.is_guarded(event.place, guard)]
         steps = [event for event in guarded if event.action is Action.STEP]
         backwards = tuple(event for event in events if event.action is Action.BACKWARD)
         outside = {event.action for event in events if event not in guarded}
@@ -544,7 +541,7 @@ class StepOrder:
         It asks for a remainder, for a count that the loop resets, or for `sync_gradients` of Accelerate.
         """
         for test in self._tree.own(loop.body, cst.If):
-            if self._is_guarded(step.place, test) and self._recurs(test, loop):
+            if self.is_guarded(step.place, test) and self._recurs(test, loop):
                 return test
         return None
 
@@ -579,7 +576,7 @@ class StepOrder:
             node = given
         return node
 
-    def _is_guarded(self, node: Node, guard: cst.If) -> bool:
+    def is_guarded(self, node: Node, guard: cst.If) -> bool:
         """Whether a node runs only if the guard allows it: in its body, or after `if ...: continue`."""
         last = guard.body.body[-1] if guard.body.body else None
         leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Continue)
@@ -598,6 +595,11 @@ class StepOrder:
             return None
         ors = [b for b in self._tree.within(made, cst.BooleanOperation) if isinstance(b.operator, cst.Or)]
         return moduli[0], bool(ors)
+
+
+def _within(call: cst.Call, path: ExecutionPath) -> ExecutionPath:
+    """A path through the function that a call runs, as seen from the call."""
+    return tuple(replace(event, via=(call, *event.via)) for event in path)
 
 
 def _may_be(name: str, action: Action) -> bool:

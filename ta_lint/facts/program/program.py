@@ -20,7 +20,7 @@ from ta_lint.syntax.tree import Node, Tree
 _NODES_OF_A_FILE = 120_000  # that are parsed for the facts of one file; about 60 MB
 _MOST_BESIDE = 12  # files; what more have tells nothing, and parsing them takes the room of others
 _NODES_KEPT = 60_000  # for the next file
-_LARGEST = 1 << 20  # bytes of a file
+_LARGEST = 200_000  # bytes; no larger file is parsed for the facts of others
 
 _Stamp = tuple[int, int, int]
 
@@ -49,6 +49,7 @@ class Program:
         self._parsed: dict[str, Parsed | None] = {}  # the least recently used first
         self._stamps: dict[str, _Stamp | None] = {}
         self._room = _NODES_OF_A_FILE
+        self._held: Parsed | None = None
 
     # -- files ------------------------------------------------------------------------------------------------
 
@@ -70,6 +71,7 @@ class Program:
         """
         self._renew()
         self._make_room()
+        self._held = None
         self.imports.begin(path)
         self.imports.give(path, source.text)
         known = self._parsed.get(path)
@@ -83,11 +85,15 @@ class Program:
     def holding(self, node: Node) -> Parsed | None:
         """The parsed file that a node is in."""
         number = id(node)
-        for parsed in reversed(self._parsed.values()):
-            if parsed is not None and number in parsed.tree.number:
-                self.imports.ask(parsed.path)
-                return parsed
-        return None
+        found = self._held  # the answer is often that of the last time
+        if found is None or number not in found.tree.number:
+            files = reversed(self._parsed.values())
+            found = next((file for file in files if file is not None and number in file.tree.number), None)
+            if found is None:
+                return None
+            self._held = found
+        self.imports.read(found.path)
+        return found
 
     def tree_of(self, node: Node) -> Tree | None:
         """The tree that a node is in."""
@@ -96,6 +102,7 @@ class Program:
 
     def parsed(self, path: str) -> Parsed | None:
         """A file as it is on disk; None if it cannot be read or parsed, or if too many are open."""
+        self.imports.read(path)
         if path not in self._parsed:
             if self._room <= 0:
                 return None
@@ -154,10 +161,9 @@ class Program:
 
     def importers(self, path: str, name: str, called: str | None) -> list[cst.Module]:
         """The files that import what a file binds to a name, and may call something of another name."""
-        may_call = self._project.around.calls
-        files = (
-            file for file in self.imports.importers(path, name) if called is None or may_call(file, called)
-        )
+        files = self.imports.importers(path, name)
+        if called is not None:
+            files = [file for file in files if self.imports.calls(path, file, called)]
         return [parsed.tree.root for parsed in map(self.parsed, files) if parsed is not None]
 
     def beside(self, path: str, words: tuple[str, ...]) -> list[cst.Module] | None:

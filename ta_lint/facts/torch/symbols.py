@@ -69,6 +69,7 @@ class Symbol(NamedTuple):
     kind: Literal["callable", "attribute", "method", "module"] = "callable"
     private: bool = False
     deprecated: Release | None = None
+    quiet: bool = False
     removed: Release | None = None
     replacement: str = ""
     replacement_since: Release | None = None

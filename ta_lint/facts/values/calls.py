@@ -134,9 +134,9 @@ class Calls:
         found = [
             function for function in self.functions(called_name(call) or "") if self.runs(call, function)
         ]
-        if found:
-            return found[0] if len(found) == 1 else None
-        return self.function(call.func)
+        called = found[0] if len(found) == 1 else self.function(call.func) if not found else None
+        # `self.head(x)` calls what the property `head` returns
+        return called if called is None or not self._classes.is_property(called) else None
 
     def _class_of(self, receiver: Node) -> cst.ClassDef | None:
         """The class of the project that an object is an instance of."""
@@ -148,10 +148,13 @@ class Calls:
         return self._classes.local(made.func)
 
     def _class_of_given(self, receiver: Node) -> cst.ClassDef | None:
-        """The one class of the objects that all known calls give for a parameter."""
         binding = self._names.definition(receiver) if isinstance(receiver, cst.Name) else None
         param = binding.node if binding is not None else None
-        if not isinstance(param, cst.Param) or param in self._following:
+        return self.class_given(param) if isinstance(param, cst.Param) else None
+
+    def class_given(self, param: cst.Param) -> cst.ClassDef | None:
+        """The one class of the project that all known calls give a parameter an object of."""
+        if param in self._following:
             return None
         self._following.add(param)
         try:

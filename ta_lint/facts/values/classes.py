@@ -31,6 +31,8 @@ _KNOWN = {
     "torch.utils.data.Sampler": regex(r"torch\.utils\.data\.\w*Sampler"),
 }
 
+_PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})
+
 # Bases that define no method or attribute that checks ask for.
 _BLANK_BASES = frozenset(
     {"builtins.object", "torch.nn.Module", "abc.ABC", "typing.Generic", "typing.Protocol"}
@@ -208,6 +210,19 @@ class Classes:
             if (found := self.methods(current).get(name)) is not None:
                 return found
         return None
+
+    def property(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        """The method that code reads as the attribute `self.<name>`, if no subclass in this file has another one."""
+        found = self.method(klass, name)
+        if found is None or not self.is_property(found):
+            return None
+        others = (one for one in self.all() if name in self.methods(one) and one is not klass)
+        return found if not any(self.inherits(other, klass) for other in others) else None
+
+    def is_property(self, method: cst.FunctionDef) -> bool:
+        """Whether code reads a method as an attribute."""
+        decorators = [item.decorator for item in method.decorators]
+        return len(decorators) == 1 and self._names.qualified(decorators[0]) in _PROPERTIES
 
     def _possible_owners(self, klass: cst.ClassDef, member: str) -> Iterator[cst.ClassDef | None]:
         """A class and its bases in this project, depth first, but those of other files that certainly lack the member.

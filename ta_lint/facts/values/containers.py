@@ -156,7 +156,9 @@ class Containers:
         if any(self._goes(use) for use in self._uses(container)):
             return True
         elsewhere = self._classes.mentions_elsewhere(container.klass, container.name)
-        return elsewhere is None or any(self._goes(use) for use in elsewhere)
+        return elsewhere is None or any(
+            self._goes(use) for use in elsewhere if self._may_be_of(use, container.klass)
+        )
 
     def hides(self, container: Container) -> bool:
         """Whether this is an indexed one-element list: the usual way to hide a module on purpose."""
@@ -169,7 +171,7 @@ class Containers:
 
     def _uses(self, container: Container) -> Iterator[Node]:
         for attribute in self._tree.all(cst.Attribute):
-            if attribute.attr.value == container.name and self._classes.may_be_of(attribute, container.klass):
+            if attribute.attr.value == container.name and self._may_be_of(attribute, container.klass):
                 yield attribute
         local = container.statement.value
         function = self._tree.enclosing(container.statement, *FUNCTIONS)
@@ -177,6 +179,13 @@ class Containers:
             for name in self._tree.within(function, cst.Name):
                 if name.value == local.value and name is not local:
                     yield name
+
+    def _may_be_of(self, attribute: cst.Attribute, klass: cst.ClassDef) -> bool:
+        """Whether an attribute may be one of a class: not that of `config.experts`, if `config` is of another class."""
+        if not self._classes.may_be_of(attribute, klass):
+            return False
+        other = self._kinds.declared_class(attribute.value)
+        return other is None or self._classes.related(other, klass)
 
     def _goes(self, node: Node) -> bool:
         """Whether a use of a container, or of something taken from it, passes it on."""
@@ -284,12 +293,34 @@ class Containers:
         builtin = (called or "").removeprefix("builtins.")
         if builtin in _LOOKS:
             return False
+        if builtin == "zip" and isinstance(call, cst.Call) and (found := self._zipped(call, arg)):
+            return self._targets_go(*found)
         return builtin not in _ITERATES or self._goes(call)
+
+    def _zipped(self, call: cst.Call, arg: cst.Arg) -> tuple[cst.For | cst.CompFor, Node] | None:
+        """The loop over `zip(...)` and the part of its target that gets the elements of one argument."""
+        above, counted = self._tree.parent[call], False
+        if isinstance(above, cst.Arg):
+            outer = self._tree.parent[above]
+            if isinstance(outer, cst.Call) and self._names.qualified(outer.func) == "builtins.enumerate":
+                above, counted = self._tree.parent[outer], True
+        target: Node | None = above.target if isinstance(above, (cst.For, cst.CompFor)) else None
+        if counted and isinstance(target, cst.Tuple):
+            target = target.elements[-1].value
+        if not isinstance(above, (cst.For, cst.CompFor)) or not isinstance(target, cst.Tuple):
+            return None
+        plain = len(target.elements) == len(call.args) and not any(given.star for given in call.args)
+        if not plain or any(isinstance(element, cst.StarredElement) for element in target.elements):
+            return None
+        return above, target.elements[call.args.index(arg)].value
 
     def _elements_go(self, loop: cst.For | cst.CompFor) -> bool:
         target: Node = loop.target
         if isinstance(target, cst.Tuple) and _counts(loop.iter):
             target = target.elements[-1].value
+        return self._targets_go(loop, target)
+
+    def _targets_go(self, loop: cst.For | cst.CompFor, target: Node) -> bool:
         names = {name.value for name in self._tree.within(target, cst.Name)}
         region = loop if isinstance(loop, cst.For) else self._tree.statement(loop)
         return any(

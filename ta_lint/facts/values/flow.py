@@ -196,7 +196,7 @@ class ValueFlow:
     # -- names ------------------------------------------------------------------------------------------------
 
     def _name(self, name: cst.Name, path: Path, frame: Frame | None) -> Value:
-        bindings = self._names.reaching(name)
+        bindings = self._reaching(name)
         if not bindings or bindings[0].how in ("import", "def", "class"):
             return _itself(name, path, frame)
         written, replaced = self._written(name, path, frame) if path else (_NOTHING, False)
@@ -206,6 +206,11 @@ class ValueFlow:
         if not written.origins:
             return found
         return written.join(_filled(found, path))
+
+    def _reaching(self, name: cst.Name) -> list[Binding]:
+        """The bindings that may reach a use of a name. After `model = model.Net()` a function no longer sees the file."""
+        found = self._names.reaching(name)
+        return found[1:] if self._kinds.is_taken_over(found) else found
 
     def _bound(self, binding: Binding, name: cst.Name, path: Path, frame: Frame | None) -> Value:
         """What a binding gives a name."""
@@ -293,6 +298,8 @@ class ValueFlow:
     ) -> Value:
         """What the methods of a class assign to an attribute of `self`; in one of them, what may stand at a use of it."""
         values = self._classes.attribute(klass, name)
+        if not values and (method := self._classes.property(klass, name)) is not None:
+            return self.returned(method, path)
         if use is not None:
             values = self._standing(values, use)
         return joined(self._of_statement(value, name, path, frame) for value in values)
@@ -487,7 +494,7 @@ class ValueFlow:
         found = [made] if made is not None else []
         if not found:
             makers = [self._kinds.construction(o.node) if not o.path else None for o in value.tensors]
-            found = [one for one in dict.fromkeys(makers) if one is not None] if None not in makers else []
+            found = self._kinds.without_loads(makers)
         return found if not any(map(self.is_changed, (module, *value.aliases))) else []
 
     def forward_of(self, made: cst.Call) -> cst.FunctionDef | None:

@@ -18,6 +18,7 @@ from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, 
 __all__ = ["Kind", "Kinds"]
 
 _DEPTH = 8
+"""How many steps a value is followed, and how many dots: each dot doubles what is asked."""
 
 # The only name pattern that decides a kind: every other one gave wrong results on real code.
 _OPTIMIZER_NAME = regex(r"(^|_|\.)(opt|optim|optimizer|optimiser)(s|_?[a-zA-Z0-9]{0,12})?$", re.IGNORECASE)
@@ -73,6 +74,8 @@ class Kinds:
         if isinstance(origin, cst.Call) and (kind := self.instance(origin.func)) is not None:
             return kind
         call = self.construction(origin)
+        if call is None and isinstance(origin, cst.Call) and (same := self.handed_on(origin)) is not None:
+            return self.kind(same)  # `model.to(device)` of a parameter
         return (self.instance(call.func) if call is not None else None) or self._tensor(origin)
 
     def _tensor(self, node: Node) -> Kind | None:
@@ -129,13 +132,15 @@ class Kinds:
         if (reaching := self._names.definition(node)) is not None and reaching.how == "for":
             return self._items(reaching)
         bindings = self._names.bindings(node)
-        if bindings and bindings[0].how == "import" and self._is_taken_over(bindings):
+        if self.is_taken_over(bindings):
             bindings = bindings[1:] if self._names.definition(node) is not bindings[0] else []
         bound = [self._bound_value(binding, node.value) for binding in bindings]
         return [value for value in bound if value is not None] if None not in bound else []
 
-    def _is_taken_over(self, bindings: list[Binding]) -> bool:
+    def is_taken_over(self, bindings: list[Binding]) -> bool:
         """Whether the name of an imported file is given to something else: `import model; model = model.Net()`."""
+        if not bindings or bindings[0].how != "import":
+            return False
         module, *others = bindings
         is_file = isinstance(self._tree.parent[module.node], cst.Import)
         return (
@@ -154,12 +159,13 @@ class Kinds:
         origin = self.origin(node)
         values = self._alternatives(origin) if isinstance(origin, (cst.Name, cst.Attribute)) else [origin]
         made = [self.construction(value) for value in values if not self._same(value, node)]
-        read = [
-            call for call in made if call is not None and self._names.qualified(call.func) == "torch.load"
-        ]
-        if len(read) < len(made):  # what was saved is one of the others
-            made = [call for call in made if call not in read]
-        return [call for call in made if call is not None] if made and None not in made else None
+        return self.without_loads(made) or None
+
+    def without_loads(self, made: list[cst.Call | None]) -> list[cst.Call]:
+        """Calls that may have made a value, without `torch.load`, as what was saved is one of the others; empty if one is unknown."""
+        calls = [call for call in dict.fromkeys(made) if call is not None]
+        built = [call for call in calls if self._names.qualified(call.func) != "torch.load"]
+        return (built or calls) if None not in made else []
 
     def _items(self, binding: Binding) -> list[Node]:
         """The values that a loop variable takes from a list in the source."""
@@ -315,7 +321,7 @@ class Kinds:
         """The existing object that a call returns, if it does not make a new one."""
         if (first := self._first_argument_handed_on(call)) is not None:
             return first
-        if len(call.args) == 1 and (prepared := self._prepared(call)):
+        if len(call.args) == 1 and (prepared := self.prepared(call)):
             return prepared[0]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in vocabulary.FLUENT:
             receiver = call.func.value
@@ -331,7 +337,7 @@ class Kinds:
             else None
         )
 
-    def _prepared(self, call: cst.Call) -> list[Node]:
+    def prepared(self, call: cst.Call) -> list[Node]:
         """The arguments that a framework wraps and returns in the same order; empty for any other call."""
         if not self._prepares(call) or any(arg.keyword is not None or arg.star for arg in call.args):
             return []
@@ -377,11 +383,21 @@ class Kinds:
     def _attribute(self, node: cst.Attribute) -> list[Node]:
         """All values assigned to `self.x`, or to `x` of an instance of a class in this file; else empty."""
         name = node.attr.value
-        klass = self.class_of(node.value) if self._classes.hold(name, node) else None
+        if not self._classes.hold(name, node) or _dots(node) > _DEPTH:
+            return []
+        klass = self.class_of(node.value)
         if klass is None:
             return []
-        values = [self._of_statement(value, name) for value in self._classes.attribute(klass, name)]
+        assigned = self._classes.attribute(klass, name) or self._handed_out(klass, name)
+        values = [self._of_statement(value, name) for value in assigned]
         return [value for value in values if value is not None] if None not in values else []
+
+    def _handed_out(self, klass: cst.ClassDef, name: str) -> list[Node]:
+        """The other attribute that a property of this name hands out: `self.head` after `return self.head`."""
+        method = self._classes.property(klass, name)
+        leaves = self._tree.own(method, cst.Return) if method is not None else []
+        value = leaves[0].value if len(leaves) == 1 else None
+        return [value] if value is not None and attribute_of_self(value) is not None else []
 
     def class_of(self, instance: Node) -> cst.ClassDef | None:
         """The class of this project that an expression is an instance of."""
@@ -389,6 +405,16 @@ class Kinds:
             return self._tree.enclosing(instance, cst.ClassDef)
         made = self.construction(instance)
         return self._classes.local(made.func) if made is not None else None
+
+    def declared_class(self, variable: Node) -> cst.ClassDef | None:
+        """The class of this project that a parameter is annotated with, or that all known calls give an object of."""
+        binding = self._names.definition(variable) if isinstance(variable, cst.Name) else None
+        param = binding.node if binding is not None else None
+        if not isinstance(param, cst.Param):
+            return None
+        if param.annotation is not None:
+            return self._classes.local(param.annotation.annotation)
+        return self.calls.class_given(param)
 
     def _of_statement(self, value: Node, attribute: str) -> Node | None:
         """The value that a statement assigns to a `self` attribute; None if it is not visible."""
@@ -419,12 +445,22 @@ class Kinds:
     def _parts(self, value: Node) -> list[Node]:
         """The values that an expression unpacks to, in order; empty if they are not visible."""
         if isinstance(value, cst.Call):
-            returned = self.calls.returned(value) if value not in self._constructing else None
-            return self._prepared(value) or (self._parts(returned) if isinstance(returned, cst.Tuple) else [])
+            returned = self._returned(value)
+            return self.prepared(value) or (self._parts(returned) if isinstance(returned, cst.Tuple) else [])
         if isinstance(value, (cst.Tuple, cst.List)):
             starred = any(isinstance(element, cst.StarredElement) for element in value.elements)
             return [element.value for element in value.elements] if not starred else []
         return []
+
+    def _returned(self, call: cst.Call) -> Node | None:
+        """What a function of the project returns, unless that is being asked already: `first, rest = rest.split()`."""
+        if call in self._constructing:
+            return None
+        self._constructing.add(call)
+        try:
+            return self.calls.returned(call)
+        finally:
+            self._constructing.discard(call)
 
     def _declared(self, node: Node) -> Kind | None:
         """The kind from the annotation of a variable or attribute."""
@@ -616,3 +652,11 @@ class Kinds:
 
 def _method(call: cst.Call) -> str | None:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else None
+
+
+def _dots(node: Node) -> int:
+    """How many attributes are taken one after the other: 2 for `self.model.fc`."""
+    dots = 0
+    while isinstance(node, cst.Attribute):
+        dots, node = dots + 1, node.value
+    return dots

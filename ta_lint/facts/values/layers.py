@@ -106,8 +106,11 @@ class Layers:
     def _by_function(self, call: cst.Call) -> str | None:
         """The name of the stateful layer that every `return` of the called function creates."""
         function = self._kinds.calls.function(call.func)
-        if function is None:
-            return None
+        if function is None or any(
+            dotted(decorator.decorator) not in ("classmethod", "staticmethod")
+            for decorator in function.decorators
+        ):
+            return None  # a decorator may keep what was made at the first call
         made = [
             self.made(self._kinds.origin(leave.value)) if leave.value is not None else None
             for leave in self._tree.own(function, cst.Return)

@@ -56,6 +56,11 @@ class LoaderCall:
         """Whether `**options` may pass any parameter."""
         return spreads(self.call)
 
+    @property
+    def has_sampler(self) -> bool:
+        """Whether a sampler chooses the samples, or may: one is given, and be it `None` by a setting."""
+        return any(self.given(name) is not None for name in ("sampler", "batch_sampler"))
+
 
 @dataclass(frozen=True, eq=False)
 class LoaderLoop:
@@ -162,6 +167,11 @@ class Loaders:
             pending += [self._tree.home(site) for site in sites]
         return list(found)
 
+    def shuffles(self, loader: LoaderCall) -> bool | None:
+        """Whether a loader is asked to shuffle; None if a setting decides."""
+        shuffle = loader.given("shuffle")
+        return self._kinds.boolean(shuffle) if shuffle is not None else None if loader.spreads else False
+
     def loops_around(self, node: Node, depth: int = _CALLERS_DEEP) -> list[cst.For | cst.While]:
         """The loops that run a node repeatedly: those around it, and those around calls of its function."""
         around = list(self._tree.loops(node))
@@ -225,8 +235,9 @@ class Loaders:
             if is_name(origin, "None"):
                 return []
             bindings = self._names.bindings(origin)
-            if all(binding.how == "assign" for binding in bindings):
-                values = [binding.value for binding in bindings if binding.value is not None]
+            if all(binding.how in ("assign", "param") for binding in bindings):
+                bound = [binding.node if binding.how == "param" else binding.value for binding in bindings]
+                values = [value for value in bound if value is not None]
         if not values or depth == 0:
             return [origin]
         return [found for value in values for found in self.alternatives(value, depth - 1)]

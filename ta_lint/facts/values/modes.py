@@ -73,11 +73,17 @@ class Modes:
         if maker in seen:
             return False
         inside = [found for found in self._tree.within(maker or call, cst.Call) if found is not call]
+        inside += self._named_parts(call) if maker is None else []
         if any(self._is_such_a_layer(found) for found in inside):
             return True
         within = (*seen, maker) if maker is not None else seen
         parts = [self._depends(found, within) for found in inside if self._may_make_layers(found)]
         return True if any(parts) else None if None in parts else False
+
+    def _named_parts(self, sequence: cst.Call) -> list[cst.Call]:
+        """The calls that make the layers which a sequence gets by name: `encoder` of `nn.Sequential(encoder, head)`."""
+        named = (arg.value for arg in sequence.args if isinstance(arg.value, (cst.Name, cst.Attribute)))
+        return [made for one in named if (made := self._kinds.construction(one)) is not None]
 
     def _may_make_layers(self, call: cst.Call) -> bool:
         """Whether a call in a model may make a part of it: of a class or function, or by a name that nobody knows."""

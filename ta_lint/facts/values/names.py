@@ -389,24 +389,25 @@ class Names:
         later = [binding for binding in found if binding not in earlier]
         if not earlier or any(_is_walrus_in(use, binding, tree) for binding in later):
             return None
-        while len(earlier) > 1 and self._is_in_other_branch(earlier[-1], name):
+        loops = tree.loops(name)
+        while len(earlier) > 1 and self._is_in_other_branch(earlier[-1], name, loops):
             later.append(earlier.pop())
         last = earlier[-1]
         if last.how == "augment" or not self._dominates(last, name):
             return None
-        for loop in tree.loops(name):
+        for loop in loops:
             if last.how != "param" and tree.contains(loop, last.node):
                 break
             if any(loop in tree.loops(binding.node) for binding in later):
                 return None
         return last
 
-    def _is_in_other_branch(self, binding: Binding, name: cst.Name) -> bool:
-        """Whether a binding is in a branch that excludes the one of a use, and no loop comes from there to the use."""
+    def _is_in_other_branch(self, binding: Binding, name: cst.Name, loops: list[cst.For | cst.While]) -> bool:
+        """Whether a binding is in a branch that excludes the one of a use, and no loop around the use contains both."""
         tree = self._tree
         if binding.how == "param" or not tree.apart(binding.node, name):
             return False
-        return not any(tree.contains(loop, binding.node) for loop in tree.loops(name))
+        return not any(tree.contains(loop, binding.node) for loop in loops)
 
     def _takes_effect_before(self, binding: Binding, use: Node, name: cst.Name) -> bool:
         if binding.how == "param":

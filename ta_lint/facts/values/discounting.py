@@ -1,0 +1,238 @@
+"""Sums of reinforcement learning: a reward plus what comes after it, times a discount and a mask of the end."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.flow import ValueFlow
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, dotted
+
+_DISCOUNT = regex(r"gamma|discount", re.IGNORECASE)
+_LAMBDA = regex(r"lam(bda)?|tau|trace", re.IGNORECASE)
+_END = regex(r"done|terminal|terminated|(^|_)(term|end|ends|finished|d|ds|dw|dones?_?\w*)$", re.IGNORECASE)
+_MASK = regex(r"mask|non_?terminal|not_?done|alive|cont(inue)?s?$", re.IGNORECASE)
+
+# Calls that give the same value in another form.
+CASTS = frozenset(
+    "asarray array astype bool cpu cuda detach expand expand_as float from_numpy int item long numpy reshape squeeze tensor to "
+    "unsqueeze view FloatTensor BoolTensor IntTensor Tensor as_tensor float32 uint8 flatten type t".split()
+)
+_OR = frozenset("logical_or bitwise_or maximum max any".split())
+_NOT = frozenset("logical_not bitwise_not invert".split())
+
+
+@dataclass(frozen=True, eq=False)
+class Discounted:
+    """`total`, the sum of `now` and of a product with a discount: `later` are its other factors."""
+
+    total: cst.BinaryOperation
+    now: tuple[Node, ...]
+    product: Node
+    later: tuple[Node, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the discount is the only weight of what comes later: no lambda of an eligibility trace."""
+        return not any(
+            _LAMBDA.search((dotted(bare(factor)) or "").rpartition(".")[2]) for factor in self.later
+        )
+
+
+class Discounting:
+    """The discounted sums of a file, and the ends of episodes that mask them."""
+
+    def __init__(self, tree: Tree, names: Names, flow: ValueFlow) -> None:
+        self._tree = tree
+        self._names = names
+        self._flow = flow
+
+    @cached_property
+    def sums(self) -> list[Discounted]:
+        """Every `now + gamma * later`, in source order."""
+        found: dict[Node, Discounted] = {}
+        for mention in self._tree.all(cst.Name, cst.Float):
+            if _is_discount(mention):
+                one = self._around(mention)
+                if one is not None:
+                    found.setdefault(one.total, one)
+        return list(found.values())
+
+    def _around(self, mention: Node) -> Discounted | None:
+        parent = self._tree.parent
+        node = mention
+        while isinstance(parent[node], (cst.Attribute, cst.Subscript)) and parent[node].value is node:  # type: ignore[attr-defined]
+            node = parent[node]
+        if isinstance(parent[node], cst.Attribute):
+            node = parent[node]  # the name of an attribute: `self.gamma`
+        discount = node
+        while _joins(parent[node], cst.Multiply):
+            node = parent[node]
+        product = node
+        if product is discount:
+            return None
+        while _joins(parent[node], cst.Add, cst.Subtract):
+            node = parent[node]
+        if not isinstance(node, cst.BinaryOperation) or node is product:
+            return None
+        terms = list(summands(node))
+        if not any(sign > 0 and term is product for sign, term in terms):
+            return None
+        now = tuple(term for sign, term in terms if term is not product and sign > 0)
+        later = tuple(factor for factor in factors(product) if factor is not discount)
+        return Discounted(node, now, product, later) if now else None
+
+    def ends(self, one: Discounted) -> Iterator[Node]:
+        """The flags of an episode's end that a sum is masked by: `done` in `r + gamma * (1 - done) * value`."""
+        for factor in one.later:
+            yield from self._ends(factor)
+
+    def _ends(self, factor: Node) -> Iterator[Node]:
+        inner = negated(bare(factor))
+        if inner is not None:
+            yield inner
+            return
+        for origin in self._flow.of(bare(factor)).origins:
+            inner = negated(bare(origin.node))
+            if inner is not None:
+                yield inner
+                return
+        name = (dotted(bare(factor)) or "").rpartition(".")[2]
+        if _MASK.search(name) or _END.search(name):
+            yield bare(factor)
+
+    def is_end(self, node: Node) -> bool:
+        """Whether an expression is called like the end of an episode, or like its opposite."""
+        name = (dotted(bare(node)) or "").rpartition(".")[2]
+        return bool(_END.search(name) or _MASK.search(name))
+
+    def adds_up(self, one: Discounted) -> cst.Name | cst.Attribute | None:
+        """The variable that a sum is assigned to and made from: `R` in `R = r + gamma * R`."""
+        above = self._tree.parent[one.total]
+        if not isinstance(above, cst.Assign) or len(above.targets) != 1:
+            return None
+        target = above.targets[0].target
+        path = dotted(target)
+        own = path is not None and any(dotted(bare(factor)) == path for factor in one.later)
+        return target if own and isinstance(target, (cst.Name, cst.Attribute)) else None
+
+    def _fills_up(self, one: Discounted) -> bool:
+        """Whether a sum goes into an array and is made from what that holds: `returns[t] = r[t] + gamma * returns[t + 1]`."""
+        above = self._tree.parent[one.total]
+        target = above.targets[0].target if isinstance(above, cst.Assign) else None
+        filled = dotted(bare(target)) if isinstance(target, cst.Subscript) else None
+        if filled is None:
+            return False
+        for factor in one.later:
+            made = [origin.node for origin in self._flow.of(factor).origins]
+            own = [node for node in made if node is one.total or dotted(bare(node)) == filled]
+            if own and all(node in own or _is_start(bare(node)) for node in made):
+                return True
+        return False
+
+    def adds_up_from_zero(self, one: Discounted) -> bool:
+        """Whether a sum is a return of rewards alone: the variable that it adds up begins as a number."""
+        target = self.adds_up(one)
+        if target is None:
+            return self._fills_up(one)
+        if not isinstance(target, cst.Name):
+            return True
+        values = [binding.value for binding in self._names.bindings(target) if binding.value is not one.total]
+        return all(value is None or _is_start(value) for value in values)
+
+
+def _is_discount(mention: cst.Name | cst.Float) -> bool:
+    """Whether a name says that it is a discount, or a number looks like one: 0.9 to 1."""
+    if isinstance(mention, cst.Name):
+        return _DISCOUNT.search(mention.value) is not None
+    return 0.9 <= mention.evaluated_value < 1
+
+
+def summands(node: Node, sign: int = 1) -> Iterator[tuple[int, Node]]:
+    """The terms of a sum, each with its sign."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
+        yield from summands(node.left, sign)
+        yield from summands(node.right, sign if isinstance(node.operator, cst.Add) else -sign)
+    elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        yield from summands(node.expression, -sign)
+    else:
+        yield sign, node
+
+
+def factors(node: Node) -> Iterator[Node]:
+    """The factors of a product."""
+    if _joins(node, cst.Multiply):
+        assert isinstance(node, cst.BinaryOperation)
+        yield from factors(node.left)
+        yield from factors(node.right)
+    else:
+        yield node
+
+
+def bare(node: Node) -> Node:
+    """An expression without casts, changes of shape and indices: `done` of `torch.tensor(done[t]).float()`."""
+    while True:
+        if isinstance(node, cst.Subscript):
+            node = node.value
+        elif isinstance(node, cst.Call) and called_name(node) in CASTS:
+            if isinstance(node.func, cst.Attribute) and not _is_library(node.func.value):
+                node = node.func.value
+            elif node.args:
+                node = node.args[0].value
+            else:
+                return node
+        else:
+            return node
+
+
+def negated(node: Node) -> Node | None:
+    """`done` in `1 - done`, `~done`, `not done` and `logical_not(done)`."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
+        return bare(node.right) if _is_one(bare(node.left)) else None
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, (cst.Not, cst.BitInvert)):
+        return bare(node.expression)
+    if isinstance(node, cst.Call) and called_name(node) in _NOT and node.args:
+        return bare(node.args[0].value)
+    return None
+
+
+def alternatives(node: Node) -> list[Node]:
+    """`a` and `b` in `a or b`, `a | b`, `a + b` and `logical_or(a, b)`; empty for anything else."""
+    if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
+        return [node.left, node.right]
+    if _joins(node, cst.BitOr, cst.Add):
+        assert isinstance(node, cst.BinaryOperation)
+        return [node.left, node.right]
+    if isinstance(node, cst.Call) and called_name(node) in _OR:
+        given: list[Node] = [arg.value for arg in node.args]
+        if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
+            given = [element.value for element in given[0].elements]
+        return given if len(given) == 2 else []
+    return []
+
+
+def _joins(node: Node | None, *operators: type[cst.BaseBinaryOp]) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operators)
+
+
+def _is_one(node: Node) -> bool:
+    if isinstance(node, cst.Call):
+        return called_name(node) in ("ones_like", "ones")
+    return isinstance(node, (cst.Integer, cst.Float)) and node.evaluated_value == 1
+
+
+def _is_start(value: Node) -> bool:
+    """Whether a value is a number, or one of several that hold no call of a network: `returns, R = [], 0`."""
+    if isinstance(value, cst.Tuple):
+        return all(_is_start(element.value) for element in value.elements)
+    zeros = isinstance(value, cst.Call) and called_name(value) in ("zeros", "zeros_like", "tensor", "float")
+    return zeros or isinstance(value, (cst.Integer, cst.Float, cst.List))
+
+
+def _is_library(node: Node) -> bool:
+    return (dotted(node) or "").partition(".")[0] in ("torch", "np", "numpy", "th", "jnp")
