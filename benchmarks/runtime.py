@@ -1,7 +1,7 @@
 """What watching a training step costs: ta-runtime and its peers, in interleaved rounds of one process.
 
-`python benchmarks/runtime.py [--model mlp] [--rounds 20] [--steps N] [--count-only] [--json FILE]`; see
-`benchmarks/README.md`.
+`python benchmarks/runtime.py [--model mlp] [--rounds 20] [--steps N] [--count-only] [--json FILE]`, and `--budget` for whole
+runs under the default budget; see `benchmarks/README.md`.
 """
 
 import argparse
@@ -28,7 +28,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ta_runtime.session import Session
+from ta_runtime.audit.schedule import Look
+from ta_runtime.audit.session import Session
 from ta_runtime.settings import resolve
 
 PLAIN = "plain"
@@ -122,6 +123,20 @@ def mlp() -> nn.Module:
     return nn.Sequential(*hidden, nn.Linear(32, 10))
 
 
+class Language(nn.Module):
+    """A recurrent language model of 120,000 parameters."""
+
+    def __init__(self, words: int = 256, width: int = 96) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.head = nn.Linear(width, words)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        result: Tensor = self.head(self.lstm(self.words(ids))[0])
+        return result
+
+
 @dataclass
 class Training:
     """A model with its optimizer and the one batch it is trained on."""
@@ -142,6 +157,7 @@ class Training:
 
 
 MODELS = ("gpt", "cnn", "mlp")
+BUDGETED = (*MODELS, "lstm", "linear")
 STEPS = {"gpt": 2, "cnn": 3, "mlp": 10}  # of one turn, unless the command line says otherwise
 
 
@@ -154,6 +170,12 @@ def training(name: str) -> Training:
         made = GPT(), ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
     elif name == "cnn":
         made = cnn(), torch.randn(32, 3, 32, 32), torch.randint(0, 10, (32,))
+    elif name == "lstm":
+        ids = torch.randint(0, 256, (16, 33))
+        made = Language(), ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    elif name == "linear":
+        made = nn.Linear(1, 1), torch.randn(4, 1), torch.zeros(4, dtype=torch.long)
+        return Training(made[0], torch.optim.SGD(made[0].parameters(), lr=1e-4), *made[1:])
     else:
         made = mlp(), torch.randn(32, 32), torch.randint(0, 10, (32,))
     model, inputs, targets = made
@@ -324,6 +346,11 @@ def main() -> int:
     arguments = _arguments()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
+    if arguments.budget:
+        print(
+            *budgeted(arguments.model or list(BUDGETED), arguments.rounds, arguments.steps or 2000), sep="\n"
+        )
+        return 0
     try:
         report = measure(
             arguments.model or list(MODELS), 0 if arguments.count_only else arguments.rounds, arguments.steps
@@ -408,6 +435,57 @@ def _turn(watched: Watched, steps: int, warm_up: int) -> tuple[float, float]:
     return statistics.median(wall), statistics.median(cpu)
 
 
+# -- whole runs under the default budget ----------------------------------------------------------------------
+
+
+@dataclass
+class Spent:
+    """Runs of so many steps, each beside one that nothing watched: the ratio of their CPU times, and what was seen."""
+
+    steps: int
+    ratios: list[float] = field(default_factory=list)
+    full: list[int] = field(default_factory=list)
+    read: list[int] = field(default_factory=list)
+
+
+def spent(model: str, rounds: int, steps: int) -> Spent:
+    """What the default budget costs runs of a model, in turns within one process."""
+    figures = Spent(steps)
+    for number in range(rounds):
+        cpu = {}
+        for watches in (True, False) if number % 2 else (False, True):
+            watched = training(model)
+            session = Session(resolve(), models=[watched.model]) if watches else None
+            for _ in range(_WARM_UP if session is None else 0):
+                watched.step()
+            started = time.process_time()
+            if session is not None:
+                session.start()
+            for _ in range(steps):
+                watched.step()
+            if session is not None:
+                session.stop()
+                figures.full.append(session.looked[Look.FULL])
+                figures.read.append(session.looked[Look.GRADIENTS])
+            cpu[watches] = time.process_time() - started
+        figures.ratios.append(cpu[True] / cpu[False])
+        print(
+            f"{Path(sys.argv[0]).name}: {model}, round {number + 1} of {rounds}", file=sys.stderr, flush=True
+        )
+    return figures
+
+
+def budgeted(models: list[str], rounds: int, steps: int) -> Iterator[str]:
+    """The table of such runs as Markdown, line by line."""
+    rows: list[tuple[str, ...]] = [("default budget", "steps", "CPU ratio", "in full", "gradients read")]
+    for model in models:
+        found = spent(model, rounds, steps)
+        ratio = middle(found.ratios, [1.0] * rounds)
+        seen = [f"{statistics.median(counts):.0f}" for counts in (found.full, found.read)]
+        rows.append((model, str(steps), ratio, *seen))
+    yield from aligned(rows)
+
+
 # -- the report -----------------------------------------------------------------------------------------------
 
 
@@ -453,13 +531,19 @@ def middle(values: list[float], base: list[float]) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    return checked(command_line("Time ta-runtime beside its peers, and count what each adds to a step."))
+    parser = command_line("Time ta-runtime beside its peers, and count what each adds to a step.", BUDGETED)
+    parser.add_argument(
+        "--budget",
+        action="store_true",
+        help="time whole runs of 2,000 steps, or of --steps, under the default budget",
+    )
+    return checked(parser)
 
 
-def command_line(description: str) -> argparse.ArgumentParser:
+def command_line(description: str, models: tuple[str, ...] = MODELS) -> argparse.ArgumentParser:
     """What every benchmark of a training step can be told."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--model", choices=MODELS, action="append", help="may be repeated (default: all)")
+    parser.add_argument("--model", choices=models, action="append", help="may be repeated (default: all)")
     parser.add_argument("--rounds", type=int, default=20, metavar="N", help="(default: 20)")
     parser.add_argument(
         "--steps", type=int, metavar="N", help="of each variant in a round (default: 2 to 10 by model)"

@@ -19,10 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime import digests
-from ta_runtime.digests import Contents, copied
+from ta_runtime.measure.digests import copied
+from ta_runtime.measure.distribution import measure
+from ta_runtime.measure.norms import exact_norm
 from ta_runtime.snapshot import Snapshots
-from ta_runtime.snapshot.statistics import measure
+from ta_runtime.snapshot.contents import Contents
 
 READ = "one read"
 TEN = 10_000_000
@@ -53,7 +54,7 @@ def contents(tensors: list[Tensor], **options: bool) -> None:
 def norms(tensors: list[Tensor]) -> None:
     """Without digests, and as if float32 could not be trusted with rows either."""
     for tensor in tensors:
-        digests._norm(tensor.view(-1))
+        exact_norm(tensor.view(-1))
 
 
 def hash_tensor(tensors: list[Tensor]) -> None:

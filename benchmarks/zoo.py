@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ta_lint.core.finding import Finding
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.settings import resolve
 
 STEPS = 60

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ta_runtime.api import disable, enable, findings
-    from ta_runtime.auditor import Auditor, Result, audit_dynamic, audit_step, autopatch
-    from ta_runtime.reporters import ConsoleReporter, JSONReporter, SARIFReporter
-    from ta_runtime.session import AuditFailed
+    from ta_runtime.audit.auditor import Auditor, Result, audit_dynamic, audit_step, autopatch
+    from ta_runtime.audit.reporters import ConsoleReporter, JSONReporter, SARIFReporter
+    from ta_runtime.audit.session import AuditFailed
 
 __all__ = [
     "AuditFailed",
@@ -28,21 +28,21 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AuditFailed": "session",
-    "ConsoleReporter": "reporters",
-    "JSONReporter": "reporters",
-    "SARIFReporter": "reporters",
+    "AuditFailed": "audit.session",
+    "ConsoleReporter": "audit.reporters",
+    "JSONReporter": "audit.reporters",
+    "SARIFReporter": "audit.reporters",
     "disable": "api",
     "enable": "api",
     "findings": "api",
 }
-"""Where each name is; in `auditor` if it is not here."""
+"""Where each name is; in `audit.auditor` if it is not here."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'auditor')}"), name)
+    value: object = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'audit.auditor')}"), name)
     globals()[name] = value
     return value
 

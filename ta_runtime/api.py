@@ -3,14 +3,19 @@
 import atexit
 import multiprocessing.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from ta_lint.core.finding import Finding
 from ta_runtime import reports
-from ta_runtime.audit import Audit
-from ta_runtime.settings import OnFinding, resolve
+from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.children import Children, Handover
+from ta_runtime.reports import ReportFile
+from ta_runtime.settings import OnFinding, Settings, resolve
+from ta_runtime.storage import Place
 
 REPORT = "ta-runtime.sarif"
 """Where the report goes unless the user says otherwise."""
@@ -20,10 +25,34 @@ _command = False
 """Whether `ta-runtime run` watches: it began before the script, and ends after it."""
 
 
+@dataclass(frozen=True)
+class Inherited:
+    """How the audit of a process goes on in those that it starts. What it records stays its own."""
+
+    settings: Settings
+    files: tuple[tuple[Place, str], ...]
+    """Its reports, with their formats."""
+    command: bool
+    folder: Path
+    """Where they hand over what they saw."""
+
+    def __call__(self) -> Callable[[int], object]:
+        """Begin, unless the script has begun here itself; returns what ends it with the exit status of the process."""
+        audit = running()
+        if audit is not None and not self.command:
+            audit.handover = Handover(self.folder)
+            return lambda status: None
+        files = [ReportFile(path, form, apart=True) for path, form in self.files]
+        audit = Audit(self.settings, files=files, handover=Handover(self.folder))
+        begin(audit, command=self.command)
+        return lambda status: end(status=status) if _audit is audit else None
+
+
 def enable(
     *,
+    overhead: float | None = None,
     every_n_steps: int | None = None,
-    gradients_every_n_steps: int = 1,
+    gradients_every_n_steps: int | None = None,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
     output: str | Path | None = REPORT,
@@ -41,10 +70,14 @@ def enable(
     """Watch every training step of this process from here on; call it before the model is built.
 
     Args:
-        every_n_steps: audit the first step and then each n-th in full: activations, inputs, losses, updates. 0: none.
-            By default 1000, and 100 for a run that is recorded.
+        overhead: the share of the time of the run that looking may take, by default 0.03. The first steps are audited in
+            full: activations, inputs, losses, updates; then as many as that allows, in bursts at random offsets.
+        every_n_steps: audit the first step and then each n-th instead, whatever it costs, so that two runs are looked at in
+            the same steps. 0: none. By default 100 for a run that is
+            recorded, as runs are compared step by step, and 1000 for several ranks, which look at the same steps.
         gradients_every_n_steps: between audits, look at the gradients and the loss of each n-th step: two operations
-            on the device, and no waiting for it. 0: never.
+            on the device, and no waiting for it. 0: never. By default of each step that the overhead allows it for, and of
+            each with `every_n_steps`, with `record` and of several ranks.
         rules: what to look for instead of the default rules and `[tool.ta] select`: ids, prefixes, names, tags.
         ignore: what not to look for.
         output: the report, rewritten whole at each new finding, so that a job that is killed has its report up to the
@@ -71,12 +104,16 @@ def enable(
         UsageError: an argument or the project's `[tool.ta]` is wrong, or the report or the run cannot be written there.
         RuntimeError: it is enabled already.
     """
+    audit = running()
+    is_inherited = audit is not None and audit.handover is not None
     if _command:
-        reports.error_line("`ta-runtime run` watches already; the arguments of `enable()` are not used")
+        if not is_inherited:  # else the parent has said so
+            reports.error_line("`ta-runtime run` watches already; the arguments of `enable()` are not used")
         return
-    if running() is not None:
+    if audit is not None and not is_inherited:
         raise RuntimeError("ta_runtime is enabled already; call ta_runtime.disable() first")
     settings = resolve(
+        overhead=overhead,
         every_n_steps=every_n_steps,
         gradients_every_n_steps=gradients_every_n_steps,
         rules=rules,
@@ -123,24 +160,38 @@ def running() -> Audit | None:
 def begin(audit: Audit, *, command: bool = False) -> None:
     """Make an audit that of this process, until `end` or the end of the process."""
     global _audit, _command
-    if _audit is not None:  # a copy, from before the fork
+    is_inherited = audit.handover is not None
+    if _audit is not None:  # a copy, from before a fork; or of two one is inherited, and one the script's own
+        if _audit.mine and _audit.handover is not None:
+            audit.handover = Handover(_audit.handover.folder)
         _audit.let_go()
     _audit, _command = audit, command
+    audit.children = Children(
+        partial(_inherited, audit, command), audit.handover.folder if audit.handover is not None else None
+    )
     audit.start()
-    if not command:
+    if not command or is_inherited:
         atexit.register(_at_exit, getattr(sys, "last_value", None))
-        if reports.is_child():  # one that was forked ends without `atexit`
-            multiprocessing.util.Finalize(None, _at_exit, (None,), exitpriority=0)
+    if not is_inherited and reports.is_child():  # one that was forked ends without `atexit`
+        multiprocessing.util.Finalize(None, _at_exit, (None,), exitpriority=0)
 
 
-def end(error: BaseException | None = None) -> list[Finding]:
-    """End the audit of this process and print the table; `error` is what ended the run."""
+def _inherited(audit: Audit, command: bool, folder: Path) -> Inherited:
+    settings = replace(audit.settings, lint=False, on_finding=None, record=None, snapshots=None)
+    files = tuple(
+        (file.named, file.form) for file in audit.files if file.named.parent != audit.settings.record
+    )
+    return Inherited(settings, files, command, folder)
+
+
+def end(error: BaseException | None = None, status: int = 0) -> list[Finding]:
+    """End the audit of this process and print the table; `error` is what ended the run, or the `status` of the process."""
     global _audit, _command
     assert _audit is not None
     audit, _audit, _command = _audit, None, False
     atexit.unregister(_at_exit)
-    audit.stop(error)
-    if audit.settings.live:
+    audit.stop(error, status)
+    if audit.settings.live and audit.handover is None:
         audit.summarise()
     return audit.findings
 

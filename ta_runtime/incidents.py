@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ta_runtime.facts import Refutation, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 _FOLLOWERS = 3
 _MOST_REFUTED = 2000

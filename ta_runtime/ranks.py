@@ -8,7 +8,7 @@ rank 0 waits for it, for a few seconds.
 import contextlib
 import os
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,7 @@ _known: tuple[int, int] | None = None  # rank and size of the process group, als
 
 
 @dataclass
-class Seen:
+class RankReport:
     """What one rank saw: its incidents, what was hidden from it, and what it tells of itself to be compared."""
 
     incidents: list[Incident] = field(default_factory=list)
@@ -85,7 +85,7 @@ def agreed(topic: str, value: str) -> str:
     return value
 
 
-def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | None:
+def exchange(seen: RankReport, patience: timedelta = PATIENCE) -> dict[int, RankReport] | None:
     """Hand over what this rank saw; on rank 0 returns what the other ranks did, as far as it came in time.
 
     Returns None if there is nobody to exchange with, or the store is gone.
@@ -110,16 +110,19 @@ def exchange(seen: Seen, patience: timedelta = PATIENCE) -> dict[int, Seen] | No
     return received
 
 
-def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
-    """One incident for each pitfall at one place, and for each chain of causes, with the ranks that saw it.
-
-    It is that of the rank that saw it first.
-    """
+def merged(own: list[Incident], received: dict[int, RankReport]) -> list[Incident]:
+    """One incident for each pitfall at one place, and for each chain of causes, with the ranks that saw it."""
     by_rank = {0: own} | {other: seen.incidents for other, seen in received.items()}
-    seen = [(number, incident) for number, incidents in by_rank.items() for incident in incidents]
-    seen.sort(key=lambda entry: (entry[1].first_step, entry[1].suspicion.order))
+    return united(({number}, incident) for number, incidents in by_rank.items() for incident in incidents)
+
+
+def united(seen: Iterable[tuple[set[int], Incident]]) -> list[Incident]:
+    """One incident for each pitfall at one place, and for each chain of causes, with the ranks that saw it, if any are named.
+
+    It is that of the process that saw it first.
+    """
     found: dict[object, Incident] = {}
-    for number, incident in seen:
+    for ranks, incident in sorted(seen, key=lambda entry: (entry[1].first_step, entry[1].suspicion.order)):
         suspicion = incident.suspicion
         key = suspicion.cause or (incident.rule, suspicion.place, suspicion.subject)
         known = found.get(key)
@@ -127,20 +130,24 @@ def merged(own: list[Incident], received: dict[int, Seen]) -> list[Incident]:
             known = found[key] = replace(incident, ranks=set(), followers=list(incident.followers))
         else:
             known.follow(incident.rule, suspicion)
-        known.ranks.add(number)
+        known.ranks.update(ranks)
         known.last_step = max(known.last_step, incident.last_step)
         known.times = max(known.times, incident.times)
     return list(found.values())
 
 
-def merged_refuted(own: list[Refuted], received: dict[int, Seen]) -> list[Refuted]:
+def merged_refuted(own: list[Refuted], received: dict[int, RankReport]) -> list[Refuted]:
     """One for each place, with the ranks that looked there."""
+    by_rank = {0: own} | {other: seen.refuted for other, seen in received.items()}
+    return united_refuted(({number}, entry) for number, entries in by_rank.items() for entry in entries)
+
+
+def united_refuted(seen: Iterable[tuple[set[int], Refuted]]) -> list[Refuted]:
+    """One for each place, with the ranks that looked there, if any are named."""
     found: dict[object, Refuted] = {}
-    for number, entries in {0: own, **{other: seen.refuted for other, seen in received.items()}}.items():
-        for entry in entries:
-            key = (entry.rule, entry.refutation.place)
-            known = found.setdefault(key, replace(entry, ranks=set()))
-            known.ranks.add(number)
+    for ranks, entry in seen:
+        key = (entry.rule, entry.refutation.place)
+        found.setdefault(key, replace(entry, ranks=set())).ranks.update(ranks)
     return list(found.values())
 
 

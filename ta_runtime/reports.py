@@ -14,7 +14,7 @@ from typing import TextIO
 from ta_lint import __version__
 from ta_lint.core import report
 from ta_lint.core.catalogue import catalogue
-from ta_lint.core.errors import Unreadable, UsageError
+from ta_lint.core.errors import Unreadable, UsageError, oneline
 from ta_lint.core.files import display
 from ta_lint.core.finding import Finding, Severity
 from ta_lint.core.source import Source, decode, read
@@ -43,6 +43,7 @@ def rendered(
     root: Path,
     *,
     not_seen: Sequence[str] = (),
+    looked: str = "",
     baseline: bool = False,
     refuted: Sequence[Finding] = (),
     linted: bool = False,
@@ -51,7 +52,8 @@ def rendered(
 ) -> str:
     """The report in one of `FORMATS`.
 
-    `not_seen` are the ends of sentences on what the run hid, for text and SARIF; `refuted` the places where it looked
+    `not_seen` are the ends of sentences on what the run hid, for text and SARIF, and `looked` is a sentence on what was
+    looked at; `refuted` the places where it looked
     and found nothing, for SARIF. `linted` says that the findings are those of both observers; their log takes the place
     of the linter's. `brief` leaves them and the count of
     findings out of text.
@@ -67,7 +69,7 @@ def rendered(
             root=root,
             category=LINTED if linted else CATEGORY,
             baseline=baseline,
-            notes=[f"Not seen: {what}." for what in not_seen],
+            notes=[*(f"Not seen: {what}." for what in not_seen), *([looked] if looked else [])],
             refuted=refuted,
         )
     if form == "json":
@@ -88,23 +90,30 @@ def rendered(
     if brief:
         return text
     found, *hidden = _told(findings, not_seen)
-    return f"{text}{found}\n" + "".join(f"Not seen: {what}.\n" for what in hidden)
+    return (
+        f"{text}{found}\n"
+        + "".join(f"Not seen: {what}.\n" for what in hidden)
+        + (f"{looked}\n" if looked else "")
+    )
 
 
 class ReportFile:
     """A report on disk, replaced whole whenever there is something new.
 
-    One that is `private` can be read by its owner alone; others are made to be shown. Ranks and child processes that share a name keep apart: rank 1 of `x.sarif` writes `x.rank1.sarif`, and a child
-    process that belongs to no process group puts its own name there.
+    One that is `private` can be read by its owner alone; others are made to be shown. Ranks and child processes that
+    share a name keep apart: rank 1 of `x.sarif` writes `x.rank1.sarif`, and a child process that belongs to no process
+    group puts its own name there, as does one that is `apart`.
 
     Raises:
         UsageError: the folder does not exist, so that this is known before the run and not after it.
     """
 
-    def __init__(self, path: Place, form: str | None = None, *, private: bool = False) -> None:
+    def __init__(
+        self, path: Place, form: str | None = None, *, private: bool = False, apart: bool = False
+    ) -> None:
         self.named = path.absolute()
         self.form = form or format_of(path)
-        self._private = private
+        self._private, self._apart = private, apart
         self.complaint: str | None = None
         """Why the last attempt to write it failed, if it did."""
         self.written: Place | None = None
@@ -124,8 +133,8 @@ class ReportFile:
         """Where this process writes."""
         if rank := ranks.rank():
             part = f"rank{rank}"
-        elif is_child() and not ranks.known():
-            part = re.sub(r"\W+", "-", multiprocessing.current_process().name)
+        elif (is_child() or self._apart) and not ranks.known():
+            part = re.sub(r"\W+", "-", process())
         else:
             return self.named
         return self.named.with_name(f"{self.named.stem}.{part}{self.named.suffix}")
@@ -144,6 +153,15 @@ class ReportFile:
         if self.written is not None and self.written != path:  # the rank was not known then
             remove([str(self.written)])
         self.written = path
+
+    def replaces(self, path: str) -> bool:
+        """Whether a report is that of another process by the same name."""
+        other, own = Path(path), self.named
+        return (
+            path != str(self.written)
+            and (str(other.parent), other.suffix) == (str(own.parent), own.suffix)
+            and other.name.startswith(f"{own.stem}.")
+        )
 
     @property
     def of_another(self) -> bool:
@@ -169,6 +187,11 @@ def is_child() -> bool:
     """
     importing = getattr(multiprocessing.current_process(), "_inheriting", False)
     return importing or multiprocessing.parent_process() is not None
+
+
+def process() -> str:
+    """What this process is called: by `multiprocessing` if that started it, else by its number."""
+    return multiprocessing.current_process().name if is_child() else str(os.getpid())
 
 
 def live(finding: Finding, root: Path, stream: TextIO) -> None:
@@ -243,6 +266,7 @@ def summary(
     files: Iterable[ReportFile],
     not_seen: Sequence[str],
     *,
+    looked: str = "",
     linted: bool = False,
     recorded: Place | None = None,
 ) -> None:
@@ -259,6 +283,7 @@ def summary(
     written = [file.written for file in files if file.written is not None]
     where = [shown(path) for path in written if path.parent != recorded]
     report_at = f" The report is in {' and '.join(where)}." if where else ""
+    text = f"{text} {looked}".rstrip()
     _print(f"ta-runtime: {text}{report_at}", stream)
     if recorded is not None:
         folder = shown(recorded)
@@ -281,6 +306,25 @@ def _told(findings: Sequence[Finding], not_seen: Sequence[str]) -> list[str]:
     if not findings and NO_TRAINING in not_seen:
         return [_NO_STEP, *(what for what in not_seen if what != NO_TRAINING)]
     return [report.summary(findings).rstrip("\n"), *not_seen]
+
+
+_PATIENCE = 3
+
+
+class FailureReporter:
+    """Says what went wrong in a part of the tool; after the third time, that it `ended`, and has it `give_up`."""
+
+    def __init__(self, give_up: Callable[[], object], failed: str, ended: str) -> None:
+        self._give_up, self._failed, self._ended = give_up, failed, ended
+        self._count = 0
+
+    def __call__(self, name: str, error: Exception) -> None:
+        self._count += 1
+        error_line(f"{self._failed}: {name}: {type(error).__name__}: {oneline(error)}")
+        if self._count == _PATIENCE:
+            error_line(self._ended)
+            with contextlib.suppress(Exception):
+                self._give_up()
 
 
 def error_line(message: str) -> None:

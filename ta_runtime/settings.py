@@ -16,8 +16,11 @@ OnFinding = Callable[[Finding], object]
 VIOLATED = "TA510"
 """The rule that tells of what breaks an invariant."""
 
-_EVERY = 1000
-_EVERY_RECORDED = 100  # of what audits alone see a recording would else have next to nothing to show
+OVERHEAD = 0.03
+"""The share of the time of a run that looking at its steps may take, unless the user says otherwise."""
+EVERY = 1000
+"""From one step that is looked at in full to the next, where all ranks are to look at the same ones."""
+_EVERY_RECORDED = 100  # fixed, as runs that are recorded are compared step by step
 _SEVERITIES = {"info": "note", "warn": "warning", "fatal": "error"}
 
 
@@ -30,8 +33,11 @@ class Settings:
     """The folder that finding paths are relative to."""
     rules: frozenset[str]
     """Ids of the enabled rules that a run can see."""
-    every_n_steps: int
-    gradients_every_n_steps: int
+    overhead: float
+    every_n_steps: int | None
+    """None: as often as the overhead allows."""
+    gradients_every_n_steps: int | None
+    """The same."""
     start_step: int
     output: Path | None
     fail_level: Severity | None
@@ -56,8 +62,9 @@ def resolve(
     *,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
+    overhead: float | None = None,
     every_n_steps: int | None = None,
-    gradients_every_n_steps: int = 1,
+    gradients_every_n_steps: int | None = None,
     start_step: int = 0,
     output: str | Path | None = None,
     fail_level: str | None = None,
@@ -82,10 +89,15 @@ def resolve(
     Raises:
         UsageError: an argument, or the project's file, is wrong; the text says which and what to write.
     """
-    if every_n_steps is None:
-        every_n_steps = _EVERY if record is None else _EVERY_RECORDED
-    _check_number("every_n_steps", every_n_steps)
-    _check_number("gradients_every_n_steps", gradients_every_n_steps)
+    _check_share("overhead", OVERHEAD if overhead is None else overhead)
+    _check_number("every_n_steps", every_n_steps or 0)
+    _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
+    if every_n_steps is not None and overhead is not None:
+        raise UsageError("overhead: every_n_steps says already which steps are looked at; give one of them")
+    if record is not None and overhead is None:
+        every_n_steps = _EVERY_RECORDED if every_n_steps is None else every_n_steps
+    if gradients_every_n_steps is None and not (every_n_steps is None and record is None):
+        gradients_every_n_steps = 1
     _check_number("start_step", start_step)
     _check_number("invariants_every_n_steps", invariants_every_n_steps, least=1)
     if compiled not in ("skip", "eager"):
@@ -120,6 +132,7 @@ def resolve(
         config=config,
         root=project_root(cwd),
         rules=config.rules & seen,
+        overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
         gradients_every_n_steps=gradients_every_n_steps,
         start_step=start_step,
@@ -167,6 +180,11 @@ def severity(word: str) -> Severity:
 def _check_number(name: str, value: object, *, least: int = 0) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise UsageError(f"{name}: {value!r} is not a number of steps, {least} or more")
+
+
+def _check_share(name: str, value: object) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < 1:
+        raise UsageError(f"{name}: {value!r} is not a share of the time, such as 0.03")
 
 
 def _path(name: str, value: object) -> Path | None:

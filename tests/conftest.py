@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONGEST = """
-    healthy_runs runtime_rules ecosystem given_back runtime_examples cache report_page convert ranks integrations snapshot
+    healthy_runs runtime_rules ecosystem processes inference_programs given_back runtime_examples cache report_page convert ranks integrations snapshot
     silent_errors runtime_cli overhead diff frameworks bad_input program framework_monitors recorder damaged_runs runs sinks
     watching monitor trace server action safe_fixes fuzz runner runtime_reports dogfood examples pre_commit distributed_rules
     verdicts rules masking

@@ -11,7 +11,7 @@ from ta_lint.core.finding import Finding
 from ta_lint.core.verdict import joined
 from ta_lint.engine import lint
 from ta_lint.file import File
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.settings import resolve
 
 

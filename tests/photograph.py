@@ -26,7 +26,7 @@ Photograph = dict[str, "_Seen"]
 _MODULES = re.compile(
     r"torch(\._C|\._tensor|\._dynamo(\.eval_frame)?|\.amp(\..*)?|\.autograd(\..*)?|\.compiler|\.cuda(\..*)?|\.distributed"
     r"(\.distributed_c10d|\.tensor(\..*)?)?|\.functional|\.jit(\..*)?|\.nn(\..*)?|\.optim(\..*)?|\.overrides|\.random|"
-    r"\.serialization|\.utils(\.data(\..*)?|\.hooks)?)?|numpy\.random|random|warnings|accelerate(\.accelerator|\.optimizer)?|"
+    r"\.serialization|\.utils(\.data(\..*)?|\.hooks)?)?|numpy\.random|random|warnings|subprocess|multiprocessing\.process|accelerate(\.accelerator|\.optimizer)?|"
     r"lightning\.pytorch(\.(callbacks|core|trainer)(\..*)?)?|transformers\.trainer(_callback)?"
 )
 """What is hooked or wrapped, and what may remember that: the rest of torch would take seconds."""

@@ -11,9 +11,11 @@ import pytest
 import torch
 from modules import module_of
 
+from ta_lint import lint_text
 from ta_lint.checks import load
 from ta_lint.checks.gate import Text
 from ta_lint.core.config import Configs, Options
+from ta_lint.core.finding import Severity
 from ta_lint.facts.torch.symbols import Release, Symbol, symbols
 from ta_lint.file import File
 from ta_lint.fixing import fix_file, save
@@ -286,3 +288,43 @@ def outcome(code: str, dtype: torch.dtype, cut: slice) -> list[Any]:
             given = torch.autograd.grad(result.square().sum(), inputs, retain_graph=True, allow_unused=True)
             found += [gradient for gradient in given if gradient is not None]
     return found
+
+
+QUIET = {
+    "torch.norm": "torch.norm(torch.eye(3))",
+    "torch.ger": "torch.ger(torch.ones(3), torch.ones(3))",
+    "Tensor.ger": "torch.ones(3).ger(torch.ones(3))",
+    "torch.svd": "torch.svd(torch.eye(3))",
+    "Tensor.svd": "torch.eye(3).svd()",
+    "torch.nn.UpsamplingNearest2d": "torch.nn.UpsamplingNearest2d(2)(torch.ones(1, 1, 3, 3))",
+    "torch.nn.UpsamplingBilinear2d": "torch.nn.UpsamplingBilinear2d(2)(torch.ones(1, 1, 3, 3))",
+}
+
+
+def test_each_quiet_symbol_is_used_below() -> None:
+    assert {symbol.name for symbol in SYMBOLS if symbol.quiet and symbol.deprecated} == set(QUIET)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("use", QUIET.values(), ids=list(QUIET))
+def test_torch_does_not_warn_of_a_quiet_symbol_and_neither_is_its_use_a_warning(
+    use: str, tmp_path: Path
+) -> None:
+    code = f"import torch\n\nprint({use})\n"
+    exec(code, {})  # noqa: S102 - the code above
+    findings = [one for one in lint_text(code, tmp_path / "train.py") if one.rule == "TA901"]
+    assert [one.severity for one in findings] == [Severity.NOTE]
+    findings = lint_text("import torch\n\nprint(torch.qr(torch.eye(3)))\n", tmp_path / "train.py")
+    assert [one.severity for one in findings] == [Severity.WARNING]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_base_class_that_torch_keeps_for_old_code_is_a_note(tmp_path: Path) -> None:
+    assert [symbol.name for symbol in SYMBOLS if symbol.quiet and symbol.private] == [
+        "torch.optim.lr_scheduler._LRScheduler"
+    ]
+    code = "from torch.optim import lr_scheduler\n\n\nclass Own(lr_scheduler._LRScheduler):\n    pass\n"
+    exec(code, {"__name__": "own"})  # noqa: S102 - the code above
+    assert [(one.rule, one.severity) for one in lint_text(code, tmp_path / "own.py")] == [
+        ("TA904", Severity.NOTE)
+    ]

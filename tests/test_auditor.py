@@ -27,8 +27,8 @@ from ta_runtime import (
     audit_step,
     autopatch,
 )
-from ta_runtime.audit import Audit
-from ta_runtime.tree import tensors
+from ta_runtime.audit.audit import Audit
+from ta_runtime.measure.tree import tensors
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.settings import resolve
 
 STEPS = 6

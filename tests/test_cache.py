@@ -22,6 +22,7 @@ from ta_lint.core.config import Configs, Options
 from ta_lint.core.finding import Finding
 from ta_lint.discovery import discover
 from ta_lint.file import File
+from ta_lint.project.project import renew
 from ta_lint.runner import lint_files
 
 ROOT = Path(__file__).parents[1]
@@ -72,6 +73,7 @@ def lint(folder: Path, *select: str) -> dict[str, list[Finding]]:
 
 def remembered(folder: Path, *select: str) -> dict[str, list[Finding] | None]:
     """What the cache knows of each file."""
+    renew()  # as a run does
     wanted = files(folder, *select)
     known, unknown = Cache(folder / cache.FOLDER, folder).find(wanted)
     found: dict[str, list[Finding] | None] = {file.name: None for file in unknown}
@@ -521,9 +523,35 @@ def test_a_result_depends_on_what_its_own_linting_asked_for(folder: Path) -> Non
         )
     lint(folder, "TA600")
     book = json.loads(only_book(folder).read_bytes().partition(b"\n")[2])
-    used = {*book["part8.py"][4]}
+    read, seen, *_ = book["part8.py"][4]
+    used = {*read, *seen}
     assert "part7.py" in used
     assert used.isdisjoint({"part1.py", "part2.py", "part3.py"})
+
+
+def test_an_edit_that_changes_no_import_leaves_the_results_of_other_files(folder: Path) -> None:
+    write(folder / "helpers.py", HELPER)
+    write(folder / "other.py", "import torch\nfrom helpers import unused\n")
+    lint(folder, "TA600")
+    write(folder / "other.py", "import torch\nfrom helpers import unused\n\nprint(torch.zeros(1))\n")
+    assert [name for name, found in remembered(folder, "TA600").items() if found is None] == ["other.py"]
+    write(folder / "other.py", f"import torch\nfrom helpers import step\n{CALLER}")
+    assert remembered(folder, "TA600")["helpers.py"] is None
+
+
+def test_of_a_file_that_many_import_a_comment_leaves_the_results_of_those_that_only_name_it(
+    folder: Path,
+) -> None:
+    write(folder / "registry.py", "import torch\n\nnames = []\n")
+    users = [f"model{number}.py" for number in range(20)]
+    for user in users:
+        write(folder / user, f"import torch\nfrom registry import names\n\nnames.append({user!r})\n{BUGGY}")
+    found = lint(folder, "TA401")
+    write(folder / "registry.py", "import torch\n\nnames = []  # of models\n")
+    assert [name for name, known in remembered(folder, "TA401").items() if known is None] == ["registry.py"]
+    write(folder / "registry.py", "import torch\nfrom other import names\n")
+    assert all(remembered(folder, "TA401")[user] is None for user in users)
+    assert lint(folder, "TA401") == found
 
 
 def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
@@ -532,7 +560,7 @@ def test_a_crash_of_a_check_is_not_remembered(folder: Path) -> None:
     (found,) = lint(folder)["train.py"]
     (file,) = files(folder, "TA401", "TA600")
     known = Cache(folder / cache.FOLDER, folder)
-    context = cache.Context([], "", [])
+    context = cache.Context([], [], "", "", [], "")
     known.keep(file, [replace(found, rule="TA000")], cache.FileContent("0" * 32, None), context)
     assert known.find([file]) == ([], [file])
 

@@ -14,7 +14,7 @@ from ta_runtime.invariants import checking, file
 from ta_runtime.invariants.breaches import breaches
 from ta_runtime.invariants.checking import Checker
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Violation
+from ta_runtime.invariants.template import BrokenInvariant
 from ta_runtime.trace.event import Event
 
 SCRIPT = "import torch\n\n\ndef train(model):\n    model.step()\n"
@@ -60,7 +60,7 @@ def test_what_never_happened_is_not_seen_and_no_violation() -> None:
 
 
 def test_a_template_that_raises_is_switched_off_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raising(self: object, event: Event, rank: int) -> Iterator[Violation]:
+    def raising(self: object, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         raise ValueError("no")
 
     monkeypatch.setattr(checking.template("threshold").Watcher, "see", raising)
@@ -98,7 +98,10 @@ def test_a_violation_about_an_order_comes_after_one_about_a_module() -> None:
     event = layer(Timeline(), "float16")
     order = Invariant("lead", {"first": "a", "then": "b"}, {}, holds=10**6)
     module = dtype(holds=20)
-    violations = [Violation(order, event, "too late", {}), Violation(module, event, "is float16", {})]
+    violations = [
+        BrokenInvariant(order, event, "too late", {}),
+        BrokenInvariant(module, event, "is float16", {}),
+    ]
     [breach] = breaches(violations)
     assert breach.invariant == module.id
 

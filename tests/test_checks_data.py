@@ -19,9 +19,9 @@ import ta_runtime.checks.ta313_repeated_batch as ta313
 import ta_runtime.checks.ta500_unused_layer as ta500
 import ta_runtime.checks.ta511_unchanged_parameter as ta511
 from ta_runtime.facts import (
-    Call,
     Forward,
     Gradients,
+    LayerCall,
     Loader,
     Machine,
     Model,
@@ -34,10 +34,10 @@ from ta_runtime.facts import (
     Update,
     Value,
 )
-from ta_runtime.history import History
-from ta_runtime.names import Names
+from ta_runtime.facts.history import History
+from ta_runtime.naming import Names
 from ta_runtime.observers.loaders import LoaderObserver, _draws_once, _Pass
-from ta_runtime.places import NOWHERE, Place
+from ta_runtime.probes.places import Place
 
 LINE = Place("train.py", 7)
 CPU = Machine(None)
@@ -50,14 +50,14 @@ def value(
 
 
 def forward(
-    module: nn.Module, inputs: list[Value], calls: Iterable[Call] = (), *, complete: bool = True
+    module: nn.Module, inputs: list[Value], calls: Iterable[LayerCall] = (), *, complete: bool = True
 ) -> Forward:
     model = Model(module, LINE, Names(), CPU)
     return Forward(model, LINE, True, True, None, inputs, calls=list(calls), complete=complete)
 
 
-def call(module: nn.Module, *inputs: Value, raised: bool = False) -> Call:
-    return Call(module, Names(), module, True, list(inputs), raised=raised)
+def call(module: nn.Module, *inputs: Value, raised: bool = False) -> LayerCall:
+    return LayerCall(module, Names(), module, True, list(inputs), raised=raised)
 
 
 def step(*forwards: Forward, history: History | None = None) -> Step:
@@ -239,17 +239,21 @@ def test_a_repeat_is_counted_for_another_worker_alone() -> None:
 # -- TA500, TA511 ---------------------------------------------------------------------------------------------
 
 
+def optimized(optimizer: torch.optim.Optimizer, history: History) -> Optimizer:
+    return Optimizer(optimizer, LINE, Names(), history.of(optimizer))
+
+
 def test_an_unused_layer_is_told_before_the_end_of_a_long_run() -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     tensors = list(module.parameters())
-    optimizer = Optimizer(torch.optim.SGD(tensors, lr=0.1), LINE, Names())
     history = History()
-    gradients = Gradients(0, optimizer, LINE, tensors, [True, True, False, False], history)
+    optimizer = optimized(torch.optim.SGD(tensors, lr=0.1), history)
+    gradients = Gradients(0, optimizer, LINE, tensors, [True, True, False, False])
     audited = step(forward(module, [], [call(module[0]), call(module)]), history=history)
     audited.gradients = [gradients]
     assert not list(ta500.check_step(audited))
     for _ in range(ta500.EARLY_STEPS):
-        history.add_gradients(gradients)
+        optimizer.history.add_gradients(0, tensors, gradients.present, gradients.norms)
     [found] = ta500.check_step(audited)
     assert found.message.startswith("`1` never runs")
 
@@ -258,9 +262,9 @@ def test_waiting_for_unused_layers_keeps_no_model_alive() -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     history = History()
     tensors = list(module.parameters())
-    optimizer = Optimizer(torch.optim.SGD(tensors, lr=0.1), LINE, Names())
+    optimizer = optimized(torch.optim.SGD(tensors, lr=0.1), history)
     audited = step(forward(module, [], [call(module)]), history=history)
-    audited.gradients = [Gradients(0, optimizer, LINE, tensors, [False] * 4, history)]
+    audited.gradients = [Gradients(0, optimizer, LINE, tensors, [False] * 4)]
     list(ta500.check_step(audited))
     alive = weakref.ref(module)
     del module, tensors, optimizer, audited
@@ -295,8 +299,8 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
     tensor = torch.zeros(4, dtype=torch.bfloat16, requires_grad=True)
     sgd = torch.optim.SGD([tensor], lr=1e-4)
     sgd.param_groups[0]["initial_lr"] = 1e-4
-    optimizer = Optimizer(sgd, NOWHERE, Names())
     history = History()
+    optimizer = optimized(sgd, history)
     counts = [len(updated(history, tensor=tensor, optimizer=optimizer, **fields)) for _ in range(ta511.STEPS)]
     assert counts == [0] * (ta511.STEPS - 1) + [found]
 
@@ -306,8 +310,8 @@ def test_when_a_half_precision_parameter_should_have_moved(fields: dict[str, obj
 
 def small_step(*inputs: Value, backwards: int = 1) -> Step:
     model = nn.Linear(4, 1)
-    optimizer = Optimizer(torch.optim.SGD(model.parameters(), lr=0.1), LINE, Names())
-    gradients = Gradients(0, optimizer, LINE, [], [], History(), backwards=backwards)
+    optimizer = optimized(torch.optim.SGD(model.parameters(), lr=0.1), History())
+    gradients = Gradients(0, optimizer, LINE, [], [], backwards=backwards)
     taken = step(*(forward(model, [given]) for given in inputs))
     taken.gradients = [gradients]
     return taken

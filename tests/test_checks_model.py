@@ -10,12 +10,13 @@ import torch
 from observed import observed
 from torch import nn
 
-from ta_runtime import checks, facts, session
+from ta_runtime import checks, facts
+from ta_runtime.audit import session
 from ta_runtime.facts import (
-    Call,
     Copy,
     Filters,
     Forward,
+    LayerCall,
     Loader,
     Machine,
     Model,
@@ -25,9 +26,9 @@ from ta_runtime.facts import (
     Update,
     Value,
 )
-from ta_runtime.history import History
-from ta_runtime.names import Names
-from ta_runtime.places import Place
+from ta_runtime.facts.history import History
+from ta_runtime.naming import Names
+from ta_runtime.probes.places import Place
 
 H100 = Machine("cuda", (9, 0))
 PASCAL = Machine("cuda", (6, 1))
@@ -61,14 +62,14 @@ def a_step(
     dtype: torch.dtype = torch.float32,
     autocast: torch.dtype | None = None,
     channels_last: bool = False,
-    beside: list[Call] | None = None,
+    beside: list[LayerCall] | None = None,
 ) -> Step:
     """A step with one forward pass of a model that is one layer, of which nothing was really computed."""
     names = Names()
     names.add(module)
     inputs = values(given, device=device, dtype=dtype, channels_last=channels_last)
     outputs = values(result, device=device, dtype=autocast or dtype)
-    call = Call(module, names, module, True, inputs, outputs)
+    call = LayerCall(module, names, module, True, inputs, outputs)
     model = Model(module, HERE, names, machine)
     forward = Forward(
         model, HERE, True, True, autocast, inputs=inputs, outputs=outputs, calls=[call, *(beside or [])]
@@ -169,7 +170,7 @@ def test_sizes_that_do_not_matter_are_silent(step: Step) -> None:
 def test_a_layer_with_a_small_share_of_the_work_is_silent() -> None:
     body = on_meta(nn.Linear, 8192, 8192)
     cuda = {"device": "cuda", "dtype": torch.float32}
-    call = Call(
+    call = LayerCall(
         body, Names(), body, True, values((32 * ROWS, 8192), **cuda), values((32 * ROWS, 8192), **cuda)
     )
     assert ask("TA200", "step", head_step(512, 1001, autocast=torch.bfloat16))

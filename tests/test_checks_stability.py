@@ -11,9 +11,9 @@ from torch import nn
 
 from ta_runtime import checks
 from ta_runtime.facts import (
-    Call,
     Forward,
     Gradients,
+    LayerCall,
     Loss,
     Machine,
     Model,
@@ -23,10 +23,10 @@ from ta_runtime.facts import (
     Update,
     Value,
 )
-from ta_runtime.history import History
+from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incidents
-from ta_runtime.names import Names
-from ta_runtime.places import Place
+from ta_runtime.naming import Names
+from ta_runtime.probes.places import Place
 
 STEP = Place("train.py", 10)
 BACKWARD = Place("train.py", 9)
@@ -46,13 +46,13 @@ class Watched:
         self.names.add(self.model)
         self.history = History()
         optimizer = kind(self.model.parameters(), lr=0.1)
-        self.optimizer = Optimizer(optimizer, Place("train.py", 3), self.names)
+        self.optimizer = Optimizer(optimizer, Place("train.py", 3), self.names, self.history.of(optimizer))
         self.tensors: list[torch.Tensor] = list(self.model.parameters())
 
     def gradients(self, norms: Sequence[float | None], step: int = 0, **other: Any) -> Gradients:
         present = [norm is not None for norm in norms]
         finite = [norm for norm in norms if norm is not None]
-        facts = Gradients(step, self.optimizer, STEP, self.tensors, present, self.history, norms)
+        facts = Gradients(step, self.optimizer, STEP, self.tensors, present, norms)
         facts.total = math.hypot(*finite) if finite else None
         facts.loss_place = BACKWARD
         for name, value in other.items():
@@ -61,20 +61,20 @@ class Watched:
 
     def past(self, gradients: Gradients) -> None:
         """What a session does after the checks of a step."""
-        key = gradients.optimizer.optimizer
-        self.history.add_norm(key, gradients.before_clipping or gradients.total)
-        self.history.add_loss(key, gradients.loss)
-        self.history.add_gradients(gradients)
+        history = gradients.optimizer.history
+        history.add_norm(gradients.before_clipping or gradients.total)
+        history.add_loss(gradients.loss)
+        history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
 
-    def forward(self, *calls: Call, inputs: Sequence[Value] = ()) -> Forward:
+    def forward(self, *calls: LayerCall, inputs: Sequence[Value] = ()) -> Forward:
         model = Model(self.model, Place("train.py", 1), self.names, MACHINE)
         return Forward(
             model, Place("train.py", 8), True, True, None, list(inputs), calls=list(calls), complete=True
         )
 
-    def call(self, module: nn.Module, norm: float | None = 1.0, **other: Any) -> Call:
+    def call(self, module: nn.Module, norm: float | None = 1.0, **other: Any) -> LayerCall:
         output = value(norm=norm)
-        return Call(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)
+        return LayerCall(module, self.names, self.model, True, [value(norm=1.0)], [output], **other)
 
 
 def value(name: str = "x", shape: tuple[int, ...] = (64, 16), **other: float | None) -> Value:
@@ -342,7 +342,7 @@ def test_only_weights_count_and_a_single_one_is_a_linear_model() -> None:
 
 def small(watched: Watched, ratios: Sequence[float], index: int) -> bool:
     for ratio in ratios:
-        watched.history.add_updates(updates(watched, ratio))
+        watched.history.add_ratios((each.optimizer.history, each.ratio) for each in updates(watched, ratio))
     facts = step(index=index, updates=updates(watched, 1e-9), gradients=[watched.gradients([1.0] * 6)])
     return bool(list(ta107.check_step(facts)))
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from test_bitwise import same
 from torch import Tensor, nn
 
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import Step
 from ta_runtime.settings import resolve
 

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ta_runtime import digests
-from ta_runtime.digests import BLOCKS, KEPT, Contents, Digests, Weights
+from ta_runtime.measure import digests
+from ta_runtime.measure.digests import BLOCKS, Digests, Weights
+from ta_runtime.snapshot.contents import KEPT, Contents
+from ta_runtime.trace import numbers
 
 WAYS = pytest.mark.parametrize("weighted", [False, True], ids=["host", "device"])
 
@@ -473,21 +475,21 @@ def test_ranks_compare_numbers_of_tensors_and_a_few_of_their_values() -> None:
 def test_the_number_of_a_tensor_tells_its_bits_its_dtype_and_its_shape() -> None:
     values = torch.arange(12, dtype=torch.float32)
     views = [values, values.view(3, 4), values.view(torch.int32), values.flip(0), values + 1e-6]
-    assert len(set(digests.numbers(views))) == len(views)
-    assert digests.numbers([values.view(3, 4).t()]) == digests.numbers(
+    assert len(set(numbers.numbers(views))) == len(views)
+    assert numbers.numbers([values.view(3, 4).t()]) == numbers.numbers(
         [values.view(3, 4).t().clone().contiguous()]
     )
 
 
 def test_what_has_no_memory_has_no_number() -> None:
-    assert digests.numbers([None, torch.empty(3, device="meta"), torch.empty(0)])[:2] == [None, None]
-    assert digests.combined([1, None]) is None
-    assert digests.combined([1, 2]) != digests.combined([2, 1])
+    assert numbers.numbers([None, torch.empty(3, device="meta"), torch.empty(0)])[:2] == [None, None]
+    assert numbers.combined([1, None]) is None
+    assert numbers.combined([1, 2]) != numbers.combined([2, 1])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
 def test_zeros_have_the_number_of_zeros(dtype: torch.dtype) -> None:
     zeros = torch.zeros(5, 3, dtype=dtype)
-    assert digests.numbers([zeros]) == [digests.number_of_zeros(zeros)]
+    assert numbers.numbers([zeros]) == [numbers.number_of_zeros(zeros)]
     ones = torch.ones(5, 3, dtype=dtype)
-    assert digests.numbers([ones]) != [digests.number_of_zeros(ones)]
+    assert numbers.numbers([ones]) != [numbers.number_of_zeros(ones)]

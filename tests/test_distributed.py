@@ -17,7 +17,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import Gradients
 from ta_runtime.settings import resolve
 

@@ -69,6 +69,7 @@ def test_the_readme_shows_the_verdicts_of_a_run(tmp_path: Path) -> None:
     ran = ta_runtime(ROOT, command, "--output", str(log), *words)
     assert ran.returncode == 0, ran.stderr
     told = ran.stderr.replace(f" The report is in {os.path.relpath(log, ROOT)}.", "")
+    told = re.sub(r"Looked at \d+ of", "Looked at 4 of", told)  # as many as the machine can afford
     assert told.endswith(shown[3])
     marks = re.finditer(r"#\s*(confirmed|refuted|unobserved): (TA\d{3})", (ROOT / shown[2]).read_text())
     found = {(item["verdict"], item["rule"]) for item in json.loads(log.read_text())}

@@ -24,15 +24,15 @@ from torch.utils.data import DataLoader
 
 from ta_lint.core.finding import Finding
 from ta_runtime import checks
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.session import AuditFailed, Session
 from ta_runtime.facts import Machine, Suspicion
 from ta_runtime.incidents import Incident
+from ta_runtime.measure.scalars import Readings, _Transfer
 from ta_runtime.observers.forwards import Forwards
-from ta_runtime.observers.patching import Patch
-from ta_runtime.places import Place
-from ta_runtime.ranks import Seen, merged
-from ta_runtime.readings import Readings, _Transfer
-from ta_runtime.session import AuditFailed, Session
+from ta_runtime.probes.patching import Patch
+from ta_runtime.probes.places import Place
+from ta_runtime.ranks import RankReport, merged
 from ta_runtime.settings import resolve
 
 
@@ -810,7 +810,7 @@ def test_an_optimizer_that_takes_the_place_of_another_has_no_past() -> None:
         places.add(id(optimizer))
         train(model, lambda model: model(torch.ones(1, 2)), optimizer=optimizer, steps=1)
         assert watched.session.window.index == number + 1  # nor is the other one waited for
-        assert watched.session.history.log_norms(optimizer).count <= 1
+        assert watched.session.history.of(optimizer).log_norms.count <= 1
         if again and number > 100:
             break
         del model, optimizer
@@ -916,7 +916,7 @@ def test_a_chain_that_several_ranks_saw_is_one_incident_of_the_first() -> None:
         return Incident(rule, Suspicion(place, "broken", cause="non-finite", order=order), step, step)
 
     ours, theirs = incident("TA100", 9, 4, 3), incident("TA101", 5, 4, 1)
-    [found] = merged([ours], {1: Seen([theirs])})
+    [found] = merged([ours], {1: RankReport([theirs])})
     assert (found.rule, found.ranks, found.first_step) == ("TA101", {0, 1}, 4)
     assert found.followers == [(Place("train.py", 9), "TA100: broken")]
     assert theirs.followers == []
@@ -1037,9 +1037,11 @@ def test_a_patch_is_undone_exactly() -> None:
     class Child(Base):
         pass
 
-    patch = Patch(Child, "method", lambda original: lambda self: original(self) + 1)
-    assert Child().method() == 2
-    assert Base().method() == 1
+    calls: list[object] = []
+    patch = Patch(Child, "method", lambda call: calls.append(call.args[0]))
+    child = Child()
+    assert child.method() == Base().method() == 1
+    assert calls == [child]
     patch.undo()
     assert "method" not in vars(Child)
 

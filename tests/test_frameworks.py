@@ -17,9 +17,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.finding import Finding
 from ta_runtime import checks
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import Gradients, Run, Step
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 from ta_runtime.settings import resolve
 
 lightning = pytest.importorskip("lightning")
@@ -184,6 +184,8 @@ class Classifier(lightning.LightningModule):  # type: ignore[name-defined]
 
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.AdamW(self.parameters(), lr=1e-2, weight_decay=0.0)
+        if not self.automatic_optimization:
+            return optimizer
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
         return {"optimizer": optimizer, "lr_scheduler": schedule}
 

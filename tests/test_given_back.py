@@ -8,6 +8,9 @@ import gc
 import io
 import json
 import random
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,24 +24,25 @@ import torch
 import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules import module
+from torch.optim import optimizer
 from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.finding import Finding
-from ta_runtime.audit import Audit
+from ta_runtime import api
+from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.session import Session
 from ta_runtime.integrations import accelerate as of_accelerate
 from ta_runtime.integrations import lightning as of_lightning
 from ta_runtime.integrations import transformers as of_transformers
 from ta_runtime.monitor import ModuleMonitor
 from ta_runtime.monitor.coordinates import RefinedCoordinateCheck
-from ta_runtime.observers.loaders import LoaderObserver
 from ta_runtime.observers.optimizers import Optimizers
+from ta_runtime.probes import hub
 from ta_runtime.runs import Run
-from ta_runtime.session import Session
 from ta_runtime.settings import resolve
 from ta_runtime.snapshot import Snapshots
-from ta_runtime.snapshot.loaders import BatchWatch
 from ta_runtime.trace.event import Event
-from ta_runtime.trace.loading import Loading
 from ta_runtime.trace.tracer import Tracer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -293,6 +297,77 @@ def test_they_begin_and_end_in_the_middle_of_each_other(seed: int, tmp_path: Pat
         part.__exit__(None, None, None)
 
 
+@pytest.mark.usefixtures("nothing_is_left")
+def test_each_place_is_wrapped_once_with_everything_on(tmp_path: Path) -> None:
+    """There were four wrappers around `DataLoader.__iter__`, four around `GradScaler.step`, and six step hooks."""
+    assert _wrappers() == {}
+    assert _hooks() == [0, 0, 0, 0]
+    training = Training()
+    seen: list[dict[str, int]] = []
+    hooked: list[list[int]] = []
+
+    def look(*_: object) -> None:
+        seen.append(_wrappers())
+        hooked.append(_hooks())
+
+    training.model[0].register_forward_hook(look)
+    with ExitStack() as stack:
+        options = {"record": tmp_path / "run", "snapshots": "every 1"}
+        stack.enter_context(audit(training, tmp_path, **options))
+        for part in (invariants, monitor, trace, audit):
+            stack.enter_context(part(training, tmp_path))
+        training.steps(1)
+    most = {place: max(each.get(place, 0) for each in seen) for place in set().union(*seen)}
+    assert {place: count for place, count in most.items() if count > 1} == {}
+    assert {
+        "torch.utils.data.dataloader.DataLoader.__iter__",
+        "torch.autograd.backward",
+        "torch.log",
+    } <= most.keys()
+    assert [max(counts) for counts in zip(*hooked, strict=True)] == [1, 1, 1, 1]
+
+
+def _wrappers() -> dict[str, int]:
+    """How many wrappers of ours are around each function that has one."""
+    found = {path: _depth(seen.value) for path, seen in photograph.taken().items()}
+    return {path: depth for path, depth in found.items() if depth}
+
+
+def _depth(function: Any) -> int:
+    depth = 0
+    while callable(function) and "__wrapped__" in getattr(function, "__dict__", {}):
+        depth += hasattr(function, "_ta_runtime_layer")
+        function = function.__wrapped__
+    return depth
+
+
+def _hooks() -> list[int]:
+    """How many global hooks are on: before and after steps, before and after forward passes."""
+    return [
+        len(table)
+        for table in (
+            optimizer._global_optimizer_pre_hooks,
+            optimizer._global_optimizer_post_hooks,
+            module._global_forward_pre_hooks,
+            module._global_forward_hooks,
+        )
+    ]
+
+
+@pytest.mark.usefixtures("nothing_is_left")
+def test_the_starts_of_processes_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    starts = {"multiprocessing.process.BaseProcess.start", "subprocess.Popen.__init__"}
+    for _ in range(2):
+        api.enable(output=None, live=False)
+        assert _wrappers().keys() >= starts
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        assert len(list(tmp_path.iterdir())) == 1
+        api.disable()
+        assert _wrappers() == {}
+        assert list(tmp_path.iterdir()) == []
+
+
 # -- what does not end as it should -----------------------------------------------------------------------------
 
 
@@ -343,8 +418,7 @@ def test_what_fails_while_it_begins_gives_back_all(
 
     training = Training()
     with monkeypatch.context() as patching:
-        patching.setattr(Loading if name in ("trace", "invariants") else LoaderObserver, "attach", fail)
-        patching.setattr(BatchWatch, "attach", fail)
+        patching.setitem(hub._PLACES, "batch", (fail,))
         with suppress(RuntimeError), PARTS[name](training, tmp_path):
             training.steps(1)
 

@@ -7,8 +7,8 @@ import pytest
 from ta_runtime import incidents
 from ta_runtime.facts import Refutation, Suspicion
 from ta_runtime.incidents import Incidents, Refuted
-from ta_runtime.places import Place
-from ta_runtime.ranks import Seen, merged_refuted
+from ta_runtime.probes.places import Place
+from ta_runtime.ranks import RankReport, merged_refuted
 
 LINE = Place("train.py", 9)
 ELSEWHERE = Place("train.py", 12)
@@ -97,7 +97,9 @@ def test_of_what_several_ranks_refuted_there_is_one_with_the_ranks_that_looked()
         return Refuted(*healthy(place, share), last_step=4)
 
     own, theirs = refuted(LINE, 0.1), [refuted(LINE, 0.2), refuted(ELSEWHERE, 0.3)]
-    first, second = merged_refuted([own], {1: Seen(refuted=theirs), 2: Seen(refuted=[refuted(LINE, 0.4)])})
+    first, second = merged_refuted(
+        [own], {1: RankReport(refuted=theirs), 2: RankReport(refuted=[refuted(LINE, 0.4)])}
+    )
     assert (first.refutation, first.ranks) == (own.refutation, {0, 1, 2})
     assert (second.refutation, second.ranks) == (theirs[1].refutation, {1})
     assert own.ranks == theirs[0].ranks == set()

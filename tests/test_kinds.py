@@ -451,3 +451,16 @@ def test_the_parts_of_a_value_are_what_it_is_computed_from() -> None:
     written = {module.verbatim(part) for part in module.parts.of(expression)}
     assert {"b * sizes(3)", "a.view(-1)", "torch.zeros(3)", "torch.arange(n)"} <= written
     assert "torch.ones(3)" not in written
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for step in steps:\n    if deep:\n        x, rest = x.split(2)\n    ask(x)",
+        "def f(deep):\n    x = None\n    while deep:\n        x, rest = x.next()\n        if rest:\n            x, rest = x.other()\n    ask(x)",
+        "def f():\n    x, rest = x.next()\n    ask(x)",
+    ],
+)
+def test_a_value_unpacked_from_its_own_parts_is_unknown(code: str) -> None:
+    assert kind(code) is None
+    assert construction(code) is None

@@ -5,6 +5,7 @@ that other one as well. What does not count is `__version__`, and the `__init__`
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -46,124 +47,37 @@ ROOMS = [
 ]
 """The rooms of ta_lint from the bottom up: each imports of those before it, and none of those after it."""
 
-# What each part of ta_runtime may import of ta_runtime, from the bottom up.
-RUNTIME_ALLOWED = {
-    "places": set(),
-    "registers": {"places"},
-    "sources": {"places"},
-    "readings": set(),
-    "loops": {"places", "sources"},
-    "tree": set(),
-    "settings": {"storage"},
-    "digests": set(),
-    "extras": set(),
-    "masking": set(),
-    "trackers": {"masking"},
-    "storage": {"extras"},
-    "program": set(),
-    "facts": {"digests", "history", "names", "registers", "places", "sources"},
-    "history": {"facts", "registers", "places"},
-    "names": {"facts", "registers", "places", "sources"},
-    "window": {"facts", "places", "readings"},
-    "incidents": {"facts", "places"},
-    "observers": {"facts", "loops", "places", "readings", "registers", "sources", "tree", "window", "session"}
-    | {"digests", "ranks"},
-    "checks": {"facts", "history", "loops", "places", "registers", "sources"},
-    "session": {
-        "checks",
-        "facts",
-        "history",
-        "incidents",
-        "names",
-        "observers",
-        "places",
-        "registers",
-        "settings",
-        "sources",
-        "window",
-    },
-    "finding": {"incidents", "places", "settings"},
-    "ranks": {"facts", "incidents", "places"},
-    "reports": {"ranks", "storage"},
-    "linting": {"places"},
-    "runs": {"extras", "masking", "ranks", "reports", "storage", "trackers"},
-    "guarding": {"observers", "reports"},
-    "steps": {"guarding", "observers"},
-    "trace": {
-        "digests",
-        "extras",
-        "guarding",
-        "masking",
-        "names",
-        "observers",
-        "places",
-        "registers",
-        "reports",
-        "runs",
-        "steps",
-        "storage",
-        "tree",
-    },
-    "invariants": {"extras", "facts", "places", "ranks", "runs", "session", "storage", "trace"},
-    "monitor": {"extras", "observers", "ranks", "readings", "runs", "tree"},
-    "snapshot": {
-        "digests",
-        "extras",
-        "guarding",
-        "masking",
-        "names",
-        "observers",
-        "ranks",
-        "registers",
-        "reports",
-        "runs",
-    }
-    | {"steps", "storage"},
-    "recorder": {"facts", "names", "registers", "reports", "runs", "storage", "window"},
-    "diff": {"runs", "storage"},
-    "report": {"runs", "storage", "trackers"},
-    "audit": {
-        "linting",
-        "checks",
-        "finding",
-        "incidents",
-        "invariants",
-        "observers",
-        "ranks",
-        "recorder",
-        "reports",
-        "session",
-        "settings",
-        "snapshot",
-        "window",
-    },
-    "api": {"audit", "reports", "settings"},
-    "reporters": {"audit", "reports"},
-    "trial": {"facts", "history", "observers", "places", "session", "settings", "tree"},
-    "auditor": {"audit", "places", "reporters", "settings", "trial"},
-    "integrations": {"api", "audit", "extras", "monitor", "observers", "reports", "settings", "snapshot"}
-    | {"steps"},
-    "commands": {
-        "api",
-        "audit",
-        "diff",
-        "extras",
-        "invariants",
-        "places",
-        "program",
-        "ranks",
-        "report",
-        "reports",
-        "runs",
-        "session",
-        "settings",
-        "storage",
-        "trace",
-    },
-    "cli": {"commands", "extras"},
-    "__main__": {"cli"},
-    "__init__": {"api", "auditor", "reporters", "session"},
-}
+RUNTIME_ROOMS = [
+    "startup",
+    "extras",
+    "measure",
+    "probes",
+    "naming",
+    "facts",
+    "incidents",
+    "storage",
+    "settings",
+    "ranks",
+    "reports",
+    "runs",
+    "observers",
+    "checks",
+    "trace",
+    "invariants",
+    "snapshot",
+    "monitor",
+    "html",
+    "diff",
+    "report",
+    "audit",
+    "api",
+    "integrations",
+    "__init__",
+    "commands",
+    "cli",
+    "__main__",
+]
+"""Those of ta_runtime: `probes` know none of the sessions, traces, snapshots and monitors that listen to them."""
 
 
 class Import(NamedTuple):
@@ -240,28 +154,40 @@ def test_imports_are_absolute_so_that_the_arrows_can_be_read() -> None:
     )
 
 
-def test_every_file_of_the_linter_is_in_a_room() -> None:
-    assert sorted({room(path) for path in files("ta_lint")} - {*ROOMS}) == []
+FLOORS = {
+    package: {name: number for number, name in enumerate(rooms)}
+    for package, rooms in (("ta_lint", ROOMS), ("ta_runtime", RUNTIME_ROOMS))
+}
 
 
-def test_a_room_imports_only_of_the_rooms_below_it() -> None:
-    floor = {name: number for number, name in enumerate(ROOMS)}
+def floor(path: Path) -> int:
+    package = path.relative_to(ROOT).parts[0]
+    return FLOORS[package][room(path) if package == "ta_lint" else part(path)]
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_file_is_in_a_room(package: str) -> None:
+    of = room if package == "ta_lint" else part
+    assert sorted({of(path) for path in files(package)} - FLOORS[package].keys()) == []
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_room_imports_only_of_the_rooms_below_it(package: str) -> None:
     assert (
         shown(
             each
-            for each in imported("ta_lint")
-            if each.file is not None
-            and each.package == "ta_lint"
-            and floor[room(each.file)] > floor[room(each.path)]
+            for each in imported(package)
+            if each.file is not None and each.package == package and floor(each.file) > floor(each.path)
         )
         == []
     )
 
 
-def test_no_imports_of_the_linter_go_in_a_circle() -> None:
+@pytest.mark.parametrize("package", FLOORS)
+def test_no_imports_go_in_a_circle(package: str) -> None:
     arrows = {
         path: {each.file for each in imports(path) if each.file is not None} - {path}
-        for path in files("ta_lint")
+        for path in files(package)
     }
     try:
         TopologicalSorter(arrows).prepare()
@@ -270,13 +196,100 @@ def test_no_imports_of_the_linter_go_in_a_circle() -> None:
         pytest.fail(f"a circle: {circle}")
 
 
-def test_a_class_name_of_the_linter_has_one_owner() -> None:
+def test_probes_alone_wrap_and_hook_torch() -> None:
+    """No hook is registered, no function wrapped and no attribute of torch set, but that a framework's object is followed."""
+    inside, frameworks = (ROOT / "ta_runtime" / name for name in ("probes", "integrations"))
+    found = []
+    for path in files("ta_runtime"):
+        for node in ast.walk(ast.parse(path.read_bytes())) if inside not in path.parents else ():
+            if (
+                registers_a_hook(node)
+                or sets_an_attribute_of_torch(node, path)
+                or (wraps(node) and frameworks not in path.parents)
+            ):
+                found.append(f"{path.relative_to(ROOT).as_posix()}: {ast.unparse(node)}")
+    assert found == []
+
+
+def registers_a_hook(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute | ast.Name) and bool(
+        re.fullmatch(r"register_\w*hook", getattr(node, "attr", "") or getattr(node, "id", ""))
+    )
+
+
+def wraps(node: ast.AST) -> bool:
+    """Whether it wraps a function by `probes.patching`."""
+    if isinstance(node, ast.ImportFrom):
+        return not {"Patch", "Recoded", "attribute", "code"}.isdisjoint(each.name for each in node.names)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "patch"
+
+
+def sets_an_attribute_of_torch(node: ast.AST, path: Path) -> bool:
+    torchs = {each.name.partition(".")[0] for each in imports(path)} & {"torch"}
+    names = {each.name.rpartition(".")[2] for each in imports(path) if each.package == "torch"} | torchs
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("setattr", "delattr")
+    ):
+        return root(node.args[0]) in names
+    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
+    return any(isinstance(each, ast.Attribute) and root(each) in names for each in targets)
+
+
+def root(node: ast.expr) -> str:
+    """The name that a chain of attributes begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+LIVE = {
+    "LayerCall",
+    "Model",
+    "Optimizer",
+    "Gradients",
+    "Update",
+    "State",
+    "Filters",
+    "Step",
+    "Run",
+    "Wrapper",
+}
+"""The facts that hold a module, a tensor, an optimizer, or what knows them; the others are plain values. It is to shrink."""
+
+
+def test_facts_are_plain_values_but_for_those_that_are_listed() -> None:
+    live = re.compile(r"\b(Module|Tensor|torch\.optim\.Optimizer|Names|Register|History)\b")
+    holders = {
+        kind.name
+        for path in files("ta_runtime")
+        if part(path) == "facts" and path.stem != "history"
+        for kind in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(kind, ast.ClassDef)
+        for field in kind.body
+        if isinstance(field, ast.AnnAssign) and live.search(ast.unparse(field.annotation))
+    }
+    assert holders == LIVE
+
+
+SHARED_NAMES = {
+    "ta_lint": set(),
+    "ta_runtime": {"AuditCallback", "MonitorCallback", "SnapshotCallback", "Run", "Watcher"},
+}
+"""What each framework and each template has its own of; and the run that goes on, beside the public one that was recorded."""
+
+
+@pytest.mark.parametrize("package", SHARED_NAMES)
+def test_a_class_name_has_one_owner(package: str) -> None:
     owners: dict[str, list[str]] = {}
-    for path in files("ta_lint"):
+    for path in files(package):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 owners.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
-    assert {name: paths for name, paths in owners.items() if len(paths) > 1} == {}
+    assert {
+        name: paths for name, paths in owners.items() if len(paths) > 1 and name not in SHARED_NAMES[package]
+    } == {}
 
 
 def test_the_linter_imports_neither_torch_nor_the_run() -> None:
@@ -298,25 +311,11 @@ def test_nobody_imports_the_slow_parts_of_libcst() -> None:
     assert shown(each for each in imported("ta_lint") if each.name.startswith(slow)) == []
 
 
-def test_a_module_of_the_run_imports_only_what_its_part_may() -> None:
-    assert (
-        shown(
-            each
-            for each in imported("ta_runtime")
-            if each.file is not None
-            and each.package == "ta_runtime"
-            and part(each.file) not in {part(each.path), *RUNTIME_ALLOWED[part(each.path)]}
-        )
-        == []
-    )
-
-
 def test_the_run_imports_nothing_of_the_linter_but_its_core() -> None:
     def is_allowed(each: Import) -> bool:
         if each.file is None:
             return each.package not in ("libcst", "pyflakes")
-        own = part(each.path)
-        return part(each.file) == "core" or (own == "linting" and part(each.file) == "__init__")
+        return part(each.file) == "core" or (each.path.stem == "linting" and part(each.file) == "__init__")
 
     assert (
         shown(
@@ -381,7 +380,8 @@ def test_the_linter_never_loads_torch(tmp_path: Path) -> None:
     assert not packages & {"torch", "ta_runtime", "rich"}
 
 
-def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
+def loaded_by_an_audit(folder: Path) -> set[str]:
+    """The modules that a process has loaded when a small training in it was audited."""
     code = (
         "import sys, torch, ta_runtime\n"
         "ta_runtime.enable(output=None, live=False)\n"
@@ -391,9 +391,24 @@ def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
         "assert ta_runtime.disable()\n"
         "print('loaded:', *sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    modules = set(ran.stdout.rpartition("loaded:")[2].split())
+    return set(ran.stdout.rpartition("loaded:")[2].split())
+
+
+def test_an_audit_loads_the_thin_part_alone(tmp_path: Path) -> None:
+    """Of which the architecture says how large it is."""
+    ours = {name.split(".")[1] for name in loaded_by_an_audit(tmp_path) if name.startswith("ta_runtime.")}
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (said,) = re.findall(r"The thin part, (.*), is all that an audit loads: ([\d,]+) lines", architecture)
+    assert sorted(ours - {"api"}) == sorted(re.findall(r"`(\w+)`", said[0]))
+    thin = [path for path in files("ta_runtime") if part(path) in ours]
+    lines = sum(len(path.read_bytes().splitlines()) for path in thin)
+    assert lines == pytest.approx(int(said[1].replace(",", "")), rel=0.05)
+
+
+def test_a_run_never_loads_the_linter_nor_libcst(tmp_path: Path) -> None:
+    modules = loaded_by_an_audit(tmp_path)
     assert "ta_lint.core.catalogue" in modules
     assert not {name for name in modules if name.split(".")[0] in ("libcst", "pyflakes", "sarif_om", "rich")}
     assert not {

@@ -14,9 +14,8 @@ import secret_shapes
 from commands import ta_runtime
 from secret_shapes import MOSTLY, UNTOLD, core
 
-from ta_runtime import masking
-from ta_runtime.masking import command, masked, nested, setting, text, variable
-from ta_runtime.runs import Run, RunWriter
+from ta_runtime.runs import Run, RunWriter, masking
+from ta_runtime.runs.masking import command, masked, nested, setting, text, variable
 
 
 @pytest.fixture(autouse=True)

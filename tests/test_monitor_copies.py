@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.monitor import ModuleMonitor, moments, statistics
+from ta_runtime.measure import moments
+from ta_runtime.monitor import ModuleMonitor, statistics
 from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Measured
-from ta_runtime.monitor.statistics import STATISTICS, Part
-from ta_runtime.monitor.tally import Tally
+from ta_runtime.monitor.statistics import STATISTICS, PartialStatistics
+from ta_runtime.monitor.tally import StepMetrics
 
 NEEDS = ("mean",)
 
@@ -74,7 +75,11 @@ def test_of_each_is_what_there_is_of_a_part_by_itself(statistic: statistics.Stat
     measured = Measured([[], []], count, columns if count else {})
     expected = [
         statistic.of(
-            [Part(count, **{name: column[row] for name, column in columns.items()} if count else {})]
+            [
+                PartialStatistics(
+                    count, **{name: column[row] for name, column in columns.items()} if count else {}
+                )
+            ]
         )
         for row in range(2)
     ]
@@ -261,15 +266,15 @@ def test_numbers_that_the_device_loses_cost_their_step_and_no_other(
     monitor = ModuleMonitor(monitor_step_fn=None)
     monitor.set_module(model)
     monitor.add_activation_metric("mean")
-    values = Tally.values
+    values = StepMetrics.values
     calls = iter(range(3))
 
-    def lost_once(tally: Tally) -> dict[str, float]:
+    def lost_once(tally: StepMetrics) -> dict[str, float]:
         if next(calls) == 1:
             raise RuntimeError("an error of the device, reported late")
         return values(tally)
 
-    monkeypatch.setattr(Tally, "values", lost_once)
+    monkeypatch.setattr(StepMetrics, "values", lost_once)
     for number in range(3):
         monitor.begin_step(number)
         model(torch.ones(1, 2))

@@ -10,10 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from ta_runtime.monitor import ModuleMonitor, moments, statistics
+from ta_runtime.measure import moments
+from ta_runtime.measure.kinds import SMALL
+from ta_runtime.measure.norms import norms
+from ta_runtime.measure.scalars import Readings
+from ta_runtime.monitor import ModuleMonitor, statistics
 from ta_runtime.monitor.recognition import recognised
-from ta_runtime.monitor.statistics import Part
-from ta_runtime.readings import SMALL, Readings, norms
+from ta_runtime.monitor.statistics import PartialStatistics
 
 NUMPY: dict[str, Callable[[Any], Any]] = {
     "mean": np.mean,
@@ -226,7 +229,7 @@ def test_statistics_of_large_tensors_are_right_to_six_digits(name: str, size: in
     exact = statistics.named(name)
     needs = moments.ordered(set(exact.needs))
     values = (value.item() for value in moments.of_one(tensor, needs))
-    part = Part(size, **dict(zip(needs, values, strict=True)))
+    part = PartialStatistics(size, **dict(zip(needs, values, strict=True)))
     assert exact.of([part]) == pytest.approx(exact.direct(tensor.double()).item(), rel=2e-6)
 
 

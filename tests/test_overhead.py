@@ -11,7 +11,7 @@ import torch
 from runtime import MODELS, Counted, counted, ours, plain, training
 from torch import nn
 
-from ta_runtime.session import Session
+from ta_runtime.audit.session import Session
 from ta_runtime.settings import resolve
 
 

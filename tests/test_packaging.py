@@ -40,7 +40,9 @@ def test_the_wheel_holds_the_package_and_the_pages_and_nothing_else(wheel: Path)
     assert packed == {page.name for page in (ROOT / "rules").glob("TA*.md")}
     data = {f"ta_lint/data/{path.name}" for path in (ROOT / "ta_lint" / "data").iterdir()}
     assert {"ta_lint/py.typed", "ta_lint/data/torch_symbols.toml", *data} <= set(names)
-    assert {"ta_runtime/report/page.css", "ta_runtime/report/page.js"} <= set(names)
+    assert {"ta_runtime/html/base.css", "ta_runtime/report/page.css", "ta_runtime/report/page.js"} <= set(
+        names
+    )
 
 
 def test_on_a_package_index_every_link_of_the_readme_leads_to_the_repository(wheel: Path) -> None:

@@ -22,8 +22,11 @@ PROJECTS = [
 
 @pytest.mark.parametrize("files", PROJECTS, ids=lambda files: files[0].heading)
 def test_a_project_gives_exactly_the_findings_it_marks(files: list[Block], tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
     for block in files:
-        (tmp_path / block.settings["path"]).write_text(block.code)
+        path = tmp_path / block.settings["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.code)
     for block in files:
         asked = block.settings.get("select", "").split(",") if "select" in block.settings else []
         config = Configs(Options(extend_select=asked), tmp_path).root_config

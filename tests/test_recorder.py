@@ -19,10 +19,10 @@ from torch.utils.data import DataLoader, Dataset
 
 import ta_runtime
 from ta_lint.core.errors import UsageError
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.recorder import Recorder
 from ta_runtime.cli import main
 from ta_runtime.integrations.watch import Watch
-from ta_runtime.recorder import Recorder
 from ta_runtime.runs import Run
 from ta_runtime.settings import resolve
 
@@ -375,9 +375,9 @@ ENABLE = "ta_runtime.enable(record='run', output=None, live=False)"
 # One process loads all, and forks one for each folder.
 EACH = """\
 import gc, os, runpy, sys
-import rich.console, torch, torch._dynamo, ta_runtime.recorder
+import rich.console, torch, torch._dynamo, ta_runtime.audit.recorder
 from pathlib import Path
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.cli import main
 from ta_runtime.settings import resolve
 
@@ -598,7 +598,7 @@ def test_torchrun_gives_each_attempt_a_folder_of_its_own(
 
 RANKS = """\
 import os
-import torch, ta_runtime, ta_runtime.recorder
+import torch, ta_runtime, ta_runtime.audit.recorder
 import torch.distributed as dist
 import torch.multiprocessing as mp
 

@@ -545,10 +545,10 @@ def test_the_names_of_the_package_are_there_before_torch_is() -> None:
         "assert {*ta_runtime.__all__} <= {*dir(ta_runtime)}\n"
         "assert 'torch' not in sys.modules\n"
         "assert not hasattr(ta_runtime, 'Audits')\n"
-        "import ta_runtime.audit\n"
+        "import ta_runtime.audit.audit\n"
         "from ta_runtime import *\n"
         "assert findings() == disable() == []\n"
-        "assert Auditor.__module__ == 'ta_runtime.auditor'\n"
+        "assert Auditor.__module__ == 'ta_runtime.audit.auditor'\n"
     )
     ran = commands.python(Path.cwd(), "-c", code)
     assert ran.returncode == 0, ran.stderr

@@ -32,11 +32,19 @@ HARMLESS = {
     ("ta_lint/syntax/convert.py", "exec"): "of numbers alone",
     ("ta_lint/syntax/tree.py", "eval"): "of the names of libcst's fields",
     ("ta_runtime/monitor/recognition.py", "exec"): "of lines of its own",
-    ("ta_runtime/places.py", "compile"): "a call, written here",
-    ("ta_runtime/places.py", "eval"): "a call, written here",
-    ("ta_runtime/program.py", "compile"): "the script that the user has it run",
-    ("ta_runtime/program.py", "exec"): "the script that the user has it run",
+    ("ta_runtime/probes/places.py", "compile"): "a call, written here",
+    ("ta_runtime/probes/places.py", "eval"): "a call, written here",
+    ("ta_runtime/commands/program.py", "compile"): "the script that the user has it run",
+    ("ta_runtime/commands/program.py", "exec"): "the script that the user has it run",
     ("ta_runtime/ranks.py", "pickle.loads"): "what the other ranks of this job show",
+    (
+        "ta_runtime/audit/children.py",
+        "pickle.loads",
+    ): "what its own processes leave in a folder for their owner alone",
+    (
+        "ta_runtime/startup/__init__.py",
+        "pickle.loads",
+    ): "what the process that started this one says, in that folder",
 }
 
 

@@ -13,13 +13,13 @@ import torch
 from torch import nn
 
 import ta_runtime
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.facts import Optimizer, Step
-from ta_runtime.names import Names
-from ta_runtime.places import NOWHERE, Place, is_library
-from ta_runtime.registers import BUILT
+from ta_runtime.naming import Names
+from ta_runtime.probes.places import NOWHERE, Place, is_library
+from ta_runtime.probes.registers import BUILT
+from ta_runtime.probes.sources import of_class
 from ta_runtime.settings import resolve
-from ta_runtime.sources import of_class
 
 START = "from torch import nn\nimport torch\nfrom torch.utils.data import DataLoader\n"
 

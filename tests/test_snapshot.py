@@ -26,9 +26,9 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from ta_lint.core.errors import UsageError
-from ta_runtime import masking, settings
-from ta_runtime.audit import Audit
-from ta_runtime.runs import Run, RunWriter
+from ta_runtime import settings
+from ta_runtime.audit.audit import Audit
+from ta_runtime.runs import Run, RunWriter, masking
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import Snapshots, environment, schedule, to_yaml
 from ta_runtime.snapshot.records import outline
@@ -113,7 +113,7 @@ def texts(found: Iterable[Row], kind: str, step: int | None = None) -> dict[str,
 
 
 def digest_of(tensor: Tensor) -> str:
-    from ta_runtime.digests import Contents
+    from ta_runtime.snapshot.contents import Contents
 
     row: Row = {}
     Contents().add(tensor, row)
@@ -826,7 +826,7 @@ def test_random_states_are_recorded_where_a_step_begins(recorded: Callable[..., 
     [first, second] = digests(found, "rng", "torch")
     assert first != second
 
-    from ta_runtime.digests import copied, of_bytes
+    from ta_runtime.measure.digests import copied, of_bytes
 
     assert first == of_bytes(copied(torch.get_rng_state()))[0]
 

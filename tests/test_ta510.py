@@ -13,12 +13,12 @@ from observed import watched
 import ta_runtime
 from ta_lint.core.errors import UsageError
 from ta_lint.core.finding import Finding
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.invariants import file, live
 from ta_runtime.invariants.checking import Checker
 from ta_runtime.invariants.inferring import infer
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Violation
+from ta_runtime.invariants.template import BrokenInvariant
 from ta_runtime.runs import Run
 from ta_runtime.settings import resolve
 from ta_runtime.trace.collection import collecting
@@ -222,7 +222,7 @@ def test_of_a_long_evaluation_few_events_are_kept_and_the_findings_are_the_same(
     assert usual
     most, see = 0, Checker.see
 
-    def watching(checker: Checker, events: Iterable[Event], rank: int = 0) -> list[Violation]:
+    def watching(checker: Checker, events: Iterable[Event], rank: int = 0) -> list[BrokenInvariant]:
         nonlocal most
         most = max(most, len(given := list(events)))
         return see(checker, given, rank)
@@ -239,11 +239,14 @@ def test_nothing_is_kept_once_the_session_has_stopped_after_failures(
     started: list[live.Live] = []
     start = live.Live.start
 
+    def broken() -> None:
+        raise RuntimeError("x")
+
     def failing(own: live.Live) -> None:
         started.append(own)
         start(own)
         for _ in range(3):
-            own._session._observer_failed("Backwards.after", RuntimeError("x"))
+            own._session.guarded(broken)()
 
     monkeypatch.setattr(live.Live, "start", failing)
     bad = program().replace(CLEARS, "        if epoch < 2:\n    " + CLEARS)

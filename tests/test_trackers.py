@@ -9,8 +9,7 @@ from typing import Any
 import commands
 import pytest
 
-from ta_runtime import trackers
-from ta_runtime.runs import Run, RunWriter
+from ta_runtime.runs import Run, RunWriter, trackers
 
 SCRIPT = """\
 import os

@@ -8,7 +8,7 @@ import commands
 import pytest
 from commands import at_once
 
-from ta_runtime import sources
+from ta_runtime.probes import sources
 
 SCRIPT = '''\
 import json

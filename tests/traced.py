@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from commands import free_port, pair
 
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.settings import resolve
 from ta_runtime.trace.collection import collecting
 

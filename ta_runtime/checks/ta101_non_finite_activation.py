@@ -1,16 +1,18 @@
-"""TA101: the first input or activation that is NaN or infinite, in a step whose loss or gradients are so too."""
+"""TA101: the first input or activation that is NaN or infinite, in a step whose loss or gradients are so too, or all outputs."""
 
 import math
 from collections.abc import Iterator
 
-from ta_runtime.facts import Call, Forward, Step, Suspicion, Value
+from ta_runtime.facts import Forward, LayerCall, Step, Suspicion, Value
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     if not _harmed(step):
         return
     broken = {id(update.tensor) for update in step.updates if _is_bad(update.weight)}
-    for forward in step.training_forwards:
+    for forward in step.telling_forwards:
+        if step.infers and not forward.spoiled:
+            continue
         for value in forward.inputs:
             if _is_bad_input(value):
                 message = f"the model is called with a value that is not finite in `{value.name}`"
@@ -37,12 +39,14 @@ def _harmed(step: Step) -> bool:
     """
     if any(_is_bad(gradients.total) and not gradients.skipped for gradients in step.gradients):
         return True
+    if any(forward.spoiled for forward in step.telling_forwards):
+        return True
     if any(loss.training and _is_bad(loss.value) for loss in step.losses):
         return True
     return any(_is_bad_input(value) for forward in step.training_forwards for value in forward.outputs)
 
 
-def _first(forward: Forward) -> Call | None:
+def _first(forward: Forward) -> LayerCall | None:
     for call in forward.calls:
         for value in call.outputs:
             if value.norm is not None and not math.isfinite(value.norm):

@@ -21,7 +21,7 @@ Of normally distributed logarithms, 12 are 8 standard deviations.
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     norm = gradients.before_clipping or gradients.total
-    usual = gradients.history.log_norms(gradients.optimizer.optimizer)
+    usual = gradients.optimizer.history.log_norms
     if norm is None or not math.isfinite(norm) or norm <= 0 or usual.count < WARM_UP or gradients.skipped:
         return
     logarithm = math.log(norm)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_runtime.facts import Gradients, Layer, Step, Suspicion
-from ta_runtime.history import LONGEST_SILENCE
+from ta_runtime.facts.history import LONGEST_SILENCE
 
 PATIENCE = LONGEST_SILENCE
 """Steps without any other gradient.
@@ -17,7 +17,7 @@ UNDERFLOW = 1e-12
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
-        silence = gradients.history.silence(gradients.optimizer.optimizer)
+        silence = gradients.optimizer.history.silence
         if silence.steps >= PATIENCE and gradients.total == 0.0 and _is_cut_off(gradients):
             message = "every gradient is zero at every step, although the loss is not, and changes"
             evidence: dict[str, float | int | str] = {"steps": silence.steps, "loss": gradients.loss or 0.0}
@@ -46,8 +46,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
 
 def _is_cut_off(gradients: Gradients) -> bool:
     """Whether no parameter ever had a gradient other than zero while the loss took several values, none of them zero."""
-    silence = gradients.history.silence(gradients.optimizer.optimizer)
-    losses = gradients.history.losses(gradients.optimizer.optimizer)
+    silence = gradients.optimizer.history.silence
+    losses = gradients.optimizer.history.losses
     if losses.count < PATIENCE or losses.lowest == losses.highest or losses.lowest <= 0.0 <= losses.highest:
         return False
     always = [silence.zero.get(id(tensor), 0) >= PATIENCE for tensor in gradients.tensors if tensor.numel()]

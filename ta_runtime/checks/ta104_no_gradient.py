@@ -11,7 +11,7 @@ PATIENCE = 3
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
     if not gradients.present or any(gradients.present):
         return
-    without = gradients.history.silence(gradients.optimizer.optimizer).without_gradients
+    without = gradients.optimizer.history.silence.without_gradients
     if without >= PATIENCE - 1 and any(tensor.numel() for tensor in gradients.tensors):  # not an empty shard
         message = "the optimizer steps, and none of its parameters has ever had a gradient"
         evidence = {

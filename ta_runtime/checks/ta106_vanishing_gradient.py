@@ -6,7 +6,7 @@ from itertools import pairwise
 from torch import Tensor
 
 from ta_runtime.facts import Gradients, Suspicion
-from ta_runtime.history import SAMPLED_EVERY
+from ta_runtime.facts.history import SAMPLED_EVERY
 
 RATIO = 1e-5
 """Early over late. AUTOTRAINER (ICSE 2021) says 1e-3; measured, the healthy runs in `tests/runs` keep above 1e-2."""
@@ -23,7 +23,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         return
     if (ratio := _ratio(gradients.tensors, gradients.norms)) is None or ratio > RATIO:
         return
-    earlier = list(gradients.history.samples(gradients.optimizer.optimizer))[-(SAMPLES - 1) :]
+    earlier = list(gradients.optimizer.history.samples)[-(SAMPLES - 1) :]
     if len(earlier) < SAMPLES - 1:
         return
     for norms in earlier:

@@ -63,7 +63,7 @@ def _is_full(update: Update) -> bool:
 def _is_always_small(optimizer: Optimizer, step: Step) -> bool:
     if step.index < LATE or not step.gradients:
         return False
-    ratios = step.gradients[0].history.ratios(optimizer.optimizer)
+    ratios = optimizer.history.ratios
     return ratios.count >= AUDITS and ratios.highest <= SMALL
 
 

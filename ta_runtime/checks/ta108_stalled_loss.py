@@ -6,7 +6,7 @@ from itertools import islice
 from statistics import median
 
 from ta_runtime.facts import Gradients, Loss, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 CONSTANT = 50
 """Steps with the very same loss, bit for bit."""
@@ -17,7 +17,7 @@ GUESSING = 0.99
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
-    losses = gradients.history.losses(gradients.optimizer.optimizer)
+    losses = gradients.optimizer.history.losses
     if losses.count < CONSTANT or losses.lowest != losses.highest or gradients.loss != losses.lowest:
         return
     if losses.lowest and not gradients.skipped and gradients.total is not None:
@@ -29,7 +29,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
-        losses = gradients.history.losses(gradients.optimizer.optimizer)
+        losses = gradients.optimizer.history.losses
         if losses.count < LONG or gradients.loss is None:
             continue
         guess = next((guess for loss in step.losses if (guess := _guess(loss, gradients.loss))), None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ta_runtime.facts import Call, Step, Suspicion
+from ta_runtime.facts import LayerCall, Step, Suspicion
 
 SHARE = 0.95
 """Of the outputs within 0.01 of a limit, where the slope is under 4 % (sigmoid) or 2 % (tanh) of the greatest."""
@@ -22,7 +22,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             yield Suspicion(layer.place, message, evidence, layer.name)
 
 
-def _feeds(later: Sequence[Call]) -> bool:
+def _feeds(later: Sequence[LayerCall]) -> bool:
     """Whether a layer with weights comes after: the last sigmoid of a classifier and tanh of a generator may saturate."""
     return any(
         not call.module._modules and any(weight.dim() > 1 for weight in call.module.parameters())

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
-from ta_runtime.facts import Call, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.facts import LayerCall, Step, Suspicion
+from ta_runtime.probes.places import Place
 
 OF_STRUCTURE = True
 MULTIPLE = 8
@@ -34,7 +34,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             call for call in forward.calls if _misaligned(call.module) and _is_half(call, forward.autocast)
         ]
         enough = SHARE * sum(call.multiplications for call in forward.calls) if found else 0
-        places: dict[Place, dict[str, Call]] = defaultdict(dict)
+        places: dict[Place, dict[str, LayerCall]] = defaultdict(dict)
         shares: dict[Place, int] = defaultdict(int)
         for call in found:
             if call.multiplications >= WORK:
@@ -50,7 +50,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 yield Suspicion(place, message, {"layers": len(calls), "first": name, "sizes": sizes})
 
 
-def _is_half(call: Call, autocast: torch.dtype | None) -> bool:
+def _is_half(call: LayerCall, autocast: torch.dtype | None) -> bool:
     return any(
         given.device.type == "cuda" and (autocast in _HALF or given.dtype in _HALF)
         for given in call.inputs[:1]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from ta_runtime.facts import Call, Step, Suspicion
+from ta_runtime.facts import LayerCall, Step, Suspicion
 
 OF_STRUCTURE = True
 SHARE = 0.5
@@ -28,7 +28,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             yield Suspicion(forward.model.place, message, {"convolutions": len(found)})
 
 
-def _is_channels_first(call: Call, autocast: torch.dtype | None) -> bool:
+def _is_channels_first(call: LayerCall, autocast: torch.dtype | None) -> bool:
     """Neither the input nor the weight asks for channels-last: one of them is enough for cuDNN to run it so."""
     module = call.module
     if not isinstance(module, nn.Conv2d) or module.groups > 1 or not call.inputs:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
-from ta_runtime.facts import Call, Step, Suspicion
+from ta_runtime.facts import LayerCall, Step, Suspicion
 
 OF_STRUCTURE = True
 SHARE = 0.5
@@ -44,7 +44,7 @@ def tf32_allowed() -> bool:
     return chosen not in ("none", "ieee") or (chosen == "none" and general not in ("none", "ieee"))
 
 
-def _is_full(call: Call) -> bool:
+def _is_full(call: LayerCall) -> bool:
     given = call.inputs[0]
     is_matrix = not isinstance(call.module, (_ConvNd, nn.RNNBase))
     return is_matrix and given.device.type == "cuda" and given.dtype is torch.float32

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 from torch.distributed.tensor import DTensor
 
-from ta_runtime.facts import Call, Step, Suspicion, Value
+from ta_runtime.facts import LayerCall, Step, Suspicion, Value
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
@@ -24,7 +24,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         yield Suspicion(forward.place, message, evidence)
 
 
-def _strange(call: Call) -> Value | None:
+def _strange(call: LayerCall) -> Value | None:
     """An input on another device than the parameters of the module that raised, if these are all on one."""
     devices = {parameter.device for parameter in call.module.parameters()}
     if len(devices) != 1:

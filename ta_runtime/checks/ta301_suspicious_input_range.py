@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Call, Step, Suspicion, Value
+from ta_runtime.facts import LayerCall, Step, Suspicion, Value
 
 LEAST_MAXIMUM = 100.0
 """A batch of 8-bit images, even of dark ones, has a pixel above it; torch-audit's limit of 50 met other things."""
@@ -47,7 +47,7 @@ def _is_bytes(value: Value) -> bool:
     return shaped and ranged and value.std > LEAST_SPREAD
 
 
-def _reader(calls: list[Call], images: list[Value]) -> Call | None:
+def _reader(calls: list[LayerCall], images: list[Value]) -> LayerCall | None:
     """The layer that reads the images as they were given, or a view, or after `nn.Flatten`: what lies between may scale."""
     raw = {id(value) for value in images}
     for call in calls:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from ta_runtime.facts import Forward, Step, Suspicion, Value
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 STEPS = 3
 """Audited steps in a row: one flat batch may be a warm-up, or an environment's first observation."""

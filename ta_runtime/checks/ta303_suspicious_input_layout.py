@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Call, Forward, Step, Suspicion
+from ta_runtime.facts import Forward, LayerCall, Step, Suspicion
 
 OF_STRUCTURE = True
 LEAST_SIDE = 16
@@ -13,7 +13,7 @@ _CHANNELS = (1, 3, 4)
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
-    for forward in step.training_forwards:
+    for forward in step.telling_forwards:
         call = next((call for call in forward.calls if _is_turned(call, forward)), None)
         if call is not None:
             message = "images with the channels in their last dimension enter a convolution that expects them second"
@@ -21,7 +21,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             yield Suspicion(forward.place, message, evidence)
 
 
-def _is_turned(call: Call, forward: Forward) -> bool:
+def _is_turned(call: LayerCall, forward: Forward) -> bool:
     module = call.module
     if not isinstance(module, nn.Conv2d) or not call.inputs or len(call.inputs[0].shape) != 4:
         return False

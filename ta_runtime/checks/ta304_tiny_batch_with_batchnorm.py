@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch.distributed as dist
 from torch import nn
 
-from ta_runtime.facts import Call, Refutation, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.facts import LayerCall, Refutation, Step, Suspicion
+from ta_runtime.probes.places import Place
 
 VALUES = 8
 """Of each channel, over batch and positions. The batch size below which Wu and He (Group Normalization, 2018) measured a
@@ -17,7 +17,7 @@ _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
-    fullest: dict[Place, Call] = {}
+    fullest: dict[Place, LayerCall] = {}
     for forward in step.training_forwards:
         calls = [call for call in forward.calls if call.training and isinstance(call.module, _NORMS)]
         if not calls:
@@ -35,7 +35,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             yield Refutation(place, {"values per channel": int(values), "layer": call.layer.name})
 
 
-def _values(call: Call) -> float:
+def _values(call: LayerCall) -> float:
     """Values of one channel in the statistics of a call, of all ranks where they are synchronised."""
     if not call.inputs or len(call.inputs[0].shape) < 2:
         return float("inf")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from ta_runtime.facts import Layer, Run, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 _LOOKUPS = (nn.Embedding.forward, nn.EmbeddingBag.forward)
 

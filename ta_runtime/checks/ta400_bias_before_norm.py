@@ -10,7 +10,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from ta_runtime.facts import Forward, Layer, Model, Refutation, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 OF_STRUCTURE = True
 

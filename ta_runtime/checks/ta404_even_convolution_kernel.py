@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from torch import nn
 
 from ta_runtime.facts import Model, Refutation, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 _Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 

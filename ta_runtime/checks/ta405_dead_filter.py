@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ta_runtime.facts import Filters, Step, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 NOTHING = 1e-6
 """Of the largest filter's norm: what is less adds nothing that float32, with a resolution of 1.2e-7, would keep."""

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ta_runtime.facts import Forward, Refutation, Step, Suspicion
-from ta_runtime.sources import of_attribute
+from ta_runtime.probes.sources import of_attribute
 
 OF_STRUCTURE = True
 _KINDS = {list: "list", tuple: "tuple", dict: "dict"}

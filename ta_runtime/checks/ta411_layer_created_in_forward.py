@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from ta_runtime.facts import Refutation, Step, Suspicion
-from ta_runtime.places import Place
-from ta_runtime.registers import BUILT
+from ta_runtime.probes.places import Place
+from ta_runtime.probes.registers import BUILT
 
 PASSES = 2
 """Audited steps in a row in which a line builds the layer anew. A lazy layer is built in one."""

@@ -7,9 +7,9 @@ from itertools import pairwise
 from torch import nn
 
 from ta_runtime.facts import Layer, Model, Refutation, Suspicion
-from ta_runtime.places import Place
-from ta_runtime.registers import BUILT
-from ta_runtime.sources import text
+from ta_runtime.probes.places import Place
+from ta_runtime.probes.registers import BUILT
+from ta_runtime.probes.sources import text
 
 _SHARED = re.compile(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
 """One instance on purpose, in the words of those who do it: the linter's."""

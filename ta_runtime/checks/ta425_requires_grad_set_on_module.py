@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ta_runtime.facts import Layer, Refutation, Step, Suspicion
-from ta_runtime.places import Place
-from ta_runtime.sources import assigned_to, settings_of
+from ta_runtime.probes.places import Place
+from ta_runtime.probes.sources import assigned_to, settings_of
 
 OF_STRUCTURE = True
 

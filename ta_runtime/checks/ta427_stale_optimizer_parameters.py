@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_runtime.facts import Membership, Refutation, Run, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 STEPS = 2
 """Thorough steps in which a parameter that nobody holds got a new gradient, and nothing wrote to it."""

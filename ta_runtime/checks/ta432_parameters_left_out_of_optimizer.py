@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Run, Suspicion
-from ta_runtime.sources import assigned_to
+from ta_runtime.probes.sources import assigned_to
 
 STEPS = 3
 """Thorough steps in which each of its parameters got a new gradient, and nothing wrote to them."""

@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from torch import nn
 
 from ta_runtime.facts import Model, Run, Step, Suspicion
-from ta_runtime.history import History, Unrun
-from ta_runtime.places import Place
+from ta_runtime.facts.history import History, Unrun
+from ta_runtime.probes.places import Place
 
 STEPS = 10
 """Steps of the optimizer without a gradient, at the end of the run: a block that is left out half of the time is then

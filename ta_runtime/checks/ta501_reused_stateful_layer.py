@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from ta_runtime.facts import Call, Forward, Step, Suspicion
+from ta_runtime.facts import Forward, LayerCall, Step, Suspicion
 
 OF_STRUCTURE = True
 _NORMS = (
@@ -21,7 +21,7 @@ _NORMS = (
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for forward in step.training_forwards:
-        by_module: dict[int, list[Call]] = defaultdict(list)
+        by_module: dict[int, list[LayerCall]] = defaultdict(list)
         for call in forward.calls:
             module = call.module
             if call.training and isinstance(module, _NORMS) and module.track_running_stats:
@@ -35,7 +35,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
                 yield Suspicion(layer.place, message, {"calls": len(calls)}, layer.name)
 
 
-def _sources(forward: Forward, calls: list[Call]) -> set[int]:
+def _sources(forward: Forward, calls: list[LayerCall]) -> set[int]:
     """The modules, by id, whose outputs these calls read directly; what came through other operations is not known."""
     read = {id(call.inputs[0]) for call in calls if call.inputs}
     own = {id(calls[0].module)}

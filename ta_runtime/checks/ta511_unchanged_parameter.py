@@ -26,7 +26,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         half = update.tensor.dtype in _HALF
         holds = update.change == 0.0 and _should_move(update)
         steps = step.history.streak(("TA511", id(update.tensor)), holds)
-        idle = step.idle.get(update.optimizer.optimizer) or 0
+        idle = step.idle.get(id(update.optimizer.optimizer), 0)
         if steps >= STEPS and (half or id(update.optimizer) in moved or idle >= IDLE):
             stuck.setdefault((id(update.optimizer), half), []).append(update)
     for (_, half), updates in stuck.items():

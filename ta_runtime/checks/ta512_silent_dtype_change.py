@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import Call, Forward, Step, Suspicion
+from ta_runtime.facts import Forward, LayerCall, Step, Suspicion
 
 OF_STRUCTURE = True
 SHARE = 0.25
@@ -44,7 +44,7 @@ def _left_out(forward: Forward, wanted: torch.dtype) -> Iterator[Suspicion]:
         yield Suspicion(layer.place, message, evidence, layer.name)
 
 
-def _dtypes(call: Call) -> tuple[torch.dtype | None, torch.dtype | None]:
+def _dtypes(call: LayerCall) -> tuple[torch.dtype | None, torch.dtype | None]:
     """The one dtype of a call's inputs and parameters, and that of its output; None where there is not just one."""
     given = {value.dtype for value in call.inputs if value.dtype.is_floating_point}
     result = {value.dtype for value in call.outputs if value.dtype.is_floating_point}
@@ -54,7 +54,7 @@ def _dtypes(call: Call) -> tuple[torch.dtype | None, torch.dtype | None]:
     return (next(iter(given)), next(iter(result))) if held <= given else (None, None)
 
 
-def _is_fed(later: list[Call], narrow: torch.dtype, wide: torch.dtype) -> bool:
+def _is_fed(later: list[LayerCall], narrow: torch.dtype, wide: torch.dtype) -> bool:
     """Whether a layer with parameters in the narrow dtype gets the wide one."""
     return any(
         any(value.dtype is wide for value in call.inputs)

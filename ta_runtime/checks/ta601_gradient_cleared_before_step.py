@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
-from ta_runtime.places import NOWHERE, Place
+from ta_runtime.probes.places import NOWHERE, Place
 
 FEW = 2
 """Steps without their gradients needed for a finding."""

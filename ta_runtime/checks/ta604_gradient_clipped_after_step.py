@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import LoopHistory, Refutation, Run, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 FEW = 2
 """Useless clippings needed for a finding."""

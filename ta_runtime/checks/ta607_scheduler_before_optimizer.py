@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Schedule, Suspicion
+from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
@@ -17,7 +17,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(schedule.place, evidence)
 
 
-def _is_early(schedule: Schedule) -> bool:
+def _is_early(schedule: SchedulerCalls) -> bool:
     """Whether it took one step too early in a loop; several are a schedule brought to where a run goes on."""
     return (
         schedule.before_first == 1
@@ -27,6 +27,6 @@ def _is_early(schedule: Schedule) -> bool:
     )
 
 
-def _evidence(schedule: Schedule) -> dict[str, float]:
+def _evidence(schedule: SchedulerCalls) -> dict[str, float]:
     rates = {"skipped learning rate": schedule.first_rate, "first learning rate": schedule.second_rate}
     return {name: rate for name, rate in rates.items() if rate is not None}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Schedule, Suspicion
+from ta_runtime.facts import Refutation, Run, SchedulerCalls, Suspicion
 
 _ENDLESS = ("ExponentialLR", "MultiStepLR", "StepLR")
 NOTHING = 1e-7
@@ -31,7 +31,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(schedule.place, evidence)
 
 
-def _is_per_epoch(schedule: Schedule) -> bool:
+def _is_per_epoch(schedule: SchedulerCalls) -> bool:
     """Whether the optimizer made as many steps as the scheduler was laid out for, and that at most half as many."""
     if schedule.length is None or schedule.times > schedule.length / 2:
         return False
@@ -39,7 +39,7 @@ def _is_per_epoch(schedule: Schedule) -> bool:
     return abs(schedule.optimizer_steps - schedule.length) <= between
 
 
-def _is_per_batch(schedule: Schedule) -> bool:
+def _is_per_batch(schedule: SchedulerCalls) -> bool:
     """Whether it stepped with the optimizer, and was laid out for the epochs of the run, or has decayed to nothing."""
     if (
         schedule.times < 0.9 * schedule.optimizer_steps
@@ -52,18 +52,18 @@ def _is_per_batch(schedule: Schedule) -> bool:
     return schedule.length == schedule.passes and schedule.times >= 2 * schedule.passes
 
 
-def _fits(schedule: Schedule) -> bool:
+def _fits(schedule: SchedulerCalls) -> bool:
     """Whether the run made the steps it was laid out for, or something is left of the learning rate."""
     if schedule.length is not None:
         return 0.9 * schedule.length <= schedule.times <= schedule.length + 1
     return schedule.kind in _ENDLESS and bool(schedule.first_rate) and _share(schedule) > SOMETHING
 
 
-def _share(schedule: Schedule) -> float:
+def _share(schedule: SchedulerCalls) -> float:
     return (schedule.rate or 0.0) / schedule.first_rate if schedule.first_rate else 0.0
 
 
-def _evidence(schedule: Schedule) -> dict[str, float | int | str]:
+def _evidence(schedule: SchedulerCalls) -> dict[str, float | int | str]:
     found: dict[str, float | int | str] = {
         "steps of the scheduler": schedule.times,
         "of the optimizer": schedule.optimizer_steps,

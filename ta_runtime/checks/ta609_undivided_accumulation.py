@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, LoopHistory, ObservedAction, Refutation, Run, StepPattern, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes.places import Place
 
 FEW = 2
 """Steps for several batches needed for a finding."""

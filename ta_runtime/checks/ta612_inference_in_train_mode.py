@@ -7,16 +7,17 @@ from ta_runtime.facts import Inference, Refutation, Run, Suspicion
 
 def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
     for inference in run.modes.inferences:
-        if not inference.unrecorded:
+        is_loaded = run.infers and inference.loaded > 0
+        if not inference.unrecorded and not is_loaded:
             continue
         if not inference.unsettled:
             yield Refutation(
                 inference.place,
                 {"passes": inference.unrecorded, "in training mode, with layers that depend on it": 0},
             )
-        elif inference.noisy and inference.dropouts + inference.norms and _evaluates(inference):
+        elif inference.dropouts + inference.norms and (is_loaded or _evaluates(inference)):
             evidence = {
-                "passes in training mode": inference.noisy + 1,
+                "passes in training mode": (inference.noisy or inference.loaded) + 1,
                 "dropout layers": inference.dropouts,
                 "batch norms": inference.norms,
             }
@@ -25,5 +26,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 def _evaluates(inference: Inference) -> bool:
     """Whether losses are taken of the outputs, or the batches come from loaders that no step trained on."""
+    if not inference.noisy:
+        return False
     unseen = bool(inference.loaders) and not any(loader.trained for loader in inference.loaders)
     return unseen or inference.measured > 0

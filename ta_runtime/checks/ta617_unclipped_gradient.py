@@ -19,7 +19,7 @@ Measured: after the warm-up few norms of the healthy runs in `tests/runs` are ab
 
 
 def check_gradients(gradients: Gradients) -> Iterator[Suspicion | Refutation]:
-    usual = gradients.history.log_norms(gradients.optimizer.optimizer)
+    usual = gradients.optimizer.history.log_norms
     norm = gradients.total
     if norm is None or not math.isfinite(norm) or norm <= 0 or gradients.skipped:
         return

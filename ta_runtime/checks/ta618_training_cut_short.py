@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from ta_runtime import loops
 from ta_runtime.facts import Loader, Pass, Refutation, Run, Suspicion
-from ta_runtime.places import Place
+from ta_runtime.probes import loops
+from ta_runtime.probes.places import Place
 
 EPOCHS = 2
 """That were left at the same batch. A number of steps leaves only the last one."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Divergence, Suspicion
+from ta_runtime.facts import DivergedReplicas, Suspicion
 
 
-def check_replicas(divergence: Divergence) -> Iterator[Suspicion]:
+def check_replicas(divergence: DivergedReplicas) -> Iterator[Suspicion]:
     wrapped = divergence.layer is None
     model = "the model that `DistributedDataParallel` wraps" if wrapped else "a model that ranks share"
     evidence: dict[str, float | int | str] = {

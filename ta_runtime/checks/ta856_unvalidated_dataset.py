@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_runtime.facts import Refutation, Run, Suspicion
-from ta_runtime.sources import of_class
+from ta_runtime.probes.sources import of_class
 
 REPEATED = 0.01
 """Of the samples of an epoch that draws each once: fewer may be two measurements that agree."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.commands import Commands, auditing
-from ta_runtime.program import without_ours
+from ta_runtime.commands.program import without_ours
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Build the object and look at it; returns the exit status."""
     auditing.need_torch()
-    from ta_runtime.places import NOWHERE
+    from ta_runtime.probes.places import NOWHERE
 
     name, _, attribute = arguments.object.partition(":")
     if not name or not attribute:

@@ -15,7 +15,7 @@ from ta_runtime.extras import need
 if TYPE_CHECKING:
     import torch
 
-    from ta_runtime.audit import Audit
+    from ta_runtime.audit.audit import Audit
     from ta_runtime.settings import Settings
 
 FORMATS = ("text", "concise", "json", "sarif", "github")
@@ -116,7 +116,7 @@ def made(
     optimizers: "list[torch.optim.Optimizer] | None" = None,
 ) -> "Audit":
     """The audit that the options ask for; see `Audit`."""
-    from ta_runtime.audit import Audit
+    from ta_runtime.audit.audit import Audit
     from ta_runtime.reports import ReportFile
 
     files = [ReportFile(arguments.output, arguments.format)] if arguments.output is not None else []

@@ -11,10 +11,10 @@ from ta_runtime.commands import Commands, auditing
 from ta_runtime.commands.progress import progress
 
 if TYPE_CHECKING:
+    from ta_runtime.audit.session import Session
     from ta_runtime.invariants.checking import Checker
     from ta_runtime.invariants.invariant import Invariant
     from ta_runtime.runs import Run
-    from ta_runtime.session import Session
 
 _DESCRIPTION = """\
 Says where a run does what healthy runs never did: holds its trace against

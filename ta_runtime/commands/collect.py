@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.commands import CLEAN, ERROR, Commands, auditing, launching
-from ta_runtime.program import finished
+from ta_runtime.commands.program import finished
 from ta_runtime.trace.event import LEVELS
 
 if TYPE_CHECKING:

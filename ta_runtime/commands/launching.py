@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from ta_runtime.program import Module, Script
+from ta_runtime.commands.program import Module, Script
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:

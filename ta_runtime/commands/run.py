@@ -7,7 +7,7 @@ from pathlib import Path
 from ta_lint.core.errors import UsageError
 from ta_runtime import extras
 from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
-from ta_runtime.program import finished
+from ta_runtime.commands.program import finished
 
 _DESCRIPTION = """\
 Runs a script as Python would, and watches its training steps. New findings are
@@ -52,10 +52,14 @@ def add(commands: Commands) -> None:
         " on each suspicion: confirmed, refuted or unobserved",
     )
     steps = parser.add_argument_group("steps")
+    steps.add_argument("--overhead", type=_share, metavar="SHARE",
+                       help="audit the first steps in full, then as many as this share of the time allows (default: 3%%)")  # fmt: skip
     steps.add_argument("--every", type=launching.steps(0), metavar="N",
-                       help="audit the first step and each N-th in full; 0: none (default: 1000; with --record 100)")  # fmt: skip
-    steps.add_argument("--gradients-every", type=launching.steps(0), default=1, metavar="N",
-                       help="look at gradients and loss of each N-th step; 0: never (default: 1)")  # fmt: skip
+                       help="audit the first step and each N-th in full instead, whatever it costs; 0: none (default with"
+                       " --record: 100)")  # fmt: skip
+    steps.add_argument("--gradients-every", type=launching.steps(0), metavar="N",
+                       help="look at gradients and loss of each N-th step; 0: never (default: as the overhead allows; with"
+                       " --every or --record: 1)")  # fmt: skip
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
                        help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
     held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
@@ -76,6 +80,16 @@ def add(commands: Commands) -> None:
     auditing.add_options(parser, script=True)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share of the time, such as 3% or 0.03")
+    return share
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the program to its end; returns its exit status, or what became of the audit."""
     if not launching.words(arguments):
@@ -90,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = auditing.settings(
         arguments,
+        overhead=arguments.overhead,
         every_n_steps=arguments.every,
         gradients_every_n_steps=arguments.gradients_every,
         compiled=arguments.compiled,

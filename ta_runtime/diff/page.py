@@ -7,24 +7,21 @@ import pyarrow.compute as pc
 
 from ta_runtime.diff import words
 from ta_runtime.diff.comparison import Comparison, Divergence
+from ta_runtime.html import page
 from ta_runtime.runs.schema import KINDS
 
 _COLUMNS = 48
 """Of the map; more steps share them."""
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2024; --faint: #60646c; --line: #d9d9e0; --card: #fff; --ground: #f4f5f7;
-  --same: #b9cbd6; --part: #f5a524; --all: #c62a2f; --good: #18794e; --bad: #c62a2f }
-@media (prefers-color-scheme: dark) { :root { --ink: #edeef0; --faint: #a0a4ab; --line: #363a3f; --card: #1c1f22;
-  --ground: #111315; --same: #3a4d59; --part: #d58a12; --all: #e5484d; --good: #4cc38a; --bad: #ff8589 } }
-* { box-sizing: border-box }
-body { margin: 0 auto; padding: 1rem; max-width: 60rem; background: var(--ground); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 1rem 0 } h1.good { color: var(--good) } h1.bad { color: var(--bad) }
+:root { --same: #b9cbd6; --part: #f5a524; --all: #c62a2f }
+@media screen and (prefers-color-scheme: dark) { :root { --same: #3a4d59; --part: #d58a12; --all: #e5484d } }
+body { max-width: 60rem }
+h1 { font-size: 1.5rem; letter-spacing: 0; margin: 1rem 0 } h1.good { color: var(--good) } h1.bad { color: var(--error) }
 h2 { font-size: 1rem; margin: 0 0 .5rem }
 section { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem; margin: 1rem 0 }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; margin: 0 } dt { color: var(--faint) } dd { margin: 0 }
-code, .mono { font: .9em ui-monospace, monospace } .faint { color: var(--faint) } p { margin: .5rem 0 }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; } dt { color: var(--faint) }
+.faint { color: var(--faint) }
 .cause { border-left: .25rem solid var(--part); padding-left: .75rem; margin: .75rem 0 0 }
 table { border-collapse: collapse; width: 100% } th { text-align: left; font-weight: 600 }
 td, th { padding: .25rem .5rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line) }
@@ -39,14 +36,7 @@ td, th { padding: .25rem .5rem .25rem 0; vertical-align: top; border-bottom: 1px
 def as_html(comparison: Comparison) -> str:
     """The comparison as a page, which fits a phone as well."""
     title = words.headline(comparison)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(_body(comparison, title))
-        + "\n</body>\n</html>\n"
-    )
+    return page(title, _STYLE, "\n".join(_body(comparison, title)))
 
 
 def _body(comparison: Comparison, title: str) -> Iterator[str]:

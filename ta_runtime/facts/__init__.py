@@ -13,21 +13,30 @@ from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
-from ta_runtime.facts.loop import Condition, Loop, LoopHistory, ObservedAction, Schedule, StepPattern
+from ta_runtime.facts.loop import (
+    Condition,
+    Loop,
+    LoopHistory,
+    ObservedAction,
+    Scheduled,
+    SchedulerCalls,
+    StepPattern,
+    Stepped,
+)
 from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
-from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
+from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import (
     Collective,
-    Divergence,
+    DivergedReplicas,
     Drawn,
     Mismatch,
     Read,
     Replica,
+    ReplicaState,
     Saved,
-    Snapshot,
     Told,
     Wrapper,
 )
@@ -36,20 +45,21 @@ from ta_runtime.facts.sampling import Pass, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.step import (
     IDLE,
-    Call,
     Copy,
     Filters,
     Forward,
     Gradients,
+    LayerCall,
     Loss,
     State,
     Step,
     Update,
-    Value,
 )
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
+from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
+from ta_runtime.naming import Layer, Parameter
 
 __all__ = [
     "IDLE",
@@ -57,13 +67,12 @@ __all__ = [
     "Average",
     "Backward",
     "Batch",
-    "Call",
     "CheckpointHistory",
     "Collective",
     "Condition",
     "Content",
     "Copy",
-    "Divergence",
+    "DivergedReplicas",
     "Drawn",
     "Dropping",
     "Evaluated",
@@ -77,6 +86,7 @@ __all__ = [
     "Initialisation",
     "Kept",
     "Layer",
+    "LayerCall",
     "Loaded",
     "Loader",
     "Loading",
@@ -100,18 +110,20 @@ __all__ = [
     "Read",
     "Refutation",
     "Replica",
+    "ReplicaState",
     "Run",
     "Samples",
     "Saved",
     "SavedState",
-    "Schedule",
+    "Scheduled",
+    "SchedulerCalls",
     "Scores",
     "Seeding",
     "Seeds",
-    "Snapshot",
     "State",
     "Step",
     "StepPattern",
+    "Stepped",
     "Stream",
     "Suspicion",
     "Switch",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ta_runtime.places import Place
+    from ta_runtime.probes.places import Place
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from ta_runtime.facts.sampling import Pass, Samples, Stream
 
 if TYPE_CHECKING:
-    from ta_runtime.facts.step import Value
-    from ta_runtime.places import Place
+    from ta_runtime.facts.value import Value
+    from ta_runtime.probes.places import Place
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ta_lint.core.protocol import Action
 
 if TYPE_CHECKING:
-    from ta_runtime.places import Place
+    from ta_runtime.probes.places import Place
 
 
 class Condition(StrEnum):
@@ -98,7 +98,7 @@ class LoopHistory:
 
 
 @dataclass(slots=True)
-class Schedule:
+class SchedulerCalls:
     """The calls of `scheduler.step()` at one line, for one learning rate scheduler built in this run.
 
     Rates are those of the first parameter group; None where they are tensors.
@@ -131,9 +131,46 @@ class Schedule:
     """The batches of that loader in the same time."""
 
 
+@dataclass(slots=True, eq=False)
+class Stepped:
+    """An optimizer that was built in this run, and how often it stepped."""
+
+    built: "Place"
+    kind: str
+    steps: int = 0
+    others: int = 0
+    """The steps of other optimizers after it was first seen."""
+    cleared: int = 0
+    """How often gradients of its parameters were cleared, up to its first step."""
+    had_gradients: bool = False
+    """Whether one of its parameters was seen with a gradient, up to its first step."""
+    shares: bool = False
+    """Whether another optimizer that steps holds one of its parameters."""
+    passes: int = 0
+    """The passes over the loader that handed out the batch of its first step, from then to its last step; 0 without one."""
+    at_zero: int = 0
+    """The most steps in a row at which the learning rates of all its groups were 0."""
+
+
+@dataclass(slots=True, eq=False)
+class Scheduled:
+    """A learning rate scheduler that was built in this run, and how often it stepped after that."""
+
+    built: "Place"
+    kind: str
+    optimizer: Stepped
+    steps: int = 0
+    length: int | None = None
+    """The steps after which the rate of a `CosineAnnealingLR` climbs again."""
+    is_part: bool = False
+    """Whether another scheduler holds it, and steps it when its turn comes."""
+
+
 @dataclass(slots=True)
 class Loop:
     """What a run did to its optimizers and schedulers."""
 
     histories: list[LoopHistory] = field(default_factory=list)
-    schedules: list[Schedule] = field(default_factory=list)
+    schedules: list[SchedulerCalls] = field(default_factory=list)
+    optimizers: list[Stepped] = field(default_factory=list)
+    schedulers: list[Scheduled] = field(default_factory=list)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ta_runtime.facts.loader import Loader
     from ta_runtime.facts.scores import Scores
-    from ta_runtime.places import Place
+    from ta_runtime.probes.places import Place
 
 ATTENTION = "scaled_dot_product_attention"
 
@@ -48,6 +48,9 @@ class Inference:
     """Of its last pass in training mode, the dropout layers that dropped."""
     norms: int = 0
     """Of its last pass in training mode, the batch norms that updated their statistics."""
+    loaded: int = 0
+    """As `noisy`, in a program without an optimizer: of a model with weights that were loaded, and that nothing put into a
+    mode."""
     unsettled: int = 0
     """Passes in training mode of a model with layers that depend on the mode."""
     measured: int = 0

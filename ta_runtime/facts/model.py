@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.sources import of_class
+from ta_runtime.naming import Layer, Names, Parameter
+from ta_runtime.probes.sources import of_class
 
 if TYPE_CHECKING:
-    from ta_runtime.names import Names
-    from ta_runtime.places import Place
+    from ta_runtime.facts.history import OptimizerHistory
+    from ta_runtime.probes.places import Place
 
 
 _DATA_PARALLEL = {
@@ -19,28 +20,6 @@ _DATA_PARALLEL = {
     "FullyShardedDataParallel",
     "FSDPModule",
 }  # by name: the import takes 0.1 s
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A module by its path in the model (`encoder.0.fc`, empty for the model itself), and the line that made it."""
-
-    name: str
-    module: nn.Module
-    place: "Place"
-
-    def __str__(self) -> str:
-        return f"`{self.name}`" if self.name else "the model"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or buffer by its full name. `layer` holds it; None where no model that holds it was seen."""
-
-    name: str
-    tensor: Tensor
-    layer: Layer | None
-    place: "Place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +52,7 @@ class Model:
 
     module: nn.Module
     place: "Place"
-    names: "Names"
+    names: Names
     machine: Machine
 
     @property
@@ -115,7 +94,9 @@ class Optimizer:
 
     optimizer: torch.optim.Optimizer
     place: "Place"
-    names: "Names"
+    names: Names
+    history: "OptimizerHistory"
+    """Up to the step before."""
 
     @property
     def kind(self) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import nn
 
-    from ta_runtime.digests import Digest
-    from ta_runtime.places import Place
+    from ta_runtime.measure.digests import Digest
+    from ta_runtime.probes.places import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ReplicaState:
     """The parameters of one rank after `step` optimizer steps, by name. `communicates`: whether it ran collectives itself."""
 
     step: int
@@ -97,7 +97,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class DivergedReplicas:
     """Parameters that ranks should share and do not, of one model: how many, of how many, the first, and by how much.
 
     `apart` is the largest difference of a few elements, relative to the largest of them. The place is the line that wraps
@@ -144,5 +144,5 @@ class Told:
     """Of each loader its first samples."""
     saved: list[Saved] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
-    snapshot: Snapshot | None = None
+    snapshot: ReplicaState | None = None
     """Its parameters, as they are at the end."""

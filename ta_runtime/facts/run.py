@@ -23,7 +23,7 @@ from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
 
 if TYPE_CHECKING:
-    from ta_runtime.history import History
+    from ta_runtime.facts.history import History
 
 
 @dataclass(slots=True)
@@ -47,6 +47,8 @@ class Run:
     """Whether a model was one that ranks share to see more data: then each should see its own."""
     over: bool = True
     """Whether the run has ended: what it has not done by now it never does."""
+    infers: bool = False
+    """Whether no optimizer was built so far."""
     modes: ModeHistory = field(default_factory=ModeHistory)
     syncs: list[Sync] = field(default_factory=list)
     seeds: Seeds = field(default_factory=Seeds)

@@ -9,67 +9,25 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts.expression import Expression
+from ta_runtime.facts.history import History
 from ta_runtime.facts.loader import Batch, Loader
-from ta_runtime.facts.model import Layer, Machine, Model, Optimizer, Parameter
+from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.peers import Wrapper
 from ta_runtime.facts.scores import Padding, Scores
-from ta_runtime.history import History
-from ta_runtime.registers import Register
+from ta_runtime.facts.value import Value
+from ta_runtime.naming import Layer, Parameter
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
-    from ta_runtime.names import Names
-    from ta_runtime.places import Place
+    from ta_runtime.naming import Names
+    from ta_runtime.probes.places import Place
 
 IDLE = 16
 """Steps without a write after which an optimizer is looked at: one that collects gradients over more keeps them somewhere."""
 
 
 @dataclass(slots=True)
-class Value:
-    """A tensor that passed by: what it is, and, where it was measured, what is in it.
-
-    `minimum` and `maximum` of integers and of float model inputs; `mean` and `std` of float model inputs, computed from
-    sums in float32: a `std` below a thousandth of the mean is not exact;
-    `norm` is the L2 norm, not finite when an element is not (or when squares overflow, above about 1e19 in float32).
-    For a class-index target, `minimum` and `maximum` leave out its `ignore_index`.
-    """
-
-    name: str
-    shape: torch.Size
-    dtype: torch.dtype
-    device: torch.device
-    requires_grad: bool = False
-    minimum: float | None = None
-    maximum: float | None = None
-    mean: float | None = None
-    std: float | None = None
-    norm: float | None = None
-    channels_last: bool = False
-    """Whether 4 dimensions lie in memory as NHWC, as those with one channel or one pixel also do."""
-    part: int | None = None
-    """How many elements of a sharded tensor this rank holds, which `norm` is of; None for one that is not sharded."""
-    viewed: "Value | None" = None
-    """The input of the forward pass whose elements this views, all of them, in another shape or order."""
-
-    @classmethod
-    def of(cls, name: str, tensor: Tensor) -> "Value":
-        value = cls(name, tensor.shape, tensor.dtype, tensor.device, tensor.requires_grad)
-        if len(value.shape) == 4 and tensor.layout is torch.strided and not tensor.is_nested:
-            value.channels_last = tensor.is_contiguous(memory_format=torch.channels_last)
-        return value
-
-    @property
-    def numel(self) -> int:
-        return self.shape.numel()
-
-    @property
-    def measured(self) -> int:
-        """How many elements `norm` is of."""
-        return self.numel if self.part is None else self.part
-
-
-@dataclass(slots=True)
-class Call:
+class LayerCall:
     """One call of one module inside a forward pass, in order of completion.
 
     `inputs` and `outputs` are the tensors at the top level of its arguments and results, keyword arguments included; a
@@ -124,7 +82,7 @@ class Forward:
     """An outermost call of a model by the training code. `place` is the line that called it.
 
     `calls` are those of its modules, itself included and last; `complete` is False if it raised. Forwards in
-    evaluation mode or without gradients hold no calls and no numbers. `autocast` is the dtype of an active autocast of
+    evaluation mode or without gradients hold no calls and no numbers, but in a program without an optimizer. `autocast` is the dtype of an active autocast of
     the model's device type. Of a call on trial, which has no loss, `outputs` have their range.
     """
 
@@ -135,10 +93,12 @@ class Forward:
     autocast: torch.dtype | None
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    lookups: list[Call] = field(default_factory=list)
+    calls: list[LayerCall] = field(default_factory=list)
+    lookups: list[LayerCall] = field(default_factory=list)
     """Calls of embeddings as they began, with the range of the ids in `inputs[0]`; also the one that raised."""
     complete: bool = False
+    spoiled: bool = False
+    """Whether no value of its outputs is finite; of a program without an optimizer."""
 
 
 @dataclass(slots=True)
@@ -189,7 +149,6 @@ class Gradients:
     """The line that called `step()`."""
     tensors: list[Tensor]
     present: list[bool]
-    history: "History"
     norms: Sequence[float | None] = ()
     total: float | None = None
     """The global L2 norm at the step; None if there are no gradients."""
@@ -293,8 +252,8 @@ class Step:
     wrappers: list[Wrapper] = field(default_factory=list)
     births: Register[int] = field(default_factory=Register)
     """Modules that were built while a model ran in an audited step, with its number."""
-    idle: Register[int] = field(default_factory=Register)
-    """Optimizers that have never written to a parameter and keep nothing, though each step had new gradients, with the steps."""
+    idle: dict[int, int] = field(default_factory=dict)
+    """Optimizers, by id, that have never written to a parameter and keep nothing, though each step had new gradients, with the steps."""
     complete: bool = True
     """False if the run ended, or raised, before the step did."""
     thorough: bool = True
@@ -302,6 +261,10 @@ class Step:
     """Whether it is one of the first four audits, of those after them the eighth, the sixteenth and so on, or a closer look:
     only then is it looked at how the model is put together."""
     history: History = field(default_factory=History)
+    inferences: list[Forward] = field(default_factory=list)
+    """Those of `forwards` that record no gradients, with calls and numbers, for a program that turns out to have no optimizer."""
+    infers: bool = False
+    """Whether it has none: then this is all of it, and `forwards` are the first and some of the later."""
 
     @property
     def is_broken(self) -> bool:
@@ -312,3 +275,8 @@ class Step:
     @property
     def training_forwards(self) -> list[Forward]:
         return [forward for forward in self.forwards if forward.training and forward.grad_enabled]
+
+    @property
+    def telling_forwards(self) -> list[Forward]:
+        """Those that train; of a program without an optimizer all."""
+        return self.forwards if self.infers else self.training_forwards

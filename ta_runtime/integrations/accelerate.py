@@ -1,7 +1,6 @@
 """The audit, the monitor and the snapshots of a training loop of one's own under Accelerate."""
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,7 +11,8 @@ from ta_runtime.integrations.monitoring import Monitoring, MonitorOptions
 from ta_runtime.integrations.snapshotting import SnapshotOptions
 from ta_runtime.integrations.watch import Watch, WatchOptions, quietly
 from ta_runtime.monitor import ModuleMonitor
-from ta_runtime.observers.patching import Undo
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
     from ta_runtime.snapshot import Snapshots
@@ -66,7 +66,7 @@ def monitor(
         TypeError: there is no such option.
         UsageError: an option is wrong, or has to do with what a monitor that is given does by itself.
     """
-    from ta_runtime.steps import Steps
+    from ta_runtime.probes.counter import StepCounter
 
     given = model if isinstance(model, ModuleMonitor) else None
     module = given.module if given is not None else model
@@ -78,7 +78,7 @@ def monitor(
         monitoring.end_step()
         monitoring.begin_step(steps.index)
 
-    steps = Steps(None, _nothing, _nothing, over, _quiet)
+    steps = StepCounter(None, _nothing, _nothing, over, _quiet)
     steps.index = step
 
     def end() -> None:
@@ -126,34 +126,25 @@ def _follow(
 ) -> None:
     """Call `end` when the training does; until then put numbers beside whatever is logged."""
 
-    def counting(original: Callable[..., None]) -> Callable[..., None]:
-        def log(values: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
-            original({**numbers(), **values}, *args, **kwargs)
+    def counting(call: Call) -> None:
+        values = call.given(0, "values")
+        call.args = ({**numbers(), **values}, *call.args[1:])
+        call.kwargs.pop("values", None)
 
-        return log
-
-    def ending(original: Callable[[], None]) -> Callable[[], None]:
-        def end_training() -> None:
-            try:
-                end()
-            finally:
-                undo()
-                original()
-
-        return end_training
+    def ending(call: Call) -> None:
+        try:
+            end()
+        finally:
+            undo()
 
     undo = Undo()
     undo.patch(accelerator, "log", counting)
     undo.patch(accelerator, "end_training", ending)
 
 
-def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> None:
-        with quietly():
-            function(*args, **kwargs)
-
-    return run
+def _quiet(method: Callable[..., Any], *args: Any) -> Any:
+    with quietly():
+        return method(*args)
 
 
 def _nothing(*args: Any) -> None:

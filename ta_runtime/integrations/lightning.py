@@ -11,7 +11,7 @@ from ta_runtime.integrations.monitoring import EVERY, Monitored, MonitorOptions
 from ta_runtime.integrations.snapshotting import Snapshotting
 from ta_runtime.integrations.watch import Watching, WatchOptions, quietly
 from ta_runtime.monitor import ModuleMonitor
-from ta_runtime.observers.patching import Patch
+from ta_runtime.probes.patching import Call, End, attribute
 
 if TYPE_CHECKING:
     import torch
@@ -89,7 +89,7 @@ class MonitorCallback(Monitored, Callback):
         self._updates = trainer.global_step
         self._monitoring.begin_step(_step(trainer))
         if self.monitor.is_monitoring() and pl_module.automatic_optimization:
-            self._monitoring.during_step(Patch(pl_module, "configure_gradient_clipping", self._clipping).undo)
+            self._monitoring.during_step(attribute(pl_module, "configure_gradient_clipping")(self._clipping))
 
     def on_before_optimizer_step(
         self, trainer: "Trainer", pl_module: "LightningModule", optimizer: "torch.optim.Optimizer"
@@ -112,12 +112,12 @@ class MonitorCallback(Monitored, Callback):
     ) -> None:
         self._monitoring.end()
 
-    def _clipping(self, original: Any) -> Any:
-        def clip(optimizer: "torch.optim.Optimizer", *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self._monitoring.before_update(optimizer)
+    def _clipping(self, call: Call) -> End:
+        return self._clipped
 
-        return clip
+    def _clipped(self, call: Call) -> None:
+        if not call.raised:
+            self._monitoring.before_update(call.given(0, "optimizer"))
 
 
 class SnapshotCallback(Snapshotting, Callback):

@@ -7,16 +7,17 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ta_lint.core.errors import UsageError
 from ta_runtime.integrations.watch import quietly
 from ta_runtime.monitor import ModuleMonitor, StorageManager
-from ta_runtime.monitor.hooks import compiled
 from ta_runtime.monitor.metrics import Function
 from ta_runtime.monitor.sinks import Sink
-from ta_runtime.observers.patching import Patch
+from ta_runtime.probes import hub
+from ta_runtime.probes.compile import any_compiled
+from ta_runtime.probes.modules import around
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.steps import StepCall
 
 P = ParamSpec("P")
 Metrics = str | Iterable[str] | Mapping[str, Function]
@@ -252,33 +253,20 @@ class Monitoring:
 
     def _attach(self, monitor: ModuleMonitor) -> None:
         self._measured = {False: set(), True: set()}
-        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
-        self._step.callback(register_optimizer_step_pre_hook(disable(self._stepping)).remove)
+        self._step.callback(hub.watch("step", self._stepping))
         if self._options.get("before_clip"):
-            norm = (
-                clip_grad,
-                "_clip_grads_with_norm_",
-            )  # what `clip_grad_norm_` calls, however it was come by
-            self._step.callback(Patch(nn.utils, "clip_grad_value_", self._clipping).undo)
-            self._step.callback(
-                Patch(*(norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")), self._clipping).undo
-            )
-        if not compiled(monitor.module_names):
+            self._step.callback(hub.watch("clip", self._clipping))
+        if not any_compiled(monitor.module_names):
             self._skip_evaluations(monitor)
 
-    def _stepping(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not any(
-            map(callable, (*args[1:], kwargs.get("closure")))
-        ):  # or forward and backward are still to come
-            self.before_update(optimizer)
+    def _stepping(self, call: Call) -> None:
+        assert isinstance(call, StepCall)
+        if not call.has_closure:  # or forward and backward are still to come
+            self.before_update(call.args[0])
 
-    def _clipping(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-            given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-            self._before_clip(given)
-            return original(given, *args, **kwargs)
-
-        return clip
+    def _clipping(self, call: Call) -> None:
+        parameters = call.args[0]
+        self._before_clip([parameters] if isinstance(parameters, Tensor) else list(parameters))
 
     @_guarded
     def _before_clip(self, parameters: list[Tensor]) -> None:
@@ -302,8 +290,7 @@ class Monitoring:
         def leave(*_: Any) -> None:
             evaluation.close()
 
-        self._step.callback(self._module.register_forward_pre_hook(enter).remove)
-        self._step.callback(self._module.register_forward_hook(leave, always_call=True).remove)
+        self._step.callback(around(self._module, enter, leave, always=True))
 
 
 class Monitored:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from ta_lint.core.errors import oneline
 from ta_lint.core.finding import Finding, Verdict
 from ta_runtime import api, reports
-from ta_runtime.audit import Audit
+from ta_runtime.audit.audit import Audit
 from ta_runtime.settings import OnFinding, resolve
 
 _open: "Watch | None" = None
@@ -19,8 +19,9 @@ _open: "Watch | None" = None
 class WatchOptions(TypedDict, total=False):
     """The arguments of `ta_runtime.enable`, with the same defaults."""
 
+    overhead: float | None
     every_n_steps: int | None
-    gradients_every_n_steps: int
+    gradients_every_n_steps: int | None
     rules: str | Iterable[str] | None
     ignore: str | Iterable[str]
     output: str | Path | None

@@ -12,8 +12,8 @@ from ta_runtime import facts
 from ta_runtime.invariants.file import says
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.shipped import shipped
-from ta_runtime.invariants.template import Violation
-from ta_runtime.places import NOWHERE, Place
+from ta_runtime.invariants.template import BrokenInvariant
+from ta_runtime.probes.places import NOWHERE, Place
 from ta_runtime.trace.event import Event
 
 _STATES = ("parameter", "buffer", "gradient")
@@ -22,9 +22,9 @@ _NAMED = 5
 _OF_ORDER = ("lead", "cover", "period")
 
 
-def breaches(violations: Iterable[Violation]) -> Iterator[facts.Violation]:
+def breaches(violations: Iterable[BrokenInvariant]) -> Iterator[facts.Violation]:
     """One fact for each group of violations of a step, as checks are asked about them; in order of step and event."""
-    groups: dict[tuple[int, int, str, str], list[Violation]] = defaultdict(list)
+    groups: dict[tuple[int, int, str, str], list[BrokenInvariant]] = defaultdict(list)
     for violation in violations:
         event = violation.event
         groups[event.step, violation.rank, _subject(event), _line(event)].append(violation)
@@ -43,7 +43,7 @@ def breaches(violations: Iterable[Violation]) -> Iterator[facts.Violation]:
         )
 
 
-def by_step(violations: Iterable[Violation]) -> Iterator[facts.Violation]:
+def by_step(violations: Iterable[BrokenInvariant]) -> Iterator[facts.Violation]:
     """The same of those of many steps, which come in order; one step is kept at a time."""
     for _, of_step in groupby(violations, lambda violation: violation.event.step):
         yield from breaches(of_step)
@@ -78,7 +78,7 @@ def _line(event: Event) -> str:
     return f"{event.file}:{event.line}"
 
 
-def _generality(violation: Violation) -> tuple[int, int, str]:
+def _generality(violation: BrokenInvariant) -> tuple[int, int, str]:
     """The least is the most specific; of equals the one that was seen to hold more often."""
     invariant, kind = violation.invariant, violation.event.kind
     level = 2 if invariant.template in _OF_ORDER else 0 if kind in (*_STATES, "module") else 1

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ta_lint.core.errors import oneline
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Comparer, Telling, Violation, Watcher, Watching
+from ta_runtime.invariants.template import BrokenInvariant, Comparer, QuietWatcher, Telling, Watcher
 from ta_runtime.trace.event import Event
 
 _T = TypeVar("_T")
@@ -46,7 +46,7 @@ class Checker:
         self._stepped = [
             name
             for name, each in self._watchers.items()
-            if getattr(type(each), "step_over", None) is not Watching.step_over
+            if getattr(type(each), "step_over", None) is not QuietWatcher.step_over
         ]
         self._comparers = [name for name, each in self._watchers.items() if isinstance(each, Comparer)]
 
@@ -56,7 +56,7 @@ class Checker:
         seen = {one for watcher in self._watchers.values() for one in watcher.seen}
         return [invariant for invariant in self.invariants.values() if invariant.id not in seen]
 
-    def see(self, events: Iterable[Event], rank: int = 0) -> list[Violation]:
+    def see(self, events: Iterable[Event], rank: int = 0) -> list[BrokenInvariant]:
         """What these events break. Those of a rank come in the order in which they are told, some at a time."""
         by_template: dict[str, list[Event]] = defaultdict(list)
         for event in events:
@@ -69,11 +69,11 @@ class Checker:
             for violation in self._asked(name, _seen, own, rank)
         ]
 
-    def step_over(self, step: int, rank: int = 0) -> list[Violation]:
+    def step_over(self, step: int, rank: int = 0) -> list[BrokenInvariant]:
         """What the end of a rank's step shows to be broken; what was kept of it goes."""
         return [violation for name in self._stepped for violation in self._asked(name, _ended, step, rank)]
 
-    def over(self) -> list[Violation]:
+    def over(self) -> list[BrokenInvariant]:
         """What the end of the run shows to be broken."""
         return [violation for name in list(self._watchers) for violation in self._asked(name, _over)]
 
@@ -88,16 +88,16 @@ class Checker:
 
     def compare(
         self, rank: int, own: Telling, other: int, values: Mapping[tuple[str, str], object]
-    ) -> list[Violation]:
+    ) -> list[BrokenInvariant]:
         """What two ranks show to be broken: what one told of a step, and the values of what another did of the same."""
-        found: list[Violation] = []
+        found: list[BrokenInvariant] = []
         ranks = ",".join(map(str, sorted((rank, other))))
         for key, (value, event) in own.items():
             invariant = self.invariants.get(key[0])
             if invariant is None or key not in values:
                 continue
             for message in self._asked(invariant.template, _compared, invariant, key[1], value, values[key]):
-                found.append(Violation(invariant, event, message, {"ranks": ranks}, rank))
+                found.append(BrokenInvariant(invariant, event, message, {"ranks": ranks}, rank))
         return found
 
     def _who_wants(self, event: Event) -> list[str]:
@@ -128,16 +128,16 @@ def values(telling: Telling) -> dict[tuple[str, str], object]:
     return {key: value for key, (value, _) in telling.items()}
 
 
-def _seen(watcher: Watcher, events: Iterable[Event], rank: int) -> Iterator[Violation]:
+def _seen(watcher: Watcher, events: Iterable[Event], rank: int) -> Iterator[BrokenInvariant]:
     for event in events:
         yield from watcher.see(event, rank)
 
 
-def _ended(watcher: Watcher, step: int, rank: int) -> Iterable[Violation]:
+def _ended(watcher: Watcher, step: int, rank: int) -> Iterable[BrokenInvariant]:
     return watcher.step_over(step, rank)
 
 
-def _over(watcher: Watcher) -> Iterable[Violation]:
+def _over(watcher: Watcher) -> Iterable[BrokenInvariant]:
     return watcher.over()
 
 

@@ -8,7 +8,7 @@ over to the first, which then compares.
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from torch.overrides import get_overridable_functions
 
@@ -16,13 +16,12 @@ from ta_runtime import ranks
 from ta_runtime.invariants import file, shipped
 from ta_runtime.invariants.breaches import breaches, unseen
 from ta_runtime.invariants.checking import Checker, values
-from ta_runtime.invariants.template import Telling, Violation
+from ta_runtime.invariants.template import BrokenInvariant, Telling
+from ta_runtime.naming import Names
+from ta_runtime.settings import Settings
 from ta_runtime.trace.event import Event
 from ta_runtime.trace.titles import of_function
 from ta_runtime.trace.tracer import Tracer
-
-if TYPE_CHECKING:
-    from ta_runtime.session import Session
 
 _FIRST = 10
 """Steps that are looked into at the beginning, where most of what is wrong shows."""
@@ -37,6 +36,26 @@ _OF_CONTENTS = {"distinct_arguments"}
 _BACKWARD = "torch.Tensor.backward"
 
 
+class Host(Protocol):
+    """What a session gives the invariants that it holds its run against."""
+
+    settings: Settings
+    names: Names
+    not_seen: dict[str, int]
+
+    @property
+    def started(self) -> bool: ...
+
+    @property
+    def paused(self) -> bool: ...
+
+    def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]: ...
+
+    def ask(self, fact: str, value: object, step: int | None = None) -> None: ...
+
+    def fail(self, what: str, subject: str) -> None: ...
+
+
 class Live:
     """The invariants that one session holds its run against.
 
@@ -44,11 +63,11 @@ class Live:
         UsageError: a file cannot be read, or holds no invariants.
     """
 
-    def __init__(self, session: "Session", files: Iterable[Path], *, every: int) -> None:
+    def __init__(self, session: Host, files: Iterable[Path], *, every: int) -> None:
         self._session = session
         self._events: list[Event] = []  # of the step that runs, what the checker has not seen yet
         # in that step so far: told when it is over, as what one fault breaks in a step is one finding
-        self._broken: list[Violation] = []
+        self._broken: list[BrokenInvariant] = []
         self._look = self._guarded(self._see)
         known = file.merged([shipped.FILE, *files])
         held = [each for each in known if each.covered_by not in session.settings.rules]
@@ -159,7 +178,7 @@ class Live:
                 ranks.post(_topic(step), (step, values(told)))
         self.compare(step)
 
-    def _tell(self, violations: Iterable[Violation]) -> None:
+    def _tell(self, violations: Iterable[BrokenInvariant]) -> None:
         for breach in breaches(violations):
             self._session.ask("violation", breach, breach.step)
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 import pyarrow as pa
 
 from ta_runtime.invariants.checking import Checker, values
-from ta_runtime.invariants.template import Telling, Violation
+from ta_runtime.invariants.template import BrokenInvariant, Telling
 from ta_runtime.runs import Run
 from ta_runtime.trace.event import Event
 
@@ -18,7 +18,7 @@ _AT_A_TIME = 1 << 12
 
 def violations(
     trace: Run, checker: Checker, progress: Callable[[int], object] = lambda step: None
-) -> Iterator[Violation]:
+) -> Iterator[BrokenInvariant]:
     """What a trace breaks, in order of step and, within it, of rank.
 
     Args:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Group, Violation
+from ta_runtime.invariants.template import BrokenInvariant, Group
 from ta_runtime.invariants.words import quoted
 from ta_runtime.trace.event import Event, Flag
 
@@ -64,7 +64,7 @@ from spans where since > 0 or step = 0 group by all
 called in between, as bits."""
 
 
-class Call(NamedTuple):
+class Callee(NamedTuple):
     """What is called."""
 
     kind: str
@@ -102,7 +102,7 @@ class Span(NamedTuple):
     """Those of the call before; None: it is the first."""
     is_known: bool
     """Whether calls of modules in between were told."""
-    inside: frozenset[Call]
+    inside: frozenset[Callee]
     times: int
     runs: int
 
@@ -120,13 +120,13 @@ class Order:
         self._nested = {frozenset(pair) for pair in nested}
         hidden = {inner for inner, outer in nested if _hides(inner, outer)}
         self.calls = [
-            Call(kind, title, most, is_dense)
+            Callee(kind, title, most, is_dense)
             for kind, title, _, most, is_dense in events.rows(_TITLES)
             if (kind, title) not in hidden
         ][:_MOST]
         events.keep("numbers", _numbered(self.calls))
         events.keep("spans", _SPANS)
-        self._spans: dict[Call, list[Span]] = defaultdict(list)
+        self._spans: dict[Callee, list[Span]] = defaultdict(list)
         for row in events.rows("select * from spans"):
             self._spans[self.calls[row[0]]].append(self._span(*row[1:]))
         passes = [call for call in self.calls if call.kind == "epoch"]
@@ -134,7 +134,7 @@ class Order:
         """Whether a pass over the data has several steps."""
         self._begun_again = {call.title for call in passes if call.most > 1}
 
-    def pairs(self) -> Iterator[tuple[Call, Call]]:
+    def pairs(self) -> Iterator[tuple[Callee, Callee]]:
         """Calls of which the second may be needed between two of the first, whatever the size of a batch is.
 
         How many steps an epoch has is chance. So what is called in each step may be needed by all; what is not, by what comes
@@ -154,7 +154,7 @@ class Order:
                 if in_each_step or (alike and self._alternate(between, there)):
                     yield between, there
 
-    def counts(self, between: Call, there: Call, *, first: bool) -> list[Group]:
+    def counts(self, between: Callee, there: Callee, *, first: bool) -> list[Group]:
         """How often one is called between two calls of another, by the attributes of the earlier; with `first` by those of the
         later, and from the beginning of the run to the first."""
         found: dict[tuple[tuple[str, str], ...], tuple[int, int, int]] = {}
@@ -173,7 +173,7 @@ class Order:
             )
         return [Group(dict(key), *counts) for key, counts in found.items()]
 
-    def _alternate(self, one: Call, other: Call) -> bool:
+    def _alternate(self, one: Callee, other: Callee) -> bool:
         counts = [*self.counts(one, other, first=False), *self.counts(other, one, first=False)]
         return bool(counts) and not any(group.fails for group in counts)
 
@@ -194,7 +194,7 @@ def _hides(inner: tuple[str, str], outer: tuple[str, str]) -> bool:
     return (inner[0] == outer[0] == "module") or "GradScaler.step" in outer[1]
 
 
-def _numbered(calls: Sequence[Call]) -> str:
+def _numbered(calls: Sequence[Callee]) -> str:
     rows = [f"({_quoted(call.kind)}, {_quoted(call.title)}, {number})" for number, call in enumerate(calls)]
     return f"select * from (values {', '.join(rows) or '(null, null, 0)'}) as numbers(kind, title, number)"
 
@@ -259,7 +259,7 @@ class Follower:
         self.seen: set[str] = set()
         self.wanted = wanted({*self._of, *(str(invariant.terms[there]) for invariant in invariants)})
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """What is missing before a call."""
         name = title(event.kind, event.name, event.subject)
         if not name or event.flags & Flag.RAISED:
@@ -272,7 +272,7 @@ class Follower:
 
     def _judged(
         self, invariant: Invariant, since: int, before: Event | None, event: Event, rank: int
-    ) -> Iterator[Violation]:
+    ) -> Iterator[BrokenInvariant]:
         about = event if self._first else before
         if about is None or (before is None and event.step) or not meets(invariant.where, about, rank):
             return
@@ -281,15 +281,15 @@ class Follower:
         found, _ = self._last.get((rank, there), (0, None))
         reads_modules = event.kind == "module" or there.startswith(FORWARD)
         if found <= since and (_is_known(before, event) or not reads_modules):
-            yield Violation(
+            yield BrokenInvariant(
                 invariant, event, self._message(title(event.kind, event.name, event.subject), there), {}, rank
             )
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """The last call of each stays: the next step goes on from it."""
         return iter(())
 
-    def over(self) -> Iterator[Violation]:
+    def over(self) -> Iterator[BrokenInvariant]:
         """A run may end anywhere."""
         return iter(())
 

@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Violation:
+class BrokenInvariant:
     """An invariant that an event, or the lack of one, breaks."""
 
     invariant: Invariant
@@ -64,25 +64,25 @@ class Watcher(Protocol):
     def seen(self) -> Collection[str]:
         """The ids of the invariants that were put to the test: what they are about did happen."""
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]: ...
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]: ...
 
-    def step_over(self, step: int, rank: int) -> Iterable[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterable[BrokenInvariant]:
         """A rank has ended a step: what is kept of it can go, unless other ranks are still to be compared."""
 
-    def over(self) -> Iterable[Violation]:
+    def over(self) -> Iterable[BrokenInvariant]:
         """The run has ended."""
 
 
-class Watching:
+class QuietWatcher:
     """What a `Watcher` does that breaks nothing when a step or the run ends, as most do."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
 
-    def step_over(self, step: int, rank: int) -> Iterable[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterable[BrokenInvariant]:
         return ()
 
-    def over(self) -> Iterable[Violation]:
+    def over(self) -> Iterable[BrokenInvariant]:
         return ()
 
 

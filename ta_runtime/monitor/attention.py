@@ -8,21 +8,20 @@ import math
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from ta_runtime.monitor.hooks import recomputing
-from ta_runtime.observers.compilers import traced
-from ta_runtime.observers.patching import Shared, Undo, from_its_line, own_work, standing_in
-from ta_runtime.readings import local
-
-if TYPE_CHECKING:
-    from ta_runtime.monitor.monitor import ModuleMonitor
+from ta_runtime.measure.kinds import local
+from ta_runtime.monitor.interface import Monitor
+from ta_runtime.probes import hub
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.compile import traced
+from ta_runtime.probes.guard import own_work
+from ta_runtime.probes.patching import Call, End
 
 _NOTHING = -80.0
 """The logarithm of a weight that counts as none: beyond it `exp` leaves the normal numbers, and is 10 times as slow."""
@@ -30,7 +29,7 @@ _NOTHING = -80.0
 
 @own_work
 def monitor_scaled_dot_product_attention(
-    monitor: "ModuleMonitor",
+    monitor: Monitor,
     module: str | nn.Module,
     query: Tensor,
     key: Tensor,
@@ -68,7 +67,7 @@ def monitor_scaled_dot_product_attention(
     if isinstance(module, nn.Module):
         is_reference = is_reference or module in monitor.reference_module_names
     heard = monitor.current_step_monitored if is_reference else monitor.is_monitoring()
-    if not heard or traced() or recomputing():
+    if not heard or traced() or in_backward():
         return
     name = monitor._get_module_name(module, is_reference)
     if monitor._is_excluded(name):
@@ -90,7 +89,7 @@ def monitor_scaled_dot_product_attention(
         monitor._failed(f"the attention of {name}", error)
 
 
-def watch_attention(monitor: "ModuleMonitor") -> Callable[[], None]:
+def watch_attention(monitor: Monitor) -> Callable[[], None]:
     """Monitor each attention of a model that is not written to be: all that its modules call in monitored steps.
 
     What is seen is each call of `torch.nn.functional.scaled_dot_product_attention` by that name, as `nn.MultiheadAttention`
@@ -100,45 +99,43 @@ def watch_attention(monitor: "ModuleMonitor") -> Callable[[], None]:
     Returns:
         A function that ends it.
     """
-    watcher = weakref.ref(monitor, _watching.leave)
-    _watching.join(watcher)
-    return partial(_watching.leave, watcher)
+    if is_watched(monitor):
+        return _watching[id(monitor)]
+    key = id(monitor)
+    watcher = weakref.ref(monitor, lambda _: stop())
+
+    def stop() -> None:
+        undo()
+        if _watching.get(key) is stop:
+            del _watching[key]
+
+    undo = hub.watch("attend", partial(_watch, watcher))
+    _watching[key] = stop
+    return stop
 
 
-def is_watched(monitor: "ModuleMonitor") -> bool:
+def is_watched(monitor: Monitor) -> bool:
     """Whether `watch_attention` is on for this monitor."""
-    return any(watcher() is monitor for watcher in _watching)
+    return id(monitor) in _watching
 
 
-def _put_on(undo: Undo) -> None:
-    undo.patch(functional, "scaled_dot_product_attention", _watched)
+_watching: dict[int, Callable[[], None]] = {}  # what ends it, by the id of the monitor
 
 
-_watching: Shared["weakref.ref[ModuleMonitor]"] = Shared(_put_on)
+def _watch(watcher: "weakref.ref[Monitor]", call: Call) -> End | None:
+    monitor = watcher()
+    if monitor is None or not monitor.current_step_monitored or traced():
+        return None
+    return partial(_observe, watcher)
 
 
-@cache
-def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    return standing_in(original, _observed)
+def _observe(watcher: "weakref.ref[Monitor]", call: Call) -> None:
+    monitor = watcher()
+    if monitor is not None and not call.raised:
+        _attribute(monitor, call.result, call.args, call.kwargs)
 
 
-def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-        result = call(*args, **kwargs)
-        if _watching and not traced():
-            for watcher in _watching:
-                if (monitor := watcher()) is not None and monitor.current_step_monitored:
-                    _attribute(monitor, result, args, kwargs)
-        return result
-
-    return scaled_dot_product_attention
-
-
-def _attribute(
-    monitor: "ModuleMonitor", result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _attribute(monitor: Monitor, result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """An attention is that of the innermost module of the monitor that runs; where none does, it is not looked at."""
     for module in _running(sys._getframe(1)):
         if module in monitor.module_names or module in monitor.reference_module_names:

@@ -17,13 +17,15 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
-from torch.utils.hooks import RemovableHandle
 
-from ta_runtime.monitor.hooks import CallHook, recomputing
+from ta_runtime.measure.tree import tensors
 from ta_runtime.monitor.monitor import ModuleMonitor
 from ta_runtime.monitor.names import ROOT, outputs
-from ta_runtime.observers.patching import own_work
-from ta_runtime.tree import tensors
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.guard import own_work
+from ta_runtime.probes.module_hooks import CallHook
+from ta_runtime.probes.modules import around
+from ta_runtime.probes.undo import Undo
 
 
 class RefinedCoordinateCheck:
@@ -175,8 +177,8 @@ class _Calls:
             for name, module in modules.items()
             if name != ROOT and not monitor._is_excluded(name)
         ]
-        self._handles: list[RemovableHandle] = []
-        weakref.finalize(self, _remove, self._handles)
+        self._attached = Undo()
+        weakref.finalize(self, self._attached)
         monitor._companions.add(self)
         if monitor.current_step_monitored:
             self.attach()
@@ -184,12 +186,11 @@ class _Calls:
     def attach(self) -> None:
         """A monitored step begins."""
         for module, called, returned in self._hooks:
-            self._handles.append(module.register_forward_pre_hook(called, with_kwargs=True))
-            self._handles.append(module.register_forward_hook(returned))
+            self._attached.append(around(module, called, returned))
 
     def detach(self) -> None:
         """It is over."""
-        _remove(self._handles)
+        self._attached()
 
     def take(self, who: str) -> dict[str, list[_Call]]:
         """All calls of this step that were not taken before, by the names of the modules.
@@ -207,7 +208,7 @@ class _Calls:
 
     @own_work
     def _called(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not self._heard() or recomputing():
+        if not self._heard() or in_backward():
             return
         if self._step != self._monitor.current_step:
             self._step, self._made, self._open = self._monitor.current_step, {}, []
@@ -321,8 +322,3 @@ def _restore(states: list[Tensor], device: torch.device) -> None:
         torch.mps.set_rng_state(states[1])
     elif len(states) > 1:
         torch.get_device_module(device).set_rng_state(states[1], device)
-
-
-def _remove(handles: list[RemovableHandle]) -> None:
-    while handles:
-        handles.pop().remove()

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from ta_runtime.monitor.moments import Needs
+from ta_runtime.measure.moments import Needs
 
 _T = TypeVar("_T")
 _Kind = tuple[torch.Size, torch.dtype, torch.device, Needs]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from ta_runtime.monitor import moments
+from ta_runtime.measure import moments
 from ta_runtime.monitor.metrics import Target
-from ta_runtime.monitor.statistics import Part, Statistic
+from ta_runtime.monitor.statistics import PartialStatistics, Statistic
 
 Column = list[float]
 """Values of one quantity, tensor after tensor; they come when they have arrived."""
@@ -28,9 +28,9 @@ class Measured:
     columns: Mapping[str, Column]
     """By the field of `Part`."""
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[PartialStatistics]:
         columns = [self.columns.get(name, _NOTHING) for name in moments.FIELDS]
-        return map(Part, repeat(self.count, len(self.owners)), *columns)
+        return map(PartialStatistics, repeat(self.count, len(self.owners)), *columns)
 
     def values(self, statistic: Statistic) -> Sequence[float]:
         """A statistic of each of the tensors by itself."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ta_runtime.monitor import moments, statistics
+from ta_runtime.measure import moments
+from ta_runtime.monitor import statistics
 from ta_runtime.monitor.recognition import recognised
 from ta_runtime.monitor.statistics import Statistic
 

@@ -1,17 +1,14 @@
 """Modules that log figures of their own while they run."""
 
 import weakref
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from torch import nn
 
-if TYPE_CHECKING:
-    from ta_runtime.monitor.monitor import ModuleMonitor
+from ta_runtime.monitor.interface import Monitor
 
 # Not in the modules, so that a module can be copied and pickled, and a copy does not log.
-_MONITORS: "weakref.WeakKeyDictionary[Any, tuple[weakref.ref[ModuleMonitor], bool]]" = (
-    weakref.WeakKeyDictionary()
-)
+_MONITORS: "weakref.WeakKeyDictionary[Any, tuple[weakref.ref[Monitor], bool]]" = weakref.WeakKeyDictionary()
 
 
 class MonitorMixin:
@@ -25,22 +22,20 @@ class MonitorMixin:
             return y
     """
 
-    def set_module_monitor(
-        self, monitor: "ModuleMonitor | None" = None, is_reference_module: bool = False
-    ) -> None:
+    def set_module_monitor(self, monitor: Monitor | None = None, is_reference_module: bool = False) -> None:
         """Called by the monitor, for every such module of the model and of the reference."""
         if monitor is None:
             _MONITORS.pop(self, None)
         else:
             _MONITORS[self] = weakref.ref(monitor), is_reference_module
 
-    def get_module_monitor(self) -> "ModuleMonitor | None":
+    def get_module_monitor(self) -> Monitor | None:
         """The monitor that watches this module, if one does."""
         found = _MONITORS.get(self)
         return None if found is None else found[0]()
 
     @property
-    def module_monitor(self) -> "ModuleMonitor | None":
+    def module_monitor(self) -> Monitor | None:
         return self.get_module_monitor()
 
     @property
@@ -58,7 +53,7 @@ class MonitorMixin:
         return monitor.is_monitoring() or (self.is_reference_module and monitor.current_step_monitored)
 
 
-def introduce(module: nn.Module, monitor: "ModuleMonitor | None", is_reference: bool) -> None:
+def introduce(module: nn.Module, monitor: Monitor | None, is_reference: bool) -> None:
     """Tell every such module of a model who watches it, or that nobody does any more."""
     for part in module.modules():
         if isinstance(part, MonitorMixin):

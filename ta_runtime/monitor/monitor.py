@@ -9,18 +9,21 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from ta_runtime.measure.kinds import local
 from ta_runtime.monitor import attention, mixin, reference
-from ta_runtime.monitor.hooks import Companion, Hooks, compiled, recomputing
+from ta_runtime.monitor.interface import Companion
 from ta_runtime.monitor.measured import Owners
 from ta_runtime.monitor.metrics import Aggregate, Function, Metrics, Wanted
-from ta_runtime.monitor.names import Names, format_module_name, outputs
+from ta_runtime.monitor.names import MonitoredNames, format_module_name, outputs
 from ta_runtime.monitor.reference import Reference
 from ta_runtime.monitor.sinks import Sink
 from ta_runtime.monitor.storage import StorageManager, at_end
-from ta_runtime.monitor.tally import Memory, Tally
-from ta_runtime.observers.compilers import Compilers, captured
-from ta_runtime.observers.patching import own_work
-from ta_runtime.readings import local
+from ta_runtime.monitor.tally import Memory, StepMetrics
+from ta_runtime.naming import wrapped
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.compile import Compilers, any_compiled, captured
+from ta_runtime.probes.guard import own_work
+from ta_runtime.probes.module_hooks import Hooks
 
 
 class ModuleMonitor:
@@ -112,7 +115,7 @@ class ModuleMonitor:
         self._parameters = Metrics("parameter")
         self._parameter_differences = Metrics("parameter_difference", 2)
         self._gradients = Metrics("gradient")
-        self._names: Names | None = None
+        self._names: MonitoredNames | None = None
         self._reference: Reference | None = None
         self._hooks: Hooks | None = None
         self._reference_hooks: Hooks | None = None
@@ -129,7 +132,7 @@ class ModuleMonitor:
         self._memory = Memory()  # of one step for the next
         self._tally = self._new_tally()
         self._pending: list[
-            tuple[int, Tally]
+            tuple[int, StepMetrics]
         ] = []  # of steps that have ended, whose numbers are on their way
         self._storage = storage or StorageManager(logger, sinks)
         at_end(self, _hand_over, self._pending, self._storage, self.logger)  # while the sinks are open
@@ -204,7 +207,7 @@ class ModuleMonitor:
         if self.module is not None:
             raise ValueError("a module is monitored already: make another monitor for another module")
         self.module = module
-        self._names = Names(module, self.format_module_name_fn)
+        self._names = MonitoredNames(module, self.format_module_name_fn)
         mixin.introduce(module, self, False)
 
     def set_reference_module(self, module: nn.Module | None) -> None:
@@ -221,7 +224,7 @@ class ModuleMonitor:
         self.remove_reference_module()
         if module is None:
             return
-        names = Names(module, self.format_module_name_fn)
+        names = MonitoredNames(module, self.format_module_name_fn)
         if different := set(self._names.modules.values()) ^ set(names.modules.values()):
             raise ValueError(
                 f"the reference needs the modules of the monitored one: {min(different)!r} is in one of them alone"
@@ -417,7 +420,7 @@ class ModuleMonitor:
     @own_work
     def _heard(self, name: str, output: Any) -> None:
         """A module of the model was called. What goes wrong in here must not reach the run."""
-        if not self.current_step_monitored or self._paused or recomputing() or captured():
+        if not self.current_step_monitored or self._paused or in_backward() or captured():
             return
         self._called = True
         try:
@@ -538,7 +541,7 @@ class ModuleMonitor:
         if self.compiled == "eager":
             if self._compilers.used:
                 self._compilers.suspend()
-        elif compiled(self._names.modules):
+        elif any_compiled(self._names.modules):
             self._is_left_out = True
             if self._hooks or self._companions or attention.is_watched(self):
                 self._warn_of_compilation()
@@ -575,11 +578,13 @@ class ModuleMonitor:
         if self.current_step_monitored:
             self._attach()
 
-    def _wanted(self, names: Names, metrics: Iterable[Metrics]) -> list[tuple[str, nn.Module]]:
+    def _wanted(self, names: MonitoredNames, metrics: Iterable[Metrics]) -> list[tuple[str, nn.Module]]:
         return [
             (name, module)
             for module, name in names.modules.items()
-            if any(of.matches(name) for of in metrics) and not self._is_excluded(name)
+            if wrapped(module) is None  # else the one inside has its name, and puts out the same
+            and any(of.matches(name) for of in metrics)
+            and not self._is_excluded(name)
         ]
 
     def _get_module_name(self, module: str | nn.Module, is_reference: bool = False) -> str:
@@ -597,14 +602,14 @@ class ModuleMonitor:
 
     # -- what goes wrong --------------------------------------------------------------------------------------
 
-    def _new_tally(self) -> Tally:
+    def _new_tally(self) -> StepMetrics:
         method = weakref.WeakMethod(self._failed)
 
         def failed(key: str, error: Exception) -> None:
             if (report := method()) is not None:
                 report(key, error)
 
-        return Tally(failed, self._memory)
+        return StepMetrics(failed, self._memory)
 
     def _failed(self, what: str, error: Exception) -> None:
         self._warn(what, f"{what} could not be measured: {type(error).__name__}: {error}")
@@ -617,7 +622,7 @@ class ModuleMonitor:
 
 
 def _hand_over(
-    pending: list[tuple[int, Tally]], storage: StorageManager, logger: logging.Logger, wait: bool = True
+    pending: list[tuple[int, StepMetrics]], storage: StorageManager, logger: logging.Logger, wait: bool = True
 ) -> None:
     """Give the storage the numbers of the steps that have ended, in order; without waiting, of those that have arrived."""
     while pending and (wait or pending[0][1].arrived):

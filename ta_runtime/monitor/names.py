@@ -7,20 +7,15 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ta_runtime.tree import tensors
+from ta_runtime.measure.tree import tensors
+from ta_runtime.naming import stripped
 
 ROOT = "[root module]"
 
-_WRAPPERS = ("_forward_module", "_orig_mod", "_fsdp_wrapped_module")
-
 
 def format_module_name(name: str) -> str:
-    """A name of `named_modules` or `named_parameters` without what wrappers put into it; `[root module]` for the model."""
-    if name == "" or name in _WRAPPERS:
-        return ROOT
-    for wrapper in _WRAPPERS:
-        name = name.replace(f"{wrapper}.", "")
-    return name
+    """The name of a module or a parameter as it is, `[root module]` for the model."""
+    return name or ROOT
 
 
 def outputs(module: str, output: Any) -> Iterable[tuple[str, Tensor]]:
@@ -33,7 +28,7 @@ def outputs(module: str, output: Any) -> Iterable[tuple[str, Tensor]]:
     return ((f"{module}[{path}]", tensor) for path, tensor in tensors(output))
 
 
-class Names:
+class MonitoredNames:
     """The names in one model, as it is when it is asked: layers may be added, parameters replaced at any time."""
 
     def __init__(self, model: nn.Module, format_name: Callable[[str], str]) -> None:
@@ -74,7 +69,7 @@ class Names:
 
     def _of(self, path: str) -> str:
         if path not in self._formatted:
-            self._formatted[path] = self._format(path)
+            self._formatted[path] = self._format(stripped(self._model, path))
         return self._formatted[path]
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.monitor.names import Names
+from ta_runtime.monitor.names import MonitoredNames
 
 
 class Reference:
     """A reference with what it put out in this micro-batch, call by call: the model's nth call is compared with its nth."""
 
-    def __init__(self, module: nn.Module, names: Names) -> None:
+    def __init__(self, module: nn.Module, names: MonitoredNames) -> None:
         self.module = module
         self.names = names
         self.activations: dict[str, list[Tensor]] = {}

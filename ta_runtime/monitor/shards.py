@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from ta_runtime.monitor import moments
-from ta_runtime.monitor.moments import Needs
+from ta_runtime.measure import moments
+from ta_runtime.measure.moments import Needs
 
 
 def whole(tensor: Tensor) -> Tensor:

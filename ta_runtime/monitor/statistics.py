@@ -1,6 +1,6 @@
 """Statistics that are exact over the union of several tensors: of micro-batches, of calls, of ranks.
 
-The device measures a few quantities of each tensor, a `Part`; the host puts the parts together in double precision. So
+The device measures a few quantities of each tensor, a `PartialStatistics`; the host puts the parts together in double precision. So
 a standard deviation over micro-batches is that of all their elements, not a mean of standard deviations.
 
 Each statistic can be given to a monitor by its name or as it is, and is a function of a tensor:
@@ -20,7 +20,7 @@ from torch import Tensor
 
 
 @dataclass(slots=True)
-class Part:
+class PartialStatistics:
     """What was measured of one tensor. Only what a statistic needs is filled in."""
 
     count: int
@@ -41,8 +41,8 @@ class Statistic:
     """A function of a tensor, or of the difference of two, that can be put together from parts."""
 
     name: str
-    needs: tuple[str, ...]  # fields of `Part`
-    of: Callable[[Sequence[Part]], float]
+    needs: tuple[str, ...]  # fields of `PartialStatistics`
+    of: Callable[[Sequence[PartialStatistics]], float]
     """Its value over the union of parts; NaN where they have no element at all, or too few."""
     direct: Callable[[Tensor], Tensor]
     of_each: Callable[[int, Columns], Sequence[float]] | None = None
@@ -53,14 +53,14 @@ class Statistic:
         return self.direct(_real(tensor if other is None else tensor - other))
 
 
-def _mean(parts: Sequence[Part]) -> float:
+def _mean(parts: Sequence[PartialStatistics]) -> float:
     if len(parts) == 1:
         return parts[0].mean
     count = sum(part.count for part in parts)
     return sum(part.count * part.mean for part in parts if part.count) / count if count else math.nan
 
 
-def _squares(parts: Sequence[Part]) -> tuple[int, float]:
+def _squares(parts: Sequence[PartialStatistics]) -> tuple[int, float]:
     """How many elements there are, and the sum of squares of their distances from their common mean (Chan et al. 1979)."""
     count, mean, squares = 0, 0.0, 0.0
     for part in parts:
@@ -73,12 +73,12 @@ def _squares(parts: Sequence[Part]) -> tuple[int, float]:
     return count, squares
 
 
-def _var(parts: Sequence[Part]) -> float:
+def _var(parts: Sequence[PartialStatistics]) -> float:
     count, squares = _squares(parts)
     return squares / (count - 1) if count > 1 else math.nan
 
 
-def _std(parts: Sequence[Part]) -> float:
+def _std(parts: Sequence[PartialStatistics]) -> float:
     return math.sqrt(_var(parts))
 
 
@@ -87,17 +87,17 @@ def _std_of_each(count: int, columns: Columns) -> Sequence[float]:
     return [centred / degrees for centred in columns["centred"]]
 
 
-def _norm(parts: Sequence[Part]) -> float:
+def _norm(parts: Sequence[PartialStatistics]) -> float:
     found = [part.norm for part in parts if part.count]
     return math.hypot(*found) if found else math.nan
 
 
-def _rms(parts: Sequence[Part]) -> float:
+def _rms(parts: Sequence[PartialStatistics]) -> float:
     count = sum(part.count for part in parts)
     return _norm(parts) / math.sqrt(count) if count else math.nan
 
 
-def _abs_mean(parts: Sequence[Part]) -> float:
+def _abs_mean(parts: Sequence[PartialStatistics]) -> float:
     count = sum(part.count for part in parts)
     return sum(part.count * part.magnitude for part in parts if part.count) / count if count else math.nan
 
@@ -112,15 +112,15 @@ def _extreme(choose: Callable[[list[float]], float], values: Iterable[float]) ->
     return math.nan if not found or any(map(math.isnan, found)) else choose(found)
 
 
-def _max(parts: Sequence[Part]) -> float:
+def _max(parts: Sequence[PartialStatistics]) -> float:
     return _extreme(builtins.max, (part.highest for part in parts if part.count))
 
 
-def _min(parts: Sequence[Part]) -> float:
+def _min(parts: Sequence[PartialStatistics]) -> float:
     return _extreme(builtins.min, (part.lowest for part in parts if part.count))
 
 
-def _abs_max(parts: Sequence[Part]) -> float:
+def _abs_max(parts: Sequence[PartialStatistics]) -> float:
     return _extreme(
         builtins.max, (abs(value) for part in parts if part.count for value in (part.highest, part.lowest))
     )

@@ -12,13 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from ta_runtime.monitor import moments, shards, statistics
+from ta_runtime.measure import moments
+from ta_runtime.measure.kinds import LAYOUT, SMALL, alike, local
+from ta_runtime.measure.moments import Needs
+from ta_runtime.measure.scalars import Deliver, Readings
+from ta_runtime.monitor import shards, statistics
 from ta_runtime.monitor.copies import Copies
 from ta_runtime.monitor.measured import Column, Measured, Once, Owners
 from ta_runtime.monitor.metrics import Aggregate, Selection, Target, Wanted
-from ta_runtime.monitor.moments import Needs
-from ta_runtime.monitor.statistics import Part
-from ta_runtime.readings import LAYOUT, SMALL, Deliver, Readings, alike, local
+from ta_runtime.monitor.statistics import PartialStatistics
 
 _HELD = 256  # small tensors, which take 16 MiB at most in float32
 _PLAIN = {Tensor, nn.Parameter, nn.Buffer}
@@ -47,7 +49,7 @@ class Memory:
     once: Once = field(default_factory=Once)
 
 
-class Tally:
+class StepMetrics:
     """Filled while a step runs; `close` sends the numbers off, `values` waits for them.
 
     `failed(key, error)` is told of functions that raise: they are the user's own, and the run goes on.
@@ -59,7 +61,7 @@ class Tally:
         self._held = self._memory.copies
         self._owners: dict[Target, None] = {}
         self._measured: list[Measured] = []
-        self._parts: defaultdict[Target, list[Part]] = defaultdict(list)
+        self._parts: defaultdict[Target, list[PartialStatistics]] = defaultdict(list)
         self._means: dict[str, Target] = {}
         self._kept: dict[str, _Kept] = {}
         self._vectors: list[tuple[Tensor, Deliver]] = []
@@ -327,7 +329,7 @@ class Tally:
             counts = [first, *islice(rest, len(targets) - 1)]
             for target, count in zip(targets, counts, strict=True):
                 measured = dict(zip(target.needs, rest, strict=False))
-                self._parts[target].append(Part(int(count), **measured))
+                self._parts[target].append(PartialStatistics(int(count), **measured))
 
     def _add(self, owners: Sequence[Owners], count: int, needs: Needs) -> Iterable[Column]:
         """Where the values go that are on their way, a column for each quantity."""

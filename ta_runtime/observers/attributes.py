@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Attribute, Model
-from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place
-from ta_runtime.sources import of_attribute
+from ta_runtime.probes import construction
+from ta_runtime.probes.places import Place
+from ta_runtime.probes.sources import of_attribute
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.window import Window
+    from ta_runtime.observers.window import Window
 
 _MOVED = ("ToCopyBackward0",)
 _ELEMENTS = 65_536

@@ -8,22 +8,22 @@ each step.
 import gc
 import linecache
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Average
-from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared
-from ta_runtime.places import Place, here
+from ta_runtime.probes import construction, hub
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.places import Place, here
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _MOST = 8
 """How often what lives is looked through, at 50 ms for the 170,000 objects that torch alone brings."""
@@ -37,23 +37,22 @@ _LOOP = re.compile(r"\bfor\b")
 class Averages(Observer):
     """Watches what loops over parameters leave behind."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._key = object()
         self._looks = 0
         self._loops: list[Place] = []  # of this window, in order
         self._averages: dict[Place, Average] = {}
-        self.note = session.guarded(self._note)
 
     def begin(self, window: "Window") -> None:
         self.detach()
         thorough = window.step is not None and window.step.thorough
         if thorough and self._looks < _MOST and not self.session.compilers.used:
-            _watching.join(self)
+            self.undo.append(hub.watch("named_parameters", self._note, self.session.barrier.run))
 
     def detach(self) -> None:
+        super().detach()
         self._loops = []
-        _watching.leave(self)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if not self._loops:
@@ -79,7 +78,7 @@ class Averages(Observer):
     def report(self, run: "Run") -> None:
         run.averages = list(self._averages.values())
 
-    def _note(self) -> None:
+    def _note(self, call: Call) -> None:
         place = here()
         if place not in self._loops and _LOOP.search(linecache.getline(place.path, place.line)):
             self._loops.append(place)
@@ -101,19 +100,6 @@ class Averages(Observer):
         grows = earlier and self._key not in root.metadata
         root.metadata[self._key] = step
         return len(seen), grows
-
-
-def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
-    def named_parameters(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if not torch.compiler.is_compiling():
-            for averages in _watching:
-                averages.note()
-        return original(module, *args, **kwargs)
-
-    return named_parameters
-
-
-_watching: Shared[Averages] = Shared(lambda undo: undo.patch(nn.Module, "named_parameters", _noting))
 
 
 def _computed(parameters: dict[int, Tensor]) -> Iterator[Tensor]:

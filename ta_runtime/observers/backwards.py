@@ -1,78 +1,51 @@
 """Sees `loss.backward()`, `GradScaler.scale` and the clipping of gradients: the few numbers of a step that no hook gives.
 
-They are wrapped; each wrapper notes a reference or two, tells the other observers and passes the call on.
+Of each a reference or two are noted, and the other observers are told.
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.tensor import DTensor
-from torch.nn.utils import clip_grad
 
-from ta_runtime.observers.patching import Undo
-from ta_runtime.places import NOWHERE, here
-from ta_runtime.readings import local
+from ta_runtime.measure.kinds import local
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import NOWHERE, here
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 
 _MOST = 64  # losses of one step: of more micro-batches, the first
 
 
-class Backwards:
+class Backwards(Listener):
     """Watches the backward passes of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self._session = session
-        self._undo = Undo()
         self._scaled: tuple[weakref.ref[Tensor], Tensor] | None = None
         self.place = NOWHERE
         """Where `backward` was called last."""
-        self.running = False
-        """Whether a backward pass runs now, in which a forward is a recomputation."""
-
-    def attach(self) -> None:
-        # what `clip_grad_norm_` calls, however the run came by that function
-        norm = (clip_grad, "_clip_grads_with_norm_")
-        patch = self._undo.patch
-        patch(Tensor, "backward", self._backward)
-        patch(torch.amp.GradScaler, "scale", self._scale)
-        patch(nn.utils, "clip_grad_value_", self._clip)
-        patch(*(norm if hasattr(*norm) else (nn.utils, "clip_grad_norm_")), self._clip)
 
     def detach(self) -> None:
-        self._undo()
         self._scaled = None
 
-    def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before = self._session.guarded(self._before)
-        after = self._session.guarded(self._after)
-
-        def backward(loss: Tensor, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._undo or self.running:
-                return original(loss, *args, **kwargs)
-            before(loss)
-            outer, self.running = self.running, True
-            try:
-                result = original(loss, *args, **kwargs)
-            finally:
-                self.running = outer
-            after(loss)
-            return result
-
-        return backward
-
-    def _before(self, loss: Tensor) -> None:
+    def backward(self, call: Call) -> End | None:
+        loss = call.given(0, "tensors")
+        if in_backward() or not isinstance(loss, Tensor):
+            return None
         self.place = here()
         self._note_loss(loss)
         self._session.tell("before_backward", loss)
+        return self._ended
 
-    def _after(self, loss: Tensor) -> None:
-        self._session.tell("after_backward", loss)
+    def _ended(self, call: Call) -> None:
+        if not call.raised:
+            self._session.tell("after_backward", call.given(0, "tensors"))
 
     def _note_loss(self, loss: Tensor) -> None:
         scaled, self._scaled = self._scaled, None
@@ -89,53 +62,23 @@ class Backwards:
         if window.step is not None or window.loss_place is None:
             window.loss_place = self.place
 
-    def _clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before, after = self._session.guarded(self._clips), self._session.guarded(self._clipped)
+    def clip(self, call: Call) -> End:
+        return self._clipped
 
-        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._undo:
-                return original(parameters, *args, **kwargs)
-            if isinstance(parameters, Iterator):
-                parameters = list(parameters)
-            before(parameters)
-            result = original(parameters, *args, **kwargs)
-            # the norm is the result of `clip_grad_norm_`, and an argument of what that calls
-            limit, norm = (*args, *kwargs.values(), None, None)[:2]
-            after(parameters, limit, norm if result is None else result)
-            return result
-
-        return clip
-
-    def _clips(self, parameters: Any) -> None:
-        self._session.tell("before_clipping", _listed(parameters))
-
-    def _clipped(self, parameters: Any, limit: object, norm: object) -> None:
-        window = self._session.window
+    def _clipped(self, call: Call) -> None:
+        if call.raised:
+            return
+        window, norm = self._session.window, call.result
         if self._session.looks_at(window) and type(norm) is Tensor and norm.dim() == 0:
             window.clipped = norm
-        self._session.tell("after_clipping", _listed(parameters), limit)
 
-    def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        scaled = self._session.guarded(self._note_scaled)
+    def scale(self, call: Call) -> End:
+        return self._note_scaled
 
-        def scale(scaler: Any, outputs: Any) -> Any:
-            result = original(scaler, outputs)
-            if not torch.compiler.is_compiling():
-                scaled(scaler, outputs, result)
-            return result
-
-        return scale
-
-    def _note_scaled(self, scaler: Any, outputs: Any, result: Any) -> None:
-        if isinstance(outputs, Tensor) and isinstance(result, Tensor):
+    def _note_scaled(self, call: Call) -> None:
+        outputs, result = call.given(1, "outputs"), call.result
+        if not call.raised and isinstance(outputs, Tensor) and isinstance(result, Tensor):
             self._scaled = (weakref.ref(result), outputs)
-        self._session.tell("scaled", scaler, outputs, result)
-
-
-def _listed(parameters: Any) -> list[Tensor]:
-    if isinstance(parameters, Tensor):
-        return [parameters]
-    return list(parameters) if isinstance(parameters, Iterable) else []
 
 
 def _readable(loss: Tensor) -> bool:

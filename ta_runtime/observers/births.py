@@ -2,10 +2,10 @@
 
 from torch import nn
 
-from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.registers import Register
-from ta_runtime.window import Window
+from ta_runtime.observers.window import Window
+from ta_runtime.probes import construction
+from ta_runtime.probes.registers import Register
 
 
 class Births(Observer):

@@ -5,9 +5,8 @@ None of them has a hook: the functions run other code, the methods are wrapped. 
 
 import os
 import socket
-import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -16,27 +15,18 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
 from ta_runtime.facts import CheckpointHistory, Kept, Loaded, PartialLoad, Run, Saved, SavedState
+from ta_runtime.naming import stripped_key
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, caller, discards, here, is_library
-from ta_runtime.registers import Register
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, caller, discards, here, is_library
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _MOST = 64  # calls of each kind that are looked at, and states that are remembered
 _DEPTH = 3  # of dictionaries in what is saved
-_WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.")
-
-# What keeps weights without `torch.save`, if it is loaded.
-_OTHERS = {
-    "safetensors.torch": ("save_file", "save_model"),
-    "torch.distributed.checkpoint": ("save", "async_save"),
-    "torch.jit": ("save",),
-    "torch.onnx": ("export",),
-    "joblib": ("dump",),
-    "cloudpickle": ("dump",),
-}
 
 
 class _Taken:
@@ -56,24 +46,13 @@ class _Taken:
 class CheckpointObserver(Observer):
     """Watches what a session's run saves and loads."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._facts = CheckpointHistory()
         self._taken: list[_Taken] = []
         self._trained: Register[bool] = Register()
         self._optimizers: Register[int] = Register()
         self._depth = 0  # of `state_dict` calls inside each other
-
-    def attach(self) -> None:
-        self.undo.recode(torch.serialization.save, self._save)
-        self.undo.recode(torch.serialization.load, self._load)
-        self.undo.patch(nn.Module, "state_dict", self._state_dict)
-        self.undo.patch(nn.Module, "load_state_dict", self._load_state_dict)
-        for name, functions in _OTHERS.items():
-            module = sys.modules.get(name)
-            for each in functions:
-                if hasattr(module, each):
-                    self.undo.patch(module, each, self._saving)
 
     def detach(self) -> None:
         super().detach()
@@ -100,27 +79,12 @@ class CheckpointObserver(Observer):
 
     # -- saving -----------------------------------------------------------------------------------------------
 
-    def _save(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_saved)
+    def save(self, call: Call) -> None:
+        self._note_saved(call.given(0, "obj"), call.given(1, "f"))
 
-        def save(*args: Any, **kwargs: Any) -> Any:
-            if self.undo and not torch.compiler.is_compiling():
-                content = args[0] if args else kwargs.get("obj")
-                note(content, args[1] if len(args) > 1 else kwargs.get("f"))
-            return original(*args, **kwargs)
-
-        return save
-
-    def _saving(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def save_elsewhere(self, call: Call) -> None:
         """What others save is not looked into."""
-        note = self.session.guarded(self._note_saved)
-
-        def save(*args: Any, **kwargs: Any) -> Any:
-            if self.undo:
-                note(None, None)
-            return original(*args, **kwargs)
-
-        return save
+        self._note_saved(None, None)
 
     def _note_saved(self, content: Any, target: Any) -> None:
         path = os.path.abspath(target) if isinstance(target, (str, os.PathLike)) else ""  # noqa: PTH100
@@ -144,9 +108,11 @@ class CheckpointObserver(Observer):
         """Hold a state against the model that it is of: the one with which it has most tensors in common."""
         best: tuple[int, dict[str, Tensor], dict[str, bool]] | None = None
         for model in self.session.names.models:
-            own = {_plain(name): value for name, value in _named(model)}
+            own = {stripped_key(name): value for name, value in _named(model)}
             same = {
-                name: _same(value, own[_plain(name)]) for name, value in state.items() if _plain(name) in own
+                name: _same(value, own[stripped_key(name)])
+                for name, value in state.items()
+                if stripped_key(name) in own
             }
             count = sum(same.values())
             if count * 2 > len(state) and (best is None or count > best[0]):
@@ -155,10 +121,10 @@ class CheckpointObserver(Observer):
             return
         saved.kept, own, same = best
         trained = {name for name, value in own.items() if value in self._trained}
-        saved.changed = [name for name, equal in same.items() if not equal and _plain(name) in trained]
+        saved.changed = [name for name, equal in same.items() if not equal and stripped_key(name) in trained]
         everything = list(_tensors(content, _DEPTH))
         stored = {_storage(value) for value in everything}
-        kept = {_plain(name) for name in state}
+        kept = {stripped_key(name) for name in state}
         gone = [name for name in trained if name not in kept and _storage(own[name]) not in stored]
         saved.lost = sorted(name for name in gone if self._by_mistake(name, own, kept))
 
@@ -178,15 +144,9 @@ class CheckpointObserver(Observer):
 
     # -- loading ----------------------------------------------------------------------------------------------
 
-    def _load(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_loaded)
-
-        def load(*args: Any, **kwargs: Any) -> Any:
-            if self.undo and not torch.compiler.is_compiling() and _of_user(caller()):
-                note(*args, **kwargs)
-            return original(*args, **kwargs)
-
-        return load
+    def load(self, call: Call) -> None:
+        if _of_user(caller()):
+            self._note_loaded(*call.args, **call.kwargs)
 
     def _note_loaded(
         self,
@@ -209,26 +169,15 @@ class CheckpointObserver(Observer):
         own = bool(path) and any(saved.path == str(path) for saved in self._facts.saved)
         self._facts.loaded.append(Loaded(place, unpickles, own, _unsafe(f) if unpickles else []))
 
-    def _load_state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before = self.session.guarded(self._loads)
-        after = self.session.guarded(self._note_partial)
-
-        def load_state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not self.undo or torch.compiler.is_compiling():
-                return original(module, *args, **kwargs)
-            state = args[0] if args else kwargs.get("state_dict")
-            before(module, state)
-            result = original(module, *args, **kwargs)
-            strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
-            if not strict and _of_user(frame := caller()):
-                after(module, state, result, discards(frame))
-            return result
-
-        return load_state_dict
-
-    def _loads(self, module: nn.Module, state: Any) -> None:
+    def load_module_state(self, call: Call) -> End:
+        state = call.given(1, "state_dict")
         self._note_used(state, None)
-        self.session.tell("loads_state", module, state)
+        self.session.tell("loads_state", call.args[0], state)
+        return self._loaded
+
+    def _loaded(self, call: Call) -> None:
+        if not call.raised and not call.given(2, "strict", True) and _of_user(frame := caller()):
+            self._note_partial(call.args[0], call.given(1, "state_dict"), call.result, discards(frame))
 
     def _note_partial(self, module: nn.Module, state: Any, result: Any, discarded: bool) -> None:
         missing, unexpected = list(result.missing_keys), list(result.unexpected_keys)
@@ -243,22 +192,14 @@ class CheckpointObserver(Observer):
 
     # -- states that are kept ---------------------------------------------------------------------------------
 
-    def _state_dict(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note_taken)
+    def module_state(self, call: Call) -> End:
+        self._depth += 1
+        return self._took
 
-        def state_dict(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not self.undo or torch.compiler.is_compiling():
-                return original(module, *args, **kwargs)
-            self._depth += 1
-            try:
-                state = original(module, *args, **kwargs)
-            finally:
-                self._depth -= 1
-            if not self._depth:
-                note(state)
-            return state
-
-        return state_dict
+    def _took(self, call: Call) -> None:
+        self._depth -= 1
+        if not self._depth and not call.raised:
+            self._note_taken(call.result)
 
     def _note_taken(self, state: Any) -> None:
         self.session.tell("took_state", state)
@@ -314,12 +255,6 @@ def _tensors(content: Any, depth: int) -> Iterator[Tensor]:
 def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_parameters()
     yield from model.named_buffers()
-
-
-def _plain(name: str) -> str:
-    for wrapper in _WRAPPERS:
-        name = name.replace(wrapper, "")
-    return name
 
 
 def _storage(tensor: Tensor) -> int:

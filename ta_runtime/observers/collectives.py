@@ -7,7 +7,7 @@ waits for anybody.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,10 +18,11 @@ from torch.distributed import distributed_c10d
 from ta_runtime import ranks
 from ta_runtime.facts import Collective, Mismatch, Run
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import NOWHERE, Place, here
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import NOWHERE, Place, here
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 _MOST = 64
 """Calls that are told to the others: of the first and of those with new sizes, the last."""
@@ -37,7 +38,7 @@ Parts = tuple[int, ...]
 class CollectiveObserver(Observer):
     """Watches the functions of `torch.distributed`."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self.count = 0
         """Calls so far, those included that send to one rank or receive from one."""
@@ -57,13 +58,6 @@ class CollectiveObserver(Observer):
             return
         if dist.is_initialized():
             self._early = set(distributed_c10d._world.pg_names.values())
-        for name in _ARGUMENTS:
-            if hasattr(dist, name):
-                for module in (distributed_c10d, dist):
-                    self.undo.patch(module, name, self._wrapped(name))
-        # a `P2POp` compares these two with what it is given; `send` and `recv` call them
-        for function in (distributed_c10d.isend, distributed_c10d.irecv):
-            self.undo.recode(function, self._counted)
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: Any) -> None:
         self.reduced = 0
@@ -76,43 +70,22 @@ class CollectiveObserver(Observer):
         for rank, told in run.peers.items():
             self._judge(rank, told.collectives)
 
-    def _wrapped(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        note, reduced = self.session.guarded(self._note), self.session.guarded(self._reduced)
-        arguments = _ARGUMENTS[name]
+    def collective(self, call: Call) -> End | None:
+        name = call.function.__name__
+        if self._running or name not in _ARGUMENTS:
+            return None
+        self._note(name, _ARGUMENTS[name], call.args, call.kwargs)
+        self._running = True
+        return self._called
 
-        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-            def collective(*args: Any, **kwargs: Any) -> Any:
-                if self._running or not self.undo or torch.compiler.is_compiling():
-                    return original(*args, **kwargs)
-                note(name, arguments, args, kwargs)
-                self._running = True
-                try:
-                    result = original(*args, **kwargs)
-                finally:
-                    self._running = False
-                if name == "all_reduce" and result is None:  # an asynchronous one gives what to wait for
-                    reduced(*args, **kwargs)
-                return result
+    def _called(self, call: Call) -> None:
+        self._running = False
+        # an asynchronous one gives what to wait for
+        if call.function.__name__ == "all_reduce" and not call.raised and call.result is None:
+            self.session.tell("all_reduced", call.given(0, "tensor"))
 
-            return collective
-
-        return wrapper
-
-    def _counted(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        count = self.session.guarded(self._count)
-
-        def message(*args: Any, **kwargs: Any) -> Any:
-            if self.undo and not torch.compiler.is_compiling():
-                count()
-            return original(*args, **kwargs)
-
-        return message
-
-    def _count(self) -> None:
+    def message(self, call: Call) -> None:
         self.count += 1
-
-    def _reduced(self, tensor: Tensor, *_: Any, **__: Any) -> None:
-        self.session.tell("all_reduced", tensor)
 
     def _note(
         self, name: str, arguments: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]

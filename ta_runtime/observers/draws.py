@@ -10,7 +10,7 @@ from ta_runtime.facts import Drawn, Loader, Run
 from ta_runtime.observers.observer import Observer
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 _SAMPLES = 2048  # of the first pass over a loader: of more, the first
 _BYTES = 4096  # of a tensor of a sample, from its start and from its middle
@@ -19,7 +19,7 @@ _BYTES = 4096  # of a tensor of a sample, from its start and from its middle
 class Draws(Observer):
     """Watches what loaders hand out in their first pass."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._drawn: dict[int, list[int]] = {}  # hashes of samples, by the id of their loader
         self._cut: set[int] = set()  # loaders of which some samples were not looked at
@@ -27,7 +27,7 @@ class Draws(Observer):
     def report(self, run: Run) -> None:
         run.told.samples = [self._samples(loader) for loader in run.loaders]
 
-    def batch(self, loader: Loader, tensors: list[Tensor]) -> None:
+    def handed_out(self, loader: Loader, tensors: list[Tensor]) -> None:
         if loader.epochs > 1 or "TA802" not in self.session.settings.rules or not ranks.connected():
             return
         hashes = self._drawn.setdefault(id(loader), [])

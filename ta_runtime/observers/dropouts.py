@@ -4,23 +4,21 @@ The dropout layers hand over their own mode; a function knows none but what it i
 """
 
 import re
-from collections.abc import Callable
-from functools import cache
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
 from torch import nn
 
 from ta_runtime.facts import Dropping
 from ta_runtime.facts.mode import ATTENTION
-from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
-from ta_runtime.places import Place, caller, here, is_library
+from ta_runtime.probes import hub
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.places import Place, caller, here, is_library
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
-_FUNCTIONS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _OFF_BY_DEFAULT = frozenset({"alpha_dropout", "feature_alpha_dropout"})
 _DEFAULT = 0.5
 _FAR = 12  # frames from a function to the method of the module that it works for
@@ -35,15 +33,29 @@ _RANDOM = re.compile(
 class Dropouts:
     """Notes what is dropped, by line."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self.found: dict[Place, Dropping] = {}
-        self.note = session.guarded(self._note)
+        self._undo = Undo()
+        self._run = session.barrier.run
 
     def attach(self) -> None:
-        _attached.join(self)
+        self._undo.append(hub.watch("attend", self._attends, self._run))
+        self._undo.append(hub.watch("drop", self._drops, self._run))
 
     def detach(self) -> None:
-        _attached.leave(self)
+        self._undo()
+
+    def _drops(self, call: Call) -> None:
+        frame, name = caller(), call.function.__name__
+        if not is_library(frame.f_code.co_filename):
+            told = len(call.args) > 2 or "training" in call.kwargs
+            training = call.given(2, "training", name not in _OFF_BY_DEFAULT)
+            self._note(name, frame, float(call.given(1, "p", _DEFAULT)), told, bool(training))
+
+    def _attends(self, call: Call) -> None:
+        frame = caller()
+        if not is_library(frame.f_code.co_filename):
+            self._note(ATTENTION, frame, float(call.given(4, "dropout_p", 0.0)), True, True)
 
     def _note(self, function: str, frame: FrameType, p: float, told: bool, training: bool) -> None:
         module = _module(frame)
@@ -62,53 +74,6 @@ class Dropouts:
         elif p > 0:
             dropping.training += 1
             dropping.kept += not training
-
-
-def _put_on(undo: Undo) -> None:
-    undo.patch(nn.functional, ATTENTION, _attention)
-    for name in _FUNCTIONS:
-        function = getattr(nn.functional, name)
-        if function.__module__ == nn.functional.__name__ and not function.__closure__:
-            undo.recode(function, _function)
-
-
-_attached: Shared[Dropouts] = Shared(_put_on)
-
-
-def _function(original: Callable[..., Any]) -> Callable[..., Any]:
-    name = original.__name__
-    default = name not in _OFF_BY_DEFAULT
-
-    def observed(*args: Any, **kwargs: Any) -> Any:
-        frame = caller()
-        if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
-            p = args[1] if len(args) > 1 else kwargs.get("p", _DEFAULT)
-            told = len(args) > 2 or "training" in kwargs
-            training = args[2] if len(args) > 2 else kwargs.get("training", default)
-            for dropouts in _attached:
-                dropouts.note(name, frame, float(p), told, bool(training))
-        return original(*args, **kwargs)
-
-    return observed
-
-
-@cache
-def _attention(original: Callable[..., Any]) -> Callable[..., Any]:
-    return standing_in(original, _observed_attention)
-
-
-def _observed_attention(original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-        frame = caller()
-        if _attached and not torch.compiler.is_compiling() and not is_library(frame.f_code.co_filename):
-            p = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
-            for dropouts in _attached:
-                dropouts.note(ATTENTION, frame, float(p), True, True)
-        return call(*args, **kwargs)
-
-    return scaled_dot_product_attention
 
 
 def _module(frame: FrameType) -> nn.Module | None:

@@ -1,27 +1,27 @@
 """Sees logarithms, exponentials, roots and angles in the user's code, on thorough steps (`facts.Step.thorough`) alone."""
 
-from collections.abc import Callable
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ta_runtime.facts import Expression
+from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo, from_its_line, standing_in
-from ta_runtime.places import caller, here, is_library
-from ta_runtime.readings import local, measurable
+from ta_runtime.probes import hub
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import caller, here, is_library
 
 if TYPE_CHECKING:
     from torch.autograd.graph import Node
 
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
-_FUNCTIONS = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin", "pow")
-_NAMES = {"arccos": "acos", "arcsin": "asin", "__pow__": "pow"}
+_NAMES = {name: name for name in ("log", "exp", "sqrt", "acos", "asin", "pow")}
+_NAMES |= {"arccos": "acos", "arcsin": "asin", "__pow__": "pow"}
 _RULES = frozenset({"TA110", "TA112"})
 _MOST = 64  # calls of one step
 
@@ -29,26 +29,38 @@ _MOST = 64  # calls of one step
 class Expressions(Observer):
     """Watches such calls for one window at a time."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self.note = session.guarded(self._note)
         self._wanted = bool(_RULES & session.settings.rules)
 
     def begin(self, window: "Window") -> None:
-        _attached.leave(self)
+        self.undo()
         thorough = window.step is not None and window.step.thorough
         if self._wanted and thorough and not self.session.runs_compiled:
-            _attached.join(self)
+            self.undo.append(hub.watch("elementary", self._begun, self.session.barrier.run))
 
     def compiles(self) -> None:
-        _attached.leave(self)
+        self.undo()
 
-    def detach(self) -> None:
-        _attached.leave(self)
+    def _begun(self, call: Call) -> End:
+        return self._noted
+
+    def _noted(self, call: Call) -> None:
+        args, result = call.args, call.result
+        name = _NAMES.get(call.function.__name__)  # None: of what somebody else has put in the place
+        if (
+            name is not None
+            and args
+            and type(args[0]) is Tensor
+            and type(result) is Tensor
+            and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
+            and not is_library(caller().f_code.co_filename)
+        ):
+            self._note("sqrt" if name == "pow" else name, args[0], result)
 
     def _note(self, function: str, operand: Tensor, result: Tensor) -> None:
         step = self.session.window.step
-        if step is None or self.session.in_backward or len(step.expressions) == _MOST:
+        if step is None or in_backward() or len(step.expressions) == _MOST:
             return
         with torch.no_grad():
             values = local((operand if function == "exp" else result).detach())
@@ -63,42 +75,6 @@ class Expressions(Observer):
             expression.minimum, expression.maximum, expression.smallest = read
 
         self.session.window.readings.scalars(numbers, deliver)
-
-
-def _put_on(undo: Undo) -> None:
-    for name in _FUNCTIONS:
-        undo.patch(torch, name, partial(_function, name))
-    for name in (*_FUNCTIONS, "__pow__"):
-        undo.patch(Tensor, name, partial(_observed, _NAMES.get(name, name)))
-
-
-_attached: Shared[Expressions] = Shared(_put_on)
-
-
-@cache
-def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    return standing_in(original, partial(_observed, _NAMES.get(name, name)))
-
-
-def _observed(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def observed(*args: Any, **kwargs: Any) -> Any:
-        result = call(*args, **kwargs)
-        if (
-            _attached
-            and not torch.compiler.is_compiling()
-            and args
-            and type(args[0]) is Tensor
-            and type(result) is Tensor
-            and (name != "pow" or (len(args) > 1 and args[1] == 0.5))
-            and not is_library(caller().f_code.co_filename)
-        ):
-            for expressions in _attached:
-                expressions.note("sqrt" if name == "pow" else name, args[0], result)
-        return result
-
-    return observed
 
 
 def _kind(operand: Tensor) -> str:

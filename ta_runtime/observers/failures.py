@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import FailedLookup, Failure
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, is_library, of_trace
+from ta_runtime.probes.places import Place, is_library, of_trace
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

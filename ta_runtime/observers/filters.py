@@ -6,11 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Filters
-from ta_runtime.observers import construction
-from ta_runtime.readings import local, measurable
+from ta_runtime.measure.kinds import local, measurable
+from ta_runtime.probes import construction
 
 if TYPE_CHECKING:
-    from ta_runtime.window import Window
+    from ta_runtime.observers.window import Window
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 

@@ -8,27 +8,33 @@ pass at a time, so that activations are not kept alive for long.
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.utils.hooks import RemovableHandle
 
-from ta_runtime.facts import Call, Forward, Value
+from ta_runtime.facts import Forward, LayerCall, Value
+from ta_runtime.measure.kinds import SMALL, alike, local, measurable
+from ta_runtime.measure.norms import row_norms
+from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.losses import Losses
-from ta_runtime.observers.patching import Undo
-from ta_runtime.places import here
-from ta_runtime.readings import SMALL, alike, local, measurable, row_norms
-from ta_runtime.tree import tensors
+from ta_runtime.observers.values import measure_value
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.modules import follow
+from ta_runtime.probes.places import here
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
 
 MOST_FORWARDS = 8
 """Forward passes of one audited step that are looked into: of more micro-batches, the first."""
 
+MOST_PASSES = 1024
+"""Forward passes of a program without an optimizer after which nothing of it is followed any more."""
+
+_OUTPUTS = 8  # of one pass, of a program without an optimizer
 _HELD_TENSORS = 256
 _HELD_BYTES = 64 << 20
 
@@ -41,20 +47,23 @@ _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 class Forwards:
     """Watches the forward passes of one window at a time."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self._session = session
         self._losses = Losses(session)
         self._undo = Undo()
+        self._following: Callable[[], None] | None = None
         self._thread = threading.get_ident()
         self._root: nn.Module | None = None
         self._depth = 0  # of calls of the root inside itself
         self._forward: Forward | None = None  # None while what runs is not looked into
         self._thorough = True
         self._seen = 0
+        self.passes = self.looked_at = 0
+        """Forward passes of a program without an optimizer, and how many of them were looked into."""
         self._held: list[tuple[Tensor, int, Value]] = []  # outputs, with their versions
         self._held_bytes = 0
-        self._units: list[tuple[Tensor, Call]] = []  # the largest output of each unit
-        self._rectified: list[tuple[Tensor, int, Call]] = []  # small outputs, with their versions
+        self._units: list[tuple[Tensor, LayerCall]] = []  # the largest output of each unit
+        self._rectified: list[tuple[Tensor, int, LayerCall]] = []  # small outputs, with their versions
         self._last: tuple[Tensor, Value, int] | None = None
         self._given: dict[int, tuple[weakref.ref[Tensor], Value, int]] = {}  # what is no activation
 
@@ -69,12 +78,20 @@ class Forwards:
 
     def attach(self) -> None:
         self._thread = threading.get_ident()
-        after = self._session.guarded(self._after)
-        before = self._hook(self._session.guarded(self._before))
-        self._undo.append(register_module_forward_pre_hook(before).remove)
-        self._undo.append(removal(register_module_forward_hook(after, with_kwargs=True, always_call=True)))
+        self._follow()
+        self._undo.append(self._unfollow)
         self._undo.append(self._losses.detach)
         self._losses.attach()
+
+    def _follow(self) -> None:
+        after = self._leaving(self._session.guarded(self._after))
+        before = self._hook(self._session.guarded(self._before))
+        self._following = follow(before, after)
+
+    def _unfollow(self) -> None:
+        if self._following is not None:
+            self._following()
+            self._following = None
 
     def detach(self) -> None:
         self._undo()
@@ -87,6 +104,8 @@ class Forwards:
         self._given = {}
         self._depth = self._seen = 0
         self._losses.begin()
+        if self.attached and self._following is None:
+            self._follow()
 
     # -- the hooks --------------------------------------------------------------------------------------------
 
@@ -98,6 +117,15 @@ class Forwards:
             root = self._root
             if (root is None or module is root or isinstance(module, _EMBEDDINGS)) and not is_compiling():
                 before(module, args)
+
+        return hook
+
+    def _leaving(self, after: Callable[..., Any]) -> Callable[..., Any]:
+        """Passes over the parts of a model whose pass is not looked into."""
+
+        def hook(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+            if self._forward is not None or module is self._root:
+                after(module, args, *rest)
 
         return hook
 
@@ -137,11 +165,18 @@ class Forwards:
         session = self._session
         window = session.window
         self._root = module
-        if window.step is None or session.in_backward or not _has_parameters(module):
+        if window.step is None or in_backward() or not _has_parameters(module):
             return  # a recomputation of checkpointed layers, a criterion, a transform
         self._seen += 1
-        if self._seen > MOST_FORWARDS:
+        infers = session.infers
+        if infers and self._seen > MOST_PASSES:
+            self._unfollow()
+            self._root = None
             return
+        self.passes += infers
+        if self._seen > MOST_FORWARDS and not (infers and self._seen & (self._seen - 1) == 0):
+            return
+        self.looked_at += infers
         place = here()
         forward = Forward(
             model=session.model(module, place),
@@ -154,13 +189,20 @@ class Forwards:
         self._thorough = window.step.thorough
         if forward.grad_enabled:
             self._forward = forward
+        elif infers:  # an optimizer may still come: then there is nothing of this
+            self._forward = replace(forward, inputs=[], outputs=[], calls=[], lookups=[])
+            window.step.inferences.append(self._forward)
+        if self._forward is not None:
             with torch.no_grad():
-                self._measure_inputs(forward, tensors(args))
+                self._measure_inputs(self._forward, tensors(args))
 
     def _end(self, forward: Forward, kwargs: dict[str, Any], result: Any, *, complete: bool) -> None:
         forward.complete = complete
         self._measure_inputs(forward, tensors(kwargs))
-        forward.outputs = [Value.of(name, tensor) for name, tensor in tensors(result)]
+        outputs = list(tensors(result))
+        forward.outputs = [Value.of(name, tensor) for name, tensor in outputs]
+        if self._session.infers:
+            self._measure_finite(forward, [tensor for _, tensor in outputs])
         self._flush()
         self._last = None
 
@@ -173,7 +215,7 @@ class Forwards:
         if kwargs:
             inputs += [self._value(value) for value in kwargs.values() if isinstance(value, Tensor)]
         outputs: list[Value] = []
-        call = Call(module, self._session.names, forward.model.module, module.training, inputs, outputs)
+        call = LayerCall(module, self._session.names, forward.model.module, module.training, inputs, outputs)
         forward.calls.append(call)
         leaf = not module._modules
         for output in result if isinstance(result, (tuple, list)) else (result,):
@@ -214,7 +256,7 @@ class Forwards:
         return value
 
     def _measure_output(
-        self, module: nn.Module, output: Tensor, version: int, value: Value, call: Call
+        self, module: nn.Module, output: Tensor, version: int, value: Value, call: LayerCall
     ) -> None:
         if type(output) is not Tensor:
             with torch.no_grad():
@@ -262,7 +304,7 @@ class Forwards:
         if rectified:
             self._read_rectified(rectified)
 
-    def _read_units(self, units: list[tuple[Tensor, Call]]) -> None:
+    def _read_units(self, units: list[tuple[Tensor, LayerCall]]) -> None:
         def deliver(counts: list[float]) -> None:
             for (_, call), alive in zip(units, counts, strict=True):
                 assert call.units is not None
@@ -270,10 +312,10 @@ class Forwards:
 
         self._session.window.readings.norms([largest for largest, _ in units], deliver, order=0.0)
 
-    def _read_rectified(self, rectified: list[tuple[Tensor, int, Call]]) -> None:
+    def _read_rectified(self, rectified: list[tuple[Tensor, int, LayerCall]]) -> None:
         """Small outputs, those of one shape as one."""
         entries = [entry for entry in rectified if _version(entry[0]) == entry[1]]
-        calls: list[Call] = []
+        calls: list[LayerCall] = []
         counts: list[Tensor] = []
         for indices in alike([output for output, _, _ in entries]):
             outputs = [entries[index][0] for index in indices]
@@ -291,7 +333,7 @@ class Forwards:
         if counts:
             self._session.window.readings.vectors(counts, deliver)
 
-    def _rectify(self, output: Tensor, version: int, call: Call) -> None:
+    def _rectify(self, output: Tensor, version: int, call: LayerCall) -> None:
         """The largest output of each unit: it is zero for a unit that is off in every row."""
         if output.dim() < 2 or output.numel() == 0:
             return
@@ -306,7 +348,7 @@ class Forwards:
             largest = output.amax([axis for axis in range(output.dim()) if axis != unit])
         self._units.append((largest, call))
 
-    def _measure_saturation(self, module: nn.Module, output: Tensor, call: Call) -> None:
+    def _measure_saturation(self, module: nn.Module, output: Tensor, call: LayerCall) -> None:
         centred = output.abs() if isinstance(module, nn.Tanh) else (output - 0.5).abs().mul_(2)
         count = output.numel()
 
@@ -325,55 +367,30 @@ class Forwards:
             forward.inputs.append(value)
             measure_value(self._session.window, value, tensor, moments=True)
 
+    def _measure_finite(self, forward: Forward, outputs: list[Tensor]) -> None:
+        found = [
+            each for each in map(local, outputs[:_OUTPUTS]) if each.is_floating_point() and measurable(each)
+        ]
+
+        def deliver(counts: list[float]) -> None:
+            forward.spoiled = not any(counts)
+
+        if found:
+            self._session.window.readings.scalars(
+                [each.isfinite().count_nonzero() for each in found], deliver
+            )
+
     def _measure_ids(self, forward: Forward, module: nn.Module, ids: Tensor) -> None:
         """Before the call: an id out of range raises, or breaks the device."""
         value = Value.of("ids", ids)
         forward.lookups.append(
-            Call(module, self._session.names, forward.model.module, module.training, [value])
+            LayerCall(module, self._session.names, forward.model.module, module.training, [value])
         )
-        if (pad := getattr(module, "padding_idx", None)) is not None and not ids.is_meta:
+        pad = getattr(module, "padding_idx", None)
+        if pad is not None and forward.grad_enabled and not ids.is_meta:
             self._losses.padded.append((ids, pad))
         with torch.no_grad():
             measure_value(self._session.window, value, ids, moments=False)
-
-
-def measure_value(window: "Window", value: Value, tensor: Tensor, *, moments: bool) -> None:
-    """Range, and with `moments` mean and standard deviation, of a tensor of real numbers."""
-    tensor = local(tensor)
-    real = tensor.is_floating_point() or tensor.dtype in (torch.int64, torch.int32, torch.int16, torch.uint8)
-    if not real or tensor.numel() == 0 or tensor.is_meta or tensor.layout is not torch.strided:
-        return
-    if tensor.is_floating_point() and not measurable(tensor):
-        return
-    lowest, highest = torch.aminmax(tensor)
-
-    def deliver_range(values: list[float]) -> None:
-        value.minimum, value.maximum = values
-
-    window.readings.scalars([lowest, highest], deliver_range)
-    if not moments or not tensor.is_floating_point():
-        return
-    count = tensor.numel()
-
-    def deliver_moments(values: list[float]) -> None:
-        total, value.norm = values
-        value.mean = total / count
-        value.std = max(value.norm**2 / count - value.mean**2, 0.0) ** 0.5
-
-    # not std_mean: it costs 20 times as much on a CPU (torch 2.13)
-    total = tensor.sum(dtype=torch.float32)
-    norm = torch.linalg.vector_norm(tensor, dtype=torch.float32 if tensor.dtype.itemsize < 4 else None)
-    window.readings.scalars([total, norm], deliver_moments)
-
-
-def removal(hook: RemovableHandle) -> Callable[[], None]:
-    """Takes a hook off that gets keyword arguments: torch 2.13 leaves a part of it behind, by which compiled models warn."""
-
-    def remove() -> None:
-        hook.remove()
-        getattr(torch.nn.modules.module, "_global_forward_hooks_with_kwargs", {}).pop(hook.id, None)
-
-    return remove
 
 
 def _unit_axis(output: Tensor) -> int:

@@ -13,10 +13,11 @@ from torch import Tensor
 
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, LoopHistory, ObservedAction
-from ta_runtime.places import NOWHERE, Place
+from ta_runtime.probes.places import NOWHERE, Place
 
 _MOST_EVENTS = 48  # from one step to the next; equal ones in a row count once
 _MOST_PATTERNS = 64
+_SETTLED = 32
 
 
 class Change(IntEnum):
@@ -75,6 +76,7 @@ class GradientState:
         self.is_scaled: bool | None = False
         self.position: tuple[int, int, int] | None = None
         """The id of the loader at the last backward pass, and how many epochs and batches it had begun."""
+        self._since_new = 0  # steps since one with a pattern that none before had
         self._events: list[tuple[ObservedAction, int]] | None = []
         self._step: ObservedAction | None = None  # the step that runs now
         self._before_step: list[tuple[ObservedAction, int]] | None = []
@@ -102,6 +104,15 @@ class GradientState:
             events.append((event, times))
         else:
             self._events = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether its steps have long been like others before."""
+        return self._since_new >= _SETTLED
+
+    def lose_track(self) -> None:
+        """What happens until the end of some step to come is not told."""
+        self._events, self.condition, self.position, self.is_scaled = None, Condition.UNKNOWN, None, None
 
     def look(self) -> None:
         """Update the condition after changes that no hook saw."""
@@ -196,6 +207,7 @@ class GradientState:
         history = self.history
         self.add(last)
         pattern = None if self._events is None else tuple(self._events)
+        self._since_new = self._since_new + 1 if pattern is None or pattern in history.patterns else 0
         if pattern is not None and (pattern in history.patterns or len(history.patterns) < _MOST_PATTERNS):
             history.patterns[pattern] += 1
             if history.first is None:

@@ -15,15 +15,15 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Backward, Reach
-from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.walks import walk
-from ta_runtime.places import Place
+from ta_runtime.probes import construction
+from ta_runtime.probes.places import Place
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Forward, Run, Step
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _FIRST = 32
 """Steps at the beginning whose losses are marked, audited or not."""
@@ -62,7 +62,7 @@ class _Trail:
 class GraphObserver(Observer):
     """Watches the backward passes of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._passes: dict[Place, Backward] = {}
         self._reaches: dict[Place, Reach] = {}

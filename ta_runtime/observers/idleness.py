@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from ta_runtime.facts import IDLE
-from ta_runtime.observers import construction
 from ta_runtime.observers.observer import Observer
-from ta_runtime.registers import Register
+from ta_runtime.probes import construction
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _AUDITS = 4  # one to find which samples did not change, and three that compare whole parameters
 _WATCHED = 16  # parameters of an optimizer that are looked at
@@ -39,9 +39,13 @@ class _Watch:
 class Idleness(Observer):
     """Watches the optimizers of a session until they write."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._watches: Register[_Watch] = Register()
+
+    @property
+    def settled(self) -> bool:
+        return all(watch.over for watch in self._watches.values())
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         watch = self._watches.get(optimizer) or self._begin(optimizer)
@@ -53,7 +57,7 @@ class Idleness(Observer):
         watch.gradients = [weakref.ref(gradient) for gradient in gradients if gradient is not None]
         watch.versions = [parameter._version for parameter in parameters]
         if window.step is not None and not watch.over:
-            window.step.idle.add(optimizer, watch.steps)
+            window.step.idle[id(optimizer)] = watch.steps
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         watch = self._watches.get(optimizer)

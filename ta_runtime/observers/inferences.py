@@ -9,19 +9,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from ta_runtime.facts import Evaluated, Inference, Scores
+from ta_runtime.measure.scalars import Readings
+from ta_runtime.measure.tree import tensors
 from ta_runtime.observers.losses import UntrackedLosses
-from ta_runtime.observers.patching import Undo
 from ta_runtime.observers.scores import measure
-from ta_runtime.places import Place, here
-from ta_runtime.readings import Readings
-from ta_runtime.registers import Register
-from ta_runtime.tree import tensors
+from ta_runtime.probes.backward import in_backward, on_backward
+from ta_runtime.probes.modules import follow
+from ta_runtime.probes.places import Place, here
+from ta_runtime.probes.registers import Register
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 _MOST = 256  # lines
 _OUTPUTS = 8  # of one pass, that are followed to a backward pass
@@ -31,7 +32,7 @@ _SCORES = 4  # losses of a line whose input is measured
 class Inferences:
     """Watches forward passes; `on_pass` is told of each: the module, whether it trains, and whether it records."""
 
-    def __init__(self, session: "Session", on_pass: Callable[[nn.Module, bool, bool], None]) -> None:
+    def __init__(self, session: "Context", on_pass: Callable[[nn.Module, bool, bool], None]) -> None:
         self._session = session
         self._on_pass = on_pass
         self._undo = Undo()
@@ -49,6 +50,12 @@ class Inferences:
         self.switched: Register[int] = Register()
         """After which optimizer step a module was last put into training mode."""
         self.backwards = 0
+        self.loaded: Register[bool] = Register()
+        """Modules that weights were loaded into."""
+        self.settled: Register[bool] = Register()
+        """Modules that were put into a mode."""
+        self.recorded: dict[tuple[Place, str], Inference] = {}
+        """Passes in training mode that record a graph, of models with weights that were loaded, while there is no optimizer."""
         self.trained: set[int] = set()
         """The ids of the parameters that an optimizer stepped."""
 
@@ -78,12 +85,11 @@ class Inferences:
             if self._root is None and self.left > 0 and not is_compiling():
                 before(module)
 
-        def leave(module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        def leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
             if module is self._root and not is_compiling():
-                after(module, args, result)
+                after(module, args, rest[-1])
 
-        self._undo.append(register_module_forward_pre_hook(enter).remove)
-        self._undo.append(register_module_forward_hook(leave, always_call=True).remove)
+        self._undo.append(follow(enter, leave))
 
     def detach(self) -> None:
         self._undo()
@@ -99,23 +105,28 @@ class Inferences:
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
         self._root = self._last = None
-        if self._session.in_backward:
+        if in_backward():
             return  # a recomputation
         self.left -= 1
         records = torch.is_grad_enabled()
         self._on_pass(module, module.training, records)
+        found = self.found
         if module.training and records:
-            return
+            if self.backwards or not self._session.infers or not self._is_loaded(module):
+                return
+            found = self.recorded
         place = here()
         key = (place, type(module).__qualname__)
-        inference = self.found.get(key)
+        inference = found.get(key)
         if inference is None:
-            if len(self.found) == _MOST:
+            if len(found) == _MOST:
                 return
-            inference = self.found[key] = Inference(place)
+            inference = found[key] = Inference(place)
         inference.passes += 1
         if records:
             self._follow(inference, result)
+            if module.training:
+                self._note_mode(inference, module, args)
         else:
             self._last = inference
             inference.unrecorded += 1
@@ -124,21 +135,16 @@ class Inferences:
 
     def _follow(self, inference: Inference, result: Any) -> None:
         """Note whether a backward pass goes through the graph of an output."""
-        nodes = [tensor.grad_fn for _, tensor in islice(tensors(result), _OUTPUTS)]
-        nodes = [node for node in nodes if node is not None]
+        given = islice(tensors(result), _OUTPUTS)
+        nodes = [tensor.grad_fn for _, tensor in given if tensor.grad_fn is not None]
         if not nodes:
             return
         inference.graphs += 1
-        passed: list[bool] = []
 
-        def note(gradients: Any) -> None:
-            if not passed:
-                passed.append(True)
-                inference.used += 1
+        def note() -> None:
+            inference.used += 1
 
-        for node in nodes:
-            assert node is not None
-            node.register_prehook(note)
+        on_backward(nodes, note)
 
     def _note_mode(self, inference: Inference, module: nn.Module, args: tuple[Any, ...]) -> None:
         depending = [layer for layer in module.modules() if layer.training and depends_on_mode(layer)]
@@ -153,12 +159,18 @@ class Inferences:
         if known[0] is not None and known[0]() is batch:
             return  # the same batch again: several samples of one output
         steps = self._session.step_count
+        inference.loaded += not steps and self._is_loaded(module)
         if not steps or self.switched.get(module) == steps or not self._is_trained(module):
             return
         inference.noisy += 1
         loader = self._session.loaders.current
         if loader is not None and all(loader is not other for other in inference.loaders):
             inference.loaders.append(loader)
+
+    def _is_loaded(self, module: nn.Module) -> bool:
+        """Whether it has weights that were loaded, and nothing has put it or a part of it into a mode."""
+        parts = list(module.modules())
+        return any(part in self.loaded for part in parts) and not any(part in self.settled for part in parts)
 
     def _is_trained(self, module: nn.Module) -> bool:
         return any(id(parameter) in self.trained for parameter in module.parameters())

@@ -6,22 +6,22 @@ are built, and let go of with the first step.
 
 import sys
 from collections import Counter
-from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo, from_its_line
-from ta_runtime.places import Place, is_library, of_frame
-from ta_runtime.registers import BUILT, Register
+from ta_runtime.probes import hub
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.places import Place, is_library, of_frame
+from ta_runtime.probes.registers import BUILT, Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.window import Window
+    from ta_runtime.observers.window import Window
 
 REPEATED = 3
 """Draws of one line for one parameter that are reported. Two are usual for tied weights, which a walk over the modules
@@ -36,11 +36,7 @@ class Initialisations(Observer):
     def attach(self) -> None:
         self._counts: Register[Counter[Place]] = Register()  # by storage
         self._found: dict[Place, Initialisation] = {}
-        self.note = self.session.guarded(self._note)
-        _attached.join(self)
-
-    def detach(self) -> None:
-        _attached.leave(self)
+        self.undo.append(hub.watch("draw", lambda call: self._drawn, self.session.barrier.run))
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self.detach()
@@ -48,8 +44,9 @@ class Initialisations(Observer):
     def report(self, run: "Run") -> None:
         run.initialisations = list(self._found.values())
 
-    def _note(self, tensor: Tensor) -> None:
-        if type(tensor) not in _PLAIN or tensor.is_meta:
+    def _drawn(self, call: Call) -> None:
+        tensor = call.args[0]
+        if call.raised or type(tensor) not in _PLAIN or tensor.is_meta:
             return
         storage = tensor.untyped_storage()
         place = _drawing_line(storage)
@@ -66,27 +63,6 @@ class Initialisations(Observer):
             found.times = max(found.times, REPEATED)
         elif counts[place] > REPEATED and (known := self._found.get(place)) is not None:
             known.times = max(known.times, counts[place])
-
-
-def _drawing(original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def draw(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = call(tensor, *args, **kwargs)
-        if not torch.compiler.is_compiling():
-            for observer in _attached:
-                observer.note(tensor)
-        return result
-
-    return draw
-
-
-def _put_on(undo: Undo) -> None:
-    for name in ("normal_", "uniform_"):
-        undo.patch(Tensor, name, _drawing)
-
-
-_attached: Shared[Initialisations] = Shared(_put_on)
 
 
 def _drawing_line(storage: UntypedStorage) -> Place | None:

@@ -5,35 +5,35 @@ even sample of its bytes, a few microseconds; only when such a hash comes twice 
 """
 
 import hashlib
+import sys
 import time
 import weakref
 import zlib
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
-    DataLoader,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
     SequentialSampler,
     Subset,
 )
-from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ta_runtime.facts import Batch, Loader, Pass, Value
+from ta_runtime.measure.tree import tensors
 from ta_runtime.observers import samples
-from ta_runtime.observers.patching import Undo
-from ta_runtime.places import here
-from ta_runtime.registers import BUILT
-from ta_runtime.tree import tensors
+from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import here
+from ta_runtime.probes.registers import BUILT
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 _SLICES = 16
 _SLICE = 256
@@ -71,25 +71,20 @@ class _Pass:
         self.stepped = False
 
 
-class LoaderObserver:
+class LoaderObserver(Listener):
     """Watches the loaders of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self._session = session
-        self._undo = Undo()
         self._passes: dict[int, tuple[weakref.ref[Any], _Pass]] = {}
         self._facts: dict[int, Loader] = {}
         self._current: _Pass | None = None
+        self._steps = 0  # of the run, when that of `_current` was asked for
         self._last: list[tuple[weakref.ref[Tensor], Loader]] = []
         self.found: list[Loader] = []
         """The loaders that were iterated, in order of first use."""
 
-    def attach(self) -> None:
-        self._undo.patch(DataLoader, "__iter__", self._iter)
-        self._undo.patch(_BaseDataLoaderIter, "__next__", self._next)
-
     def detach(self) -> None:
-        self._undo()
         self._passes.clear()
         self._last.clear()
 
@@ -98,9 +93,16 @@ class LoaderObserver:
         """The loader that handed out the last batch."""
         return None if self._current is None else self._current.loader
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is known where the batches in hand are trained on."""
+        current = self._current
+        return current is None or current.facts.ended or current.loader.stepped_at is not None
+
     def stepped(self) -> None:
         """An optimizer has stepped: the batch in hand was for training."""
         taken = self._current
+        self._steps = self._session.step_count
         if taken is not None and not taken.stepped:
             taken.stepped = True
             taken.facts.steps += 1
@@ -119,22 +121,12 @@ class LoaderObserver:
                 return loader
         return None
 
-    def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        ask, begin = self._session.guarded(self._ask), self._session.guarded(self._begin)
+    def epoch(self, call: Call) -> End:
+        return partial(self._begun, started=time.perf_counter())  # workers take their time to start
 
-        def __iter__(loader: Any) -> Any:
-            if not self._undo:
-                return original(loader)
-            ask(loader)
-            started = time.perf_counter()  # workers take their time to start
-            iterator = original(loader)
-            begin(loader, iterator, time.perf_counter() - started)
-            return iterator
-
-        return __iter__
-
-    def _ask(self, loader: Any) -> None:
-        self._session.tell("iterates", loader)
+    def _begun(self, call: Call, started: float) -> None:
+        if not call.raised:
+            self._begin(call.args[0], call.result, time.perf_counter() - started)
 
     def _begin(self, loader: Any, iterator: Any, seconds: float) -> None:
         self._session.window.wait(seconds)
@@ -154,24 +146,23 @@ class LoaderObserver:
         self._passes = {key: entry for key, entry in self._passes.items() if entry[0]() is not None}
         self._passes[id(iterator)] = (weakref.ref(iterator), _Pass(facts, begun))
 
-    def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note, end = self._session.guarded(self._note), self._session.guarded(self._end)
+    def batch(self, call: Call) -> End:
+        return partial(self._came, started=time.perf_counter())
 
-        def __next__(iterator: Any) -> Any:
-            if not self._undo:
-                return original(iterator)
-            started = time.perf_counter()
-            try:
-                batch = original(iterator)
-            except StopIteration:
-                end(iterator, time.perf_counter() - started)
-                raise
-            note(iterator, batch, started, time.perf_counter())
-            return batch
+    def _came(self, call: Call, started: float) -> None:
+        ended = time.perf_counter()
+        if not call.raised:
+            self._note(call.args[0], call.result, started, ended)
+        elif isinstance(sys.exception(), StopIteration):
+            self._end(call.args[0], ended - started)
 
-        return __next__
+    def _catch_up(self) -> None:
+        """Steps that were but counted are told by their number."""
+        if self._session.step_count != self._steps:
+            self.stepped()
 
     def _end(self, iterator: Any, seconds: float) -> None:
+        self._catch_up()
         self._session.window.wait(seconds)
         entry = self._passes.get(id(iterator))
         if entry is not None:
@@ -180,6 +171,7 @@ class LoaderObserver:
             taken.loader.seen.ended |= taken.loader.epochs == 1
 
     def _note(self, iterator: Any, batch: Any, started: float, ended: float) -> None:
+        self._catch_up()
         self._session.window.wait(ended - started)
         entry = self._passes.get(id(iterator))
         if entry is None:
@@ -204,7 +196,7 @@ class LoaderObserver:
             window.step.batches.append(Batch(loader, [Value.of(name, tensor) for name, tensor in found]))
             del window.step.batches[:-8]
         batch_of = [tensor for _, tensor in found if _hashable(tensor)]
-        self._session.tell("batch", loader, batch_of)
+        self._session.tell("handed_out", loader, batch_of)
         if self._session.wants_digests:
             self._hash(taken, batch_of)
             self._look(taken, batch_of)

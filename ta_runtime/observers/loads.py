@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import Loading
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import NOWHERE, Place, here
-from ta_runtime.registers import Register
+from ta_runtime.probes.places import NOWHERE, Place, here
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run

@@ -6,32 +6,25 @@ share that code, as they begin and end their audited steps in any order.
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ta_runtime.facts import Copy, Loss, Padding, Scores, Value
+from ta_runtime.measure.kinds import local
 from ta_runtime.observers import scores
-from ta_runtime.observers.patching import Shared, Undo, from_its_line, overridden
-from ta_runtime.places import here
-from ta_runtime.readings import local
+from ta_runtime.observers.values import measure_value
+from ta_runtime.probes import hub
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.patching import Call, End, overridden
+from ta_runtime.probes.places import here
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
-LOSSES = (
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "mse_loss",
-    "nll_loss",
-    "smooth_l1_loss",
-)
 _MOST = 64  # calls of one step that are looked at
 _BY_CLASS = ("cross_entropy", "nll_loss")
 _OF_PROBABILITIES = (*_BY_CLASS, "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
@@ -40,37 +33,42 @@ _OF_PROBABILITIES = (*_BY_CLASS, "binary_cross_entropy", "binary_cross_entropy_w
 class Losses:
     """Watches functions for one audited window."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self._session = session
         self.padded: list[tuple[Tensor, int]] = []
         """The ids that embeddings of this step were asked for, each with the one that pads."""
-        self.record = session.guarded(self._record)
-        self.value = session.guarded(self._value)
-        self.copied = session.guarded(self._copied)
+        self._undo = Undo()
+        self._copied = session.guarded(self._was_copied)
 
     def attach(self) -> None:
-        _losing.join(self)
+        if self._undo:
+            return
+        run = self._session.barrier.run
+        self._undo.append(hub.watch("loss", self._begin, run))
         if self._session.machine.accelerator is not None:
-            _copying.join(self)
+            self._undo.append(hub.watch("copy", self._follow))
 
     def begin(self) -> None:
         """Forget the step before."""
         self.padded = []
 
     def detach(self) -> None:
-        _losing.leave(self)
-        _copying.leave(self)
+        self._undo()
 
     # -- losses -----------------------------------------------------------------------------------------------
 
-    def _record(
-        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Loss | None:
-        window = self._session.window
-        if window.step is None or self._session.in_backward or len(window.step.losses) == _MOST:
+    def _begin(self, call: Call) -> End | None:
+        if overridden(call.args, call.kwargs) or not torch.is_grad_enabled():
             return None
-        name = original.__name__
-        bound = _signature(original).bind(*args, **kwargs)
+        loss = self._record(call)  # before it: it may raise
+        return None if loss is None else partial(self._value, loss)
+
+    def _record(self, call: Call) -> Loss | None:
+        window = self._session.window
+        if window.step is None or in_backward() or len(window.step.losses) == _MOST:
+            return None
+        name = call.function.__name__
+        bound = _signature(call.function).bind(*call.args, **call.kwargs)
         bound.apply_defaults()
         options = dict(bound.arguments)
         given, target = options.pop("input"), options.pop("target")
@@ -155,15 +153,14 @@ class Losses:
         self._session.window.readings.scalars(counts, deliver)
 
     def _measure_target(self, loss: Loss, target: Tensor) -> None:
-        from ta_runtime.observers.forwards import measure_value
-
         by_class = loss.function in _BY_CLASS and not target.is_floating_point()
         if by_class and target.numel() and not target.is_meta and target.dtype is not torch.uint8:
             ignored = loss.options["ignore_index"]
             target = torch.where(target == ignored, target.new_zeros(()), target)
         measure_value(self._session.window, loss.target, target, moments=False)
 
-    def _value(self, loss: Loss, result: Any) -> None:
+    def _value(self, loss: Loss, call: Call) -> None:
+        result = call.result
         if not isinstance(result, Tensor) or result.dim() or result.is_meta:
             return
 
@@ -175,10 +172,14 @@ class Losses:
 
     # -- copies -----------------------------------------------------------------------------------------------
 
-    def _copied(self, source: Tensor, result: Tensor) -> None:
-        step = self._session.window.step
+    def _follow(self, call: Call) -> End | None:
+        return self._copied if call.kwargs.get("non_blocking") else None
+
+    def _was_copied(self, call: Call) -> None:
+        step, source, result = self._session.window.step, call.args[0], call.result
         if (
             step is None
+            or call.raised
             or source.device == result.device
             or source.device.type != "cpu"
             or len(step.copies) == _MOST
@@ -193,63 +194,19 @@ class UntrackedLosses:
     """Watches for losses that are taken without gradients, and calls `measured` for each, with the name of the function."""
 
     def __init__(self, measured: Callable[[str, tuple[Any, ...], dict[str, Any]], object]) -> None:
-        self.measured = measured
+        self._measured = measured
+        self._undo = Undo()
 
     def attach(self) -> None:
-        _losing.join(self)
+        if not self._undo:
+            self._undo.append(hub.watch("loss", self._begin))
 
     def detach(self) -> None:
-        _losing.leave(self)
+        self._undo()
 
-
-def _recode(undo: Undo) -> None:
-    for function in (getattr(nn.functional, name) for name in LOSSES):
-        is_own = getattr(function, "__module__", "") == nn.functional.__name__
-        if is_own and not getattr(function, "__closure__", ()):
-            undo.recode(function, _loss)
-
-
-def _follow_copies(undo: Undo) -> None:
-    for name in ("to", "cuda"):
-        undo.patch(Tensor, name, _to)
-
-
-_losing: Shared[Losses | UntrackedLosses] = Shared(_recode)
-_copying: Shared[Losses] = Shared(_follow_copies)
-
-
-def _loss(original: Callable[..., Any]) -> Callable[..., Any]:
-    def observed(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling() or overridden(args, kwargs):
-            return original(*args, **kwargs)
-        if not torch.is_grad_enabled():
-            for watcher in _losing:
-                if isinstance(watcher, UntrackedLosses):
-                    watcher.measured(original.__name__, args, kwargs)
-            return original(*args, **kwargs)
-        # before it: it may raise
-        attached = [watcher for watcher in _losing if isinstance(watcher, Losses)]
-        noted = [(losses, losses.record(original, args, kwargs)) for losses in attached]
-        result = original(*args, **kwargs)
-        for losses, loss in noted:
-            if loss is not None:
-                losses.value(loss, result)
-        return result
-
-    return observed
-
-
-def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def observed(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        result = call(tensor, *args, **kwargs)
-        if not torch.compiler.is_compiling() and kwargs.get("non_blocking"):
-            for losses in _copying:
-                losses.copied(tensor, result)
-        return result
-
-    return observed
+    def _begin(self, call: Call) -> None:
+        if not torch.is_grad_enabled() and not overridden(call.args, call.kwargs):
+            self._measured(call.function.__name__, call.args, call.kwargs)
 
 
 @cache

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import Membership, Model
-from ta_runtime.observers import construction
+from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers.loads import LOADED
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place
-from ta_runtime.readings import local, measurable
-from ta_runtime.registers import BUILT, Register
-from ta_runtime.sources import of_class
+from ta_runtime.probes import construction
+from ta_runtime.probes.places import Place
+from ta_runtime.probes.registers import BUILT, Register
+from ta_runtime.probes.sources import of_class
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.window import Window
+    from ta_runtime.observers.window import Window
 
 _ELEMENTS = 256
 """Of a parameter that nobody holds, so many are kept from the first look on, to see whether anything writes to it."""

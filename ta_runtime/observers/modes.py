@@ -5,7 +5,6 @@ on audited steps, and for a few passes where an evaluation may begin: after `eva
 """
 
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from ta_runtime.facts import ModeHistory, Run, Switch
-from ta_runtime.observers import construction
 from ta_runtime.observers.dropouts import Dropouts
 from ta_runtime.observers.inferences import Inferences, depends_on_mode
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, here
+from ta_runtime.probes import construction
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, here
 
 if TYPE_CHECKING:
-    from torch.utils.data import DataLoader
-
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _LOOKS = 32
 """How often the passes of a possible evaluation are looked at outside of audited steps."""
@@ -48,7 +46,7 @@ class _Off:
 class ModeObserver(Observer):
     """Watches the modes of the models of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._dropouts = Dropouts(session)
         self._inferences = Inferences(session, self._passed)
@@ -61,8 +59,6 @@ class ModeObserver(Observer):
 
     def attach(self) -> None:
         self.undo.append(self._look_away)
-        self.undo.patch(nn.Module, "train", self._train)
-        self.undo.patch(nn.Module, "eval", self._eval)
 
     def begin(self, window: "Window") -> None:
         looks = window.step is not None and not self.session.runs_compiled
@@ -78,8 +74,12 @@ class ModeObserver(Observer):
     def compiles(self) -> None:
         self._look_away()
 
-    def iterates(self, loader: "DataLoader[Any]") -> None:
+    def epoch(self, call: Call) -> None:
         self._look_soon()
+
+    @property
+    def settled(self) -> bool:
+        return not self._off
 
     def before_backward(self, loss: Tensor) -> None:
         self._inferences.backwards += 1
@@ -93,11 +93,15 @@ class ModeObserver(Observer):
         if self._off:
             self._off = [off for off in self._off if not self._is_settled(off, optimizer)]
 
+    def loads_state(self, module: nn.Module, state: Any) -> None:
+        self._inferences.loaded.add(module, True)
+
     def report(self, run: Run) -> None:
         self._inferences.deliver(wait=run.over)
+        recorded = self._inferences.recorded if run.infers and not self._inferences.backwards else {}
         run.modes = ModeHistory(
             list(self._switches.values()),
-            list(self._inferences.found.values()),
+            [*self._inferences.found.values(), *recorded.values()],
             list(self._dropouts.found.values()),
             list(self._inferences.evaluated.values()),
         )
@@ -131,37 +135,30 @@ class ModeObserver(Observer):
 
     # -- switches ---------------------------------------------------------------------------------------------
 
-    def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        note = self.session.guarded(self._note)
+    def train(self, call: Call) -> End | None:
+        if self._switching:
+            return None
+        self._note(call.args[0], call.given(1, "mode", True))
+        self._switching = True
+        return self._switched
 
-        def train(module: nn.Module, mode: bool = True) -> Any:
-            if self._switching or not self.undo or torch.compiler.is_compiling():
-                return original(module, mode)
-            note(module, mode)
-            self._switching = True
-            try:
-                return original(module, mode)
-            finally:
-                self._switching = False
+    def _switched(self, call: Call) -> None:
+        self._switching = False
 
-        return train
+    def eval(self, call: Call) -> End | None:
+        if self._switching:
+            return None
+        self._asked = here()  # a `train` of the user's own may come in between
+        return self._evaluates
 
-    def _eval(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def eval(module: nn.Module) -> Any:
-            if self._switching or not self.undo or torch.compiler.is_compiling():
-                return original(module)
-            self._asked = here()  # a `train` of the user's own may come in between
-            try:
-                return original(module)
-            finally:
-                self._asked = None
-
-        return eval
+    def _evaluates(self, call: Call) -> None:
+        self._asked = None
 
     def _note(self, module: nn.Module, mode: bool) -> None:
         if self._inferences.left <= 0:
             self._look_away()
         steps = self.session.step_count
+        self._inferences.settled.add(module, True)
         if mode:
             if not module.training or steps:
                 self._inferences.switched.add(module, steps)

@@ -6,24 +6,24 @@ counts. A layer whose state was loaded, or that is a copy, may bring an estimate
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.spectral_norm import SpectralNorm, SpectralNormLoadStateDictPreHook
+from torch.nn.utils.spectral_norm import SpectralNorm
 
 from ta_runtime.facts import Normalisation
+from ta_runtime.measure.kinds import measurable
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, here, is_library
-from ta_runtime.readings import measurable
-from ta_runtime.registers import Register
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, here, is_library
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.session import Session
+    from ta_runtime.observers.context import Context
 
 _ROUNDS = 8  # of the power iteration that measures a norm, from below
 _PASSES = 8  # of one line, that are looked at
@@ -35,54 +35,40 @@ _TORCH = str(Path(nn.__file__).parents[1]) + os.sep
 class Normalisations(Observer):
     """Watches the hooks of `spectral_norm` that are made while a session is on."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._pending: Register[Place] = Register()
         """Hooks that have not estimated a norm yet, and the line that asked for each."""
         self._found: dict[Place, Normalisation] = {}
         self._layers: Register[bool] = Register()
 
-    def attach(self) -> None:
-        self.undo.patch(SpectralNorm, "__init__", self._init)
-        self.undo.patch(SpectralNorm, "__call__", self._call)
-        self.undo.patch(SpectralNormLoadStateDictPreHook, "__call__", self._load)
+    def build_spectral_norm(self, call: Call) -> End:
+        return self._begun
+
+    def apply_spectral_norm(self, call: Call) -> End:
+        return self._called
+
+    def load_spectral_norm(self, call: Call) -> End:
+        return self._loaded
 
     def report(self, run: "Run") -> None:
         run.normalisations = list(self._found.values())
 
-    def _init(self, original: Callable[..., None]) -> Callable[..., None]:
-        begin = self.session.guarded(self._begin)
+    def _begun(self, call: Call) -> None:
+        if not call.raised:
+            self._pending.add(call.args[0], here())
 
-        def __init__(hook: Any, *args: Any, **kwargs: Any) -> None:
-            original(hook, *args, **kwargs)
-            if self.undo:
-                begin(hook)
+    def _called(self, call: Call) -> None:
+        hook, module, inputs = call.args
+        if call.raised or hook not in self._pending:
+            return
+        if module.training:
+            self._pending.discard(hook)
+        else:
+            self._note(hook, module, inputs)
 
-        return __init__
-
-    def _call(self, original: Callable[..., None]) -> Callable[..., None]:
-        note = self.session.guarded(self._note)
-
-        def __call__(hook: Any, module: nn.Module, inputs: Any) -> None:
-            original(hook, module, inputs)
-            if not self.undo or torch.compiler.is_compiling() or hook not in self._pending:
-                return
-            if module.training:
-                self._pending.discard(hook)
-            else:
-                note(hook, module, inputs)
-
-        return __call__
-
-    def _load(self, original: Callable[..., None]) -> Callable[..., None]:
-        def __call__(loads: Any, *args: Any, **kwargs: Any) -> None:
-            original(loads, *args, **kwargs)
-            self._pending.discard(loads.fn)
-
-        return __call__
-
-    def _begin(self, hook: SpectralNorm) -> None:
-        self._pending.add(hook, here())
+    def _loaded(self, call: Call) -> None:
+        self._pending.discard(call.args[0].fn)
 
     def _note(self, hook: SpectralNorm, module: nn.Module, inputs: Any) -> None:
         place = self._pending.get(hook)

@@ -1,28 +1,29 @@
-"""What an observer of a session may be told of, besides what it wraps itself."""
+"""What an observer of a session may be told of, besides the actions of a `Listener`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from ta_runtime.observers.patching import Undo
+from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
     import torch
-    from torch.utils.data import DataLoader
 
     from ta_runtime.facts import Loader, Run
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 
-class Observer:
-    """Watches one part of torch from the start of a session to its end. The session guards each of these methods.
+class Observer(Listener):
+    """Watches one part of torch from the start of a session to its end. The session guards each of its methods.
 
-    What an observer wraps itself it wraps with `session.guarded(...)`, and puts what takes it off again into `undo`.
+    Of a `Listener` it overrides what it wants to know; these are told beside that. What it watches for a while goes by
+    `hub.watch`, and what ends that into `undo`.
     """
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self.session = session
         self.undo = Undo()
 
@@ -33,16 +34,24 @@ class Observer:
         """The session ends."""
         self.undo()
 
+    @property
+    def settled(self) -> bool:
+        """Whether the next steps may be but counted: what a loop does in each is then not told."""
+        return True
+
+    def loses_track(self) -> None:
+        """From here on steps are but counted."""
+
+    def counted(self, optimizer: "torch.optim.Optimizer", steps: int) -> None:
+        """So many steps of an optimizer were but counted, and the next is told again, from somewhere in its middle."""
+
     def begin(self, window: "Window") -> None:
         """A new window begins; it is audited if it has a `step`. What the audited step needs can be attached here."""
 
     def compiles(self) -> None:
         """`torch.compile` was called: what is attached to forward passes now would be compiled into the model."""
 
-    def iterates(self, loader: "DataLoader[Any]") -> None:
-        """An iterator over a `DataLoader` is asked for."""
-
-    def batch(self, loader: "Loader", tensors: list[Tensor]) -> None:
+    def handed_out(self, loader: "Loader", tensors: list[Tensor]) -> None:
         """A `DataLoader` handed out a batch: its tensors in memory that can be read, with its facts."""
 
     def took_state(self, state: Mapping[str, Any]) -> None:
@@ -60,15 +69,6 @@ class Observer:
     def after_backward(self, loss: Tensor) -> None:
         """`loss.backward()` ran, and did not raise."""
 
-    def scaled(self, scaler: "torch.amp.GradScaler", loss: Any, result: Any) -> None:
-        """`scaler.scale(loss)` gave this result."""
-
-    def before_clipping(self, parameters: list[Tensor]) -> None:
-        """The gradients of these are to be clipped by norm or value, and have not been yet."""
-
-    def after_clipping(self, parameters: list[Tensor], limit: object) -> None:
-        """The gradients of these were clipped at a limit, which may be anything that was given for it."""
-
     def all_reduced(self, tensor: Tensor) -> None:
         """`all_reduce` was called by the training code, and has put the result into this tensor."""
 
@@ -77,9 +77,6 @@ class Observer:
 
     def after_step(self, optimizer: "torch.optim.Optimizer", window: "Window") -> None:
         """`optimizer.step()` has run."""
-
-    def before_scaler_step(self, scaler: "torch.amp.GradScaler", optimizer: "torch.optim.Optimizer") -> None:
-        """`scaler.step(optimizer)` of a scaler that is enabled was called, and has not stepped or skipped yet."""
 
     def skipped(self, optimizer: "torch.optim.Optimizer") -> None:
         """A GradScaler found an overflow, and left out the step."""

@@ -6,30 +6,30 @@ pickling and schedulers.
 """
 
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter, itemgetter
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ta_runtime.facts import Gradients, Optimizer, State, Update
+from ta_runtime.measure.kinds import alike, local, measurable
+from ta_runtime.measure.norms import row_norms
 from ta_runtime.observers import filters, states
-from ta_runtime.observers.patching import Undo, removing
-from ta_runtime.places import NOWHERE, here
-from ta_runtime.readings import alike, local, measurable, row_norms
-from ta_runtime.registers import BUILT
+from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import NOWHERE, here
+from ta_runtime.probes.registers import BUILT
+from ta_runtime.probes.steps import StepCall
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 SAMPLE = 4096
 """Elements of a parameter that are kept over an audited step, to see what it changed."""
@@ -38,7 +38,6 @@ _PLAIN = {Tensor}
 _STRIDED = {torch.strided}
 _PARAMETERS = itemgetter("params")
 _LEARNS, _GRADIENT, _LAYOUT = attrgetter("requires_grad"), attrgetter("grad"), attrgetter("layout")
-_STEP = "Optimizer.profile_hook_step.<locals>.wrapper"
 _RIDERS = 16  # loss values of one step that are read: of more micro-batches, the first
 
 
@@ -50,14 +49,11 @@ class _Sample:
     groups: list[tuple[list[int], Tensor]]
 
 
-class Optimizers:
+class Optimizers(Listener):
     """Watches the optimizers of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         self._session = session
-        self._running: dict[int, _Sample | None] = {}
-        self._nested: dict[int, int] = {}  # steps that run inside a step of the same optimizer
-        self._undo = Undo()
         self.place = NOWHERE
         """Where an optimizer steps now, or did last."""
         self.by_scaler = False
@@ -65,65 +61,43 @@ class Optimizers:
         self.closer: set[int] = set()
         """Parameters, by id, of which a sample did not change: audited steps compare them whole."""
 
-    def attach(self) -> None:
-        # traced into a compiled step, a hook would be compiled anew whenever what it sees changes
-        disable: Callable[[Callable[..., Any]], Callable[..., Any]] = torch.compiler.disable
-        before = disable(self._session.guarded(self._before, leads=True))
-        after = disable(self._session.guarded(self._after))
-        self._undo.append(removing(register_optimizer_step_pre_hook(before)))
-        self._undo.append(removing(register_optimizer_step_post_hook(after)))
-        self._undo.patch(torch.amp.GradScaler, "step", self._scaler_step)
-
-    def detach(self) -> None:
-        self._undo()
-        self._running.clear()
-        self._nested.clear()
-
     def facts(self, optimizer: torch.optim.Optimizer) -> Optimizer:
         """The facts of an optimizer. Built before the session, it stands on the line that steps it."""
         if (place := BUILT.get(optimizer)) is None:
             place = here()
             BUILT.add(optimizer, place)
-        return Optimizer(optimizer, place, self._session.names)  # not kept: it would keep the optimizer
-
-    def _before(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
         session = self._session
+        return Optimizer(  # not kept: it would keep the optimizer
+            optimizer, place, session.names, session.history.of(optimizer)
+        )
+
+    def step(self, call: Call) -> End:
+        assert isinstance(call, StepCall)
+        session = self._session
+        optimizer: torch.optim.Optimizer = call.args[0]
         if not session.watches(optimizer):
-            return
-        key = id(optimizer)
-        if key in self._running:
-            if calls_itself(optimizer):
-                self._nested[key] = self._nested.get(key, 0) + 1
-                return
-            self._nested.pop(key, None)  # the step before raised
-        self._running[key] = None
+            return self._forget
         self.place = here()
         window = session.window_for(optimizer)
         session.tell("before_step", optimizer, window)
         if not session.looks_at(window):
-            return
-        if not _closure(args, kwargs):
+            return self._ended
+        if not call.has_closure:
             self._measure(optimizer, window)
         if window.step is not None and window.step.thorough:
-            self._running[key] = self._sampled(optimizer)
+            return partial(self._ended, sample=self._sampled(optimizer))
+        return self._ended
 
-    def _after(self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _forget(self, call: Call) -> None:
+        """The losses and the clipping were for the step of another."""
+        self._session.window.forget()
+
+    def _ended(self, call: Call, sample: _Sample | None = None) -> None:
+        assert isinstance(call, StepCall)
         session = self._session
-        if not session.watches(optimizer):
-            session.window.forget()  # the losses and the clipping were for this step
-            return
-        key = id(optimizer)
-        if key not in self._running:
-            return
-        if self._nested.get(key):
-            self._nested[key] -= 1
-            return
-        sample = self._running.pop(key)
-        window = session.window
+        optimizer, window = call.args[0], session.window
         if session.looks_at(window):
-            if _closure(args, kwargs):  # forward and backward ran inside the step
+            if call.has_closure:  # forward and backward ran inside the step
                 self._measure(optimizer, window)
             if sample is not None and window.step is not None:
                 with torch.no_grad():
@@ -133,28 +107,18 @@ class Optimizers:
                         filters.measure(optimizer, window)
         session.stepped(optimizer)
 
-    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A scaler that finds an overflow does not call the optimizer: no hook would tell."""
-        begins = self._session.guarded(self._scaler_steps)
-        skipped = self._session.guarded(self._session.skipped)
+    def scaler_step(self, call: Call) -> End | None:
+        if not call.args[0].is_enabled():
+            return None
+        self.by_scaler = True
+        return self._left_scaler
 
-        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            begins(scaler, optimizer)
-            count = self._session.step_count
-            try:
-                result = original(scaler, optimizer, *args, **kwargs)
-            finally:
-                self.by_scaler = False
-            if self._undo and self._session.step_count == count:
-                skipped(optimizer)
-            return result
+    def _left_scaler(self, call: Call) -> None:
+        self.by_scaler = False
 
-        return step
-
-    def _scaler_steps(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
-        if scaler.is_enabled():
-            self.by_scaler = True
-            self._session.tell("before_scaler_step", scaler, optimizer)
+    def skip(self, call: Call) -> None:
+        """A scaler that finds an overflow does not call the optimizer."""
+        self._session.skipped(call.given(1, "optimizer"))
 
     # -- gradients --------------------------------------------------------------------------------------------
 
@@ -184,7 +148,6 @@ class Optimizers:
             place=self.place,
             tensors=tensors,
             present=present,
-            history=self._session.history,
             loss_place=window.loss_place,
             backwards=window.backwards,
             sharded=not plain and any(isinstance(parameter, DTensor) for parameter in tensors),
@@ -352,23 +315,3 @@ def _dense(gradient: Tensor, audited: bool) -> Tensor | None:
     if gradient.layout is torch.sparse_coo:
         return gradient.coalesce().values() if audited else None
     return gradient if measurable(gradient) else None
-
-
-def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return callable(kwargs.get("closure")) or any(callable(value) for value in args[1:2])
-
-
-def calls_itself(optimizer: torch.optim.Optimizer) -> bool:
-    """Whether `step` runs inside `step` of the same optimizer, as when a subclass calls `super().step()`.
-
-    Looks at the stack, as a step that raised leaves the same traces in `_running`.
-    """
-    depth = 0
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if frame.f_code.co_qualname == _STEP and frame.f_locals.get("self") is optimizer:
-            depth += 1
-            if depth == 2:
-                return True
-        frame = frame.f_back
-    return False

@@ -1,27 +1,26 @@
 """Sees modules whose class has a `train()` of its own, and whether it was called before they are trained.
 
-Only while there are such modules is `nn.Module.train` wrapped, which their own ends in; what theirs would have done is
-read from its source (`rehearsals`).
+Theirs ends in `nn.Module.train`; what it would have done is read from its source (`rehearsals`).
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from ta_runtime.facts import Override
-from ta_runtime.observers import construction
 from ta_runtime.observers.inferences import depends_on_mode
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.rehearsals import own_train, rehearsed
-from ta_runtime.places import Place, here
-from ta_runtime.registers import Register
+from ta_runtime.probes import construction
+from ta_runtime.probes.patching import Call
+from ta_runtime.probes.places import Place, here
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _LOOKS = 4  # optimizer steps at which it is seen whether they train a module
 
@@ -39,23 +38,22 @@ class _Untold:
 class Overrides(Observer):
     """Watches the modules that are built while a session is on."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._untold: Register[_Untold] = Register()
-        self._wrapped = False
 
     def attach(self) -> None:
         self.undo.append(construction.watch(self.session.guarded(self._built)))
-
-    def detach(self) -> None:
-        super().detach()
-        self._wrapped = False
 
     def report(self, run: "Run") -> None:
         for module in self._untold.instances():
             untold = self._untold.get(module)
             if untold is not None and untold.found is not None:
                 run.overrides.append(untold.found)
+
+    @property
+    def settled(self) -> bool:
+        return all(untold.found is not None or not untold.looks for untold in self._untold.values())
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if not len(self._untold):
@@ -71,17 +69,9 @@ class Overrides(Observer):
         if "_parameters" in vars(module) or own_train(type(module)) is None:
             return
         self._untold.add(module, _Untold())
-        if not self._wrapped:
-            self._wrapped = True
-            self.undo.patch(nn.Module, "train", self._train)
 
-    def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def train(module: nn.Module, mode: bool = True) -> Any:
-            if self._wrapped and module in self._untold and not torch.compiler.is_compiling():
-                self._untold.discard(module)
-            return original(module, mode)
-
-        return train
+    def train(self, call: Call) -> None:
+        self._untold.discard(call.args[0])
 
 
 def _override(module: nn.Module, optimizer: torch.optim.Optimizer) -> Override | None:

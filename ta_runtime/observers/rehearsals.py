@@ -16,8 +16,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ta_runtime.places import is_library
-from ta_runtime.sources import definition
+from ta_runtime.probes.places import is_library
+from ta_runtime.probes.sources import definition
 
 _DEEPEST = 4  # methods that call each other
 _LONGEST = 20_000  # statements

@@ -6,10 +6,10 @@ what nobody wraps, if the gradients of ranks that communicate show it (`sharing`
 """
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -18,19 +18,20 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ta_runtime import ranks
-from ta_runtime.digests import Digest, Digests
-from ta_runtime.facts import Divergence, Replica, Run, Snapshot, Wrapper
-from ta_runtime.observers import construction
+from ta_runtime.facts import DivergedReplicas, Replica, ReplicaState, Run, Wrapper
+from ta_runtime.measure.digests import Digest, Digests
+from ta_runtime.measure.kinds import measurable
 from ta_runtime.observers.collectives import CollectiveObserver
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.sharing import shared
-from ta_runtime.places import NOWHERE, Place, here
-from ta_runtime.readings import measurable
-from ta_runtime.registers import BUILT
+from ta_runtime.probes import construction
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import NOWHERE, Place, here
+from ta_runtime.probes.registers import BUILT
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _LATER = 3
 """Steps from a snapshot to its comparison: by then the step itself is judged, whose findings say why ranks differ."""
@@ -58,15 +59,15 @@ class _Pending:
     taken: list[_Taken]
     wrapped: dict[str, int]
     groups: dict[int, tuple[int, ...]]
-    snapshot: Snapshot | None = None
-    others: dict[int, Snapshot] = field(default_factory=dict)
+    snapshot: ReplicaState | None = None
+    others: dict[int, ReplicaState] = field(default_factory=dict)
     looks: int = 0
 
 
 class Replicas(Observer):
     """Watches the models of a session that several ranks share."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._wrappers: list[weakref.ref[DistributedDataParallel]] = []
         self._local: set[int] = set()  # wrapped models that took steps of their own on purpose, by number
@@ -78,22 +79,12 @@ class Replicas(Observer):
         self._pending: list[_Pending] = []
         self._shared: set[tuple[int, str]] = set()  # rank and parameter, of what nobody wraps
 
-    def attach(self) -> None:
-        if dist.is_available():
-            self.undo.patch(DistributedDataParallel, "__init__", self._wrapping)
+    def replicate(self, call: Call) -> End:
+        return self._wrapped
 
-    def _wrapping(self, original: Callable[..., None]) -> Callable[..., None]:
-        note = self.session.guarded(self._note)
-
-        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:
-            original(wrapper, *args, **kwargs)
-            if self.undo:
-                note(wrapper)
-
-        return __init__
-
-    def _note(self, wrapper: DistributedDataParallel) -> None:
-        self._wrappers.append(weakref.ref(wrapper))
+    def _wrapped(self, call: Call) -> None:
+        if not call.raised:
+            self._wrappers.append(weakref.ref(call.args[0]))
 
     @property
     def _alive(self) -> Iterator[tuple[int, DistributedDataParallel]]:
@@ -245,7 +236,7 @@ class Replicas(Observer):
             wanted |= set(range(ranks.world_size()))
         for rank in wanted - {own} - pending.others.keys():
             other = ranks.looked(_topic(pending.step), rank)
-            if isinstance(other, Snapshot) and other.step == pending.step:
+            if isinstance(other, ReplicaState) and other.step == pending.step:
                 pending.others[rank] = other
         return wanted - {own} == pending.others.keys()
 
@@ -268,7 +259,7 @@ class Replicas(Observer):
                 self._tell(mine, {rank: other}, names, None)
 
     def _tell(
-        self, mine: Snapshot, others: dict[int, Snapshot], names: list[str], number: int | None
+        self, mine: ReplicaState, others: dict[int, ReplicaState], names: list[str], number: int | None
     ) -> None:
         apart: dict[str, float] = {}
         strange: set[int] = set()
@@ -286,7 +277,7 @@ class Replicas(Observer):
             made, called = self._named(first, number)
             involved = tuple(sorted({ranks.rank(), *strange}))
             widest = max(apart.values())
-            divergence = Divergence(
+            divergence = DivergedReplicas(
                 made if number is not None else self._stepped_at,
                 called,
                 len(apart),
@@ -309,7 +300,7 @@ class Replicas(Observer):
         return parameter.place, parameter.name
 
 
-def _read(pending: _Pending, communicates: bool) -> Snapshot:
+def _read(pending: _Pending, communicates: bool) -> ReplicaState:
     states: dict[str, dict[str, Digest]] = {}
     for taken in pending.taken:
         states.setdefault(taken.state, {}).update(zip(taken.names, taken.digests.read(), strict=True))
@@ -320,7 +311,7 @@ def _read(pending: _Pending, communicates: bool) -> Snapshot:
         )
         for name, digest in after.items()
     }
-    return Snapshot(pending.step, replicas, pending.groups, communicates)
+    return ReplicaState(pending.step, replicas, pending.groups, communicates)
 
 
 def _memory(tensor: Tensor) -> tuple[int, int]:

@@ -1,22 +1,23 @@
 """Sees the steps of learning rate schedulers, beside those of their optimizers."""
 
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.optim import lr_scheduler
+from torch.optim.lr_scheduler import ChainedScheduler, SequentialLR
 
-from ta_runtime.facts import Loader, Schedule
+from ta_runtime.facts import Loader, SchedulerCalls
 from ta_runtime.observers.observer import Observer
-from ta_runtime.places import Place, here
-from ta_runtime.registers import BUILT, Register
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, here
+from ta_runtime.probes.registers import BUILT, Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _MOST = 256  # lines and schedulers of a run: of more, the first
 
@@ -34,26 +35,24 @@ class _Followed:
     """A scheduler that a line steps, and the loader at its first call: how many passes and batches it was at."""
 
     scheduler: weakref.ref[Any]
-    schedule: Schedule
+    schedule: SchedulerCalls
     fed: tuple[Loader, int, int] | None
 
 
 class Schedules(Observer):
     """Watches the schedulers of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._running = False  # a scheduler steps others inside its own step
         self._steps: Register[list[int]] = Register()  # of each optimizer, so far
         self._found: dict[tuple[int, Place], _Followed] = {}
 
-    def attach(self) -> None:
-        for kind in vars(lr_scheduler).values():
-            if isinstance(kind, type) and "step" in vars(kind):
-                self.undo.patch(kind, "step", self._step)
-
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self._taken(optimizer)[0] += 1
+
+    def counted(self, optimizer: torch.optim.Optimizer, steps: int) -> None:
+        self._taken(optimizer)[0] += steps
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         self._taken(optimizer)[0] += 1
@@ -61,24 +60,16 @@ class Schedules(Observer):
     def report(self, run: "Run") -> None:
         run.loop.schedules += [followed.schedule for followed in self._found.values()]
 
-    def _step(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        before, after = self.session.guarded(self._before), self.session.guarded(self._after)
+    def schedule(self, call: Call) -> End | None:
+        if self._running or getattr(call.args[0], "_is_initial", False):
+            return None
+        self._running = True
+        return partial(self._stepped, followed=self._before(call.args[0]))
 
-        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            is_initial = getattr(scheduler, "_is_initial", False)
-            if torch.compiler.is_compiling() or self._running or is_initial or not self.undo:
-                return original(scheduler, *args, **kwargs)
-            followed = before(scheduler)
-            self._running = True
-            try:
-                result = original(scheduler, *args, **kwargs)
-            finally:
-                self._running = False
-            if followed is not None:
-                after(followed, scheduler, bool(args or kwargs))
-            return result
-
-        return step
+    def _stepped(self, call: Call, followed: "_Followed | None") -> None:
+        self._running = False
+        if followed is not None and not call.raised:
+            self._after(followed, call.args[0], bool(call.args[1:] or call.kwargs))
 
     def _before(self, scheduler: Any) -> "_Followed | None":
         """What is known of the line that steps the scheduler now."""
@@ -87,6 +78,10 @@ class Schedules(Observer):
         followed = self._found.get(key)
         if followed is not None and followed.scheduler() is scheduler:
             return followed
+        if isinstance(
+            scheduler, (SequentialLR, ChainedScheduler)
+        ):  # what they step begins before their own step
+            return None
         optimizer, built = getattr(scheduler, "optimizer", None), BUILT.get(scheduler)
         if not isinstance(optimizer, torch.optim.Optimizer) or built is None or len(self._found) >= _MOST:
             return None
@@ -100,7 +95,7 @@ class Schedules(Observer):
         return followed
 
     def _after(self, followed: "_Followed", scheduler: Any, has_argument: bool) -> None:
-        schedule, taken = followed.schedule, self._taken(scheduler.optimizer)[0]
+        schedule, taken = followed.schedule, self._taken(scheduler.optimizer)[0] + self.session.slept
         schedule.times += 1
         schedule.has_argument |= has_argument
         schedule.before_first += not taken
@@ -120,7 +115,7 @@ class Schedules(Observer):
         return taken
 
 
-def _schedule(scheduler: Any, place: Place, built: Place) -> Schedule:
+def _schedule(scheduler: Any, place: Place, built: Place) -> SchedulerCalls:
     """Its layout; a schedule of transformers is a `LambdaLR` that was given its number of steps."""
     kind = type(scheduler).__name__
     length = getattr(scheduler, _LENGTHS[kind], None) if kind in _LENGTHS else None
@@ -128,7 +123,7 @@ def _schedule(scheduler: Any, place: Place, built: Place) -> Schedule:
     if kind == "LambdaLR":
         length = getattr(scheduler.lr_lambdas[0], "keywords", {}).get("num_training_steps")
         counts_batches = length is not None
-    return Schedule(place, built, kind, length if isinstance(length, int) else None, counts_batches)
+    return SchedulerCalls(place, built, kind, length if isinstance(length, int) else None, counts_batches)
 
 
 def _rate(optimizer: torch.optim.Optimizer) -> float | None:

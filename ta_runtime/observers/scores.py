@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from ta_runtime.facts import Scores
-from ta_runtime.readings import Readings, local, measurable
+from ta_runtime.measure.kinds import local, measurable
+from ta_runtime.measure.scalars import Readings
 
 if TYPE_CHECKING:
     from torch.autograd.graph import Node

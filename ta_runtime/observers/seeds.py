@@ -7,22 +7,23 @@ import pickle
 import random
 import sys
 import zlib
-from collections.abc import Callable
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from ta_runtime.facts import Run, Seeding, Seeds
-from ta_runtime.loops import outermost
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import from_its_line
-from ta_runtime.places import Place, here
-from ta_runtime.registers import Register
+from ta_runtime.probes import hub
+from ta_runtime.probes.loops import outermost
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, here
+from ta_runtime.probes.registers import Register
 
 if TYPE_CHECKING:
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _MOST = 64  # lines that seed, and seeds of each
 _CALLS = 10_000  # that are noted
@@ -35,7 +36,7 @@ was given its seed."""
 class SeedWatch(Observer):
     """Watches `torch.manual_seed`, `random.seed` and `numpy.random.seed`."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._seedings: dict[tuple[str, Place], Seeding] = {}
         self._waiting: dict[str, tuple[Seeding, int]] = {}  # for the next step, by generator
@@ -46,15 +47,21 @@ class SeedWatch(Observer):
         self._seeds = Seeds()
         self._numpy = False
 
-    def attach(self) -> None:
-        # not by its name: torch.compile puts a wrapper there when it is first used
-        self.undo.recode(torch.random.manual_seed, self._noting("torch"))
-        self.undo.patch(random, "seed", self._noting("random"))
+    def seed_torch(self, call: Call) -> End:
+        return partial(self._seeded_by, "torch")
+
+    def seed_python(self, call: Call) -> End:
+        return partial(self._seeded_by, "random")
 
     def begin(self, window: "Window") -> None:
-        if not self._numpy and (numpy := sys.modules.get("numpy.random")) is not None:
+        if not self._numpy and "numpy.random" in sys.modules:
             self._numpy = True
-            self.undo.patch(numpy, "seed", self._noting("numpy"))
+            seeded = partial(self._seeded_by, "numpy")
+            self.undo.append(hub.watch("seed_numpy", lambda call: seeded, self.session.barrier.run))
+
+    @property
+    def settled(self) -> bool:
+        return not self._waiting
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if self._seeds.started is None:
@@ -73,21 +80,9 @@ class SeedWatch(Observer):
         self._seeds.seedings = list(self._seedings.values())
         run.seeds = self._seeds
 
-    def _noting(self, generator: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        note = self.session.guarded(self._note)
-
-        def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-            call = from_its_line(original)
-
-            def seed(*args: Any, **kwargs: Any) -> Any:
-                result = call(*args, **kwargs)
-                if self.undo:
-                    note(generator, *args, *kwargs.values())
-                return result
-
-            return seed
-
-        return wrapper
+    def _seeded_by(self, generator: str, call: Call) -> None:
+        if not call.raised:
+            self._note(generator, *call.args, *call.kwargs.values())
 
     def _note(self, generator: str, value: object = None, *_: object) -> None:
         self._calls += 1

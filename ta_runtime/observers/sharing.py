@@ -7,8 +7,8 @@ alike: what counts are gradients that became equal by what the ranks sent each o
 from collections.abc import Mapping
 from itertools import pairwise
 
-from ta_runtime.digests import VALUES, Digest
 from ta_runtime.facts import Replica
+from ta_runtime.measure.digests import VALUES, Digest
 
 _ALIKE = VALUES // 2  # of the kept elements of a gradient, those that must have arrived
 _DISTINCT = 4  # values among them: clipping by value makes many equal, to two

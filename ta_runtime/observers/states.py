@@ -6,10 +6,10 @@ from torch import Tensor
 from torch.nn.modules.batchnorm import _NormBase
 
 from ta_runtime.facts import Optimizer, State
-from ta_runtime.readings import local, measurable
+from ta_runtime.measure.kinds import local, measurable
 
 if TYPE_CHECKING:
-    from ta_runtime.window import Window
+    from ta_runtime.observers.window import Window
 
 
 def measure(optimizer: Optimizer, window: "Window", known: dict[int, State]) -> None:

@@ -6,26 +6,27 @@ pass is about to add to gradients that a step has used, because zeroing `.grad.d
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from ta_lint.core.protocol import Action
 from ta_runtime.facts import Condition, Loader, ObservedAction
-from ta_runtime.observers import construction
+from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers.gradient_state import GradientState
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.reductions import divisor
-from ta_runtime.places import Place, here
-from ta_runtime.readings import local, measurable
+from ta_runtime.probes import construction
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, here
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
 _MOST = 256  # optimizers of a run, which may have one for each parameter: of more, the first
 _LOOKS = 8  # at gradients that seem not to have been cleared
@@ -36,7 +37,7 @@ _NOT_FOUND = -1.0
 class Stepping(Observer):
     """Watches the training loops of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._states: dict[int, GradientState] = {}
         self._all: list[GradientState] = []
@@ -50,15 +51,6 @@ class Stepping(Observer):
             set()
         )  # steps of scalers since their last update: scaler, optimizer
 
-    def attach(self) -> None:
-        guarded = self.session.guarded
-        scaler = torch.amp.GradScaler
-        patch = self.undo.patch
-        patch(torch.optim.Optimizer, "zero_grad", _around(guarded(self._look), guarded(self._cleared)))
-        patch(nn.Module, "zero_grad", _around(guarded(self._look_all), guarded(self._all_cleared)))
-        patch(scaler, "unscale_", _around(guarded(self._unscales), guarded(self._unscaled)))
-        patch(scaler, "update", _around(_nothing, guarded(self._updates)))
-
     def detach(self) -> None:
         super().detach()
         self._states.clear()
@@ -67,6 +59,16 @@ class Stepping(Observer):
         for state in self._all:
             state.history.epoch_is_over = self._is_over
             run.loop.histories.append(state.report())
+
+    @property
+    def settled(self) -> bool:
+        return all(state.settled for state in self._states.values() if state.optimizer() is not None)
+
+    def loses_track(self) -> None:
+        for state in self._states.values():
+            state.lose_track()
+        self._scaled.clear()
+        self._made.clear()
 
     @property
     def _is_over(self) -> bool:
@@ -158,20 +160,24 @@ class Stepping(Observer):
 
     # -- clearings --------------------------------------------------------------------------------------------
 
-    def _look(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        if (state := self._state(optimizer)) is not None:
+    def clear(self, call: Call) -> End:
+        if (state := self._state(call.args[0])) is not None:
             state.look()
+        return self._cleared
 
-    def _cleared(self, result: Any, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
-        if (state := self._state(optimizer)) is not None:
+    def _cleared(self, call: Call) -> None:
+        if not call.raised and (state := self._state(call.args[0])) is not None:
             state.may_be_cleared(here())
 
-    def _look_all(self, *args: Any, **kwargs: Any) -> None:
+    def clear_module(self, call: Call) -> End:
         self._find()
         for state in self._states.values():
             state.look()
+        return self._all_cleared
 
-    def _all_cleared(self, result: Any, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+    def _all_cleared(self, call: Call) -> None:
+        if call.raised:
+            return
         place = here()
         for state in self._states.values():
             if state.condition is not Condition.EMPTY or state.history.first is None:
@@ -179,13 +185,17 @@ class Stepping(Observer):
 
     # -- clippings --------------------------------------------------------------------------------------------
 
-    def before_clipping(self, parameters: list[Tensor]) -> None:
-        for state in self._among(parameters):
+    def clip(self, call: Call) -> End:
+        for state in self._among(call.args[0]):
             state.look()
+        return self._clipped
 
-    def after_clipping(self, parameters: list[Tensor], limit: object) -> None:
+    def _clipped(self, call: Call) -> None:
+        if call.raised:
+            return
+        limit = (*call.args[1:], *call.kwargs.values(), None)[0]
         bounds = isinstance(limit, (int, float)) and limit < float("inf")  # else it is for the norm alone
-        for state in self._among(parameters):
+        for state in self._among(call.args[0]):
             state.written()
             if isinstance(limit, (int, float)) and bounds:
                 event = ObservedAction(Action.CLIP, here(), state.condition, state.is_scaled)
@@ -193,8 +203,10 @@ class Stepping(Observer):
                 if state.is_scaled:
                     self._note_limit(state, event.place, float(limit))
 
-    def _among(self, parameters: list[Tensor]) -> list[GradientState]:
-        given = set(map(id, parameters))
+    def _among(self, parameters: Any) -> list[GradientState]:
+        """The optimizers of these parameters, or of this one."""
+        listed = [parameters] if isinstance(parameters, Tensor) else parameters
+        given = set(map(id, listed)) if isinstance(listed, Iterable) else set()
         return [state for state in self._states.values() if state.is_among(given)]
 
     def _note_limit(self, state: GradientState, place: Place, limit: float) -> None:
@@ -212,8 +224,12 @@ class Stepping(Observer):
 
     # -- gradient scalers -------------------------------------------------------------------------------------
 
-    def scaled(self, scaler: torch.amp.GradScaler, loss: Any, result: Any) -> None:
-        if not scaler.is_enabled():
+    def scale(self, call: Call) -> End:
+        return self._note_scaled
+
+    def _note_scaled(self, call: Call) -> None:
+        scaler, loss, result = call.args[0], call.given(1, "outputs"), call.result
+        if call.raised or not scaler.is_enabled():
             return
         self._scaler = weakref.ref(scaler)
         if isinstance(result, Tensor) and isinstance(loss, Tensor):
@@ -222,25 +238,35 @@ class Stepping(Observer):
         else:
             self._scaled.append((None, None))
 
-    def _unscales(self, scaler: Any, optimizer: Any) -> None:
-        if scaler.is_enabled() and (state := self._state(optimizer)) is not None:
+    def unscale(self, call: Call) -> End | None:
+        if not call.args[0].is_enabled():
+            return None
+        if (state := self._state(call.given(1, "optimizer"))) is not None:
             state.look()
+        return self._unscaled
 
-    def _unscaled(self, result: Any, scaler: Any, optimizer: Any) -> None:
-        if scaler.is_enabled() and (state := self._state(optimizer)) is not None:
+    def _unscaled(self, call: Call) -> None:
+        if not call.raised and (state := self._state(call.given(1, "optimizer"))) is not None:
             state.written()
             state.is_scaled = False
             state.add(ObservedAction(Action.UNSCALE, here(), state.condition, False))
 
-    def before_scaler_step(self, scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> None:
+    def scaler_step(self, call: Call) -> None:
+        scaler, optimizer = call.args[0], call.given(1, "optimizer")
+        if not scaler.is_enabled():
+            return
         key = (id(scaler), id(optimizer))
         if key in self._made and (state := self._state(optimizer)) is not None:
             state.history.without_update = here()
         self._made.add(key)
 
-    def _updates(self, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
-        self._made = {key for key in self._made if key[0] != id(scaler)}
-        self._scaled.clear()
+    def update(self, call: Call) -> End:
+        return self._updated
+
+    def _updated(self, call: Call) -> None:
+        if not call.raised:
+            self._made = {key for key in self._made if key[0] != id(call.args[0])}
+            self._scaled.clear()
 
     # -- traces -----------------------------------------------------------------------------------------------
 
@@ -261,30 +287,6 @@ class Stepping(Observer):
         state = self._states[id(optimizer)] = GradientState(optimizer)
         self._all.append(state)
         return state
-
-
-_Before = Callable[..., None]
-
-
-def _around(before: _Before, after: _Before) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A wrapper that calls `before` with the arguments, and `after` with the result as well."""
-
-    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling():
-                return original(*args, **kwargs)
-            before(*args, **kwargs)
-            result = original(*args, **kwargs)
-            after(result, *args, **kwargs)
-            return result
-
-        return run
-
-    return wrapper
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    pass
 
 
 def _length(loader: Loader | None) -> int | None:

@@ -4,24 +4,22 @@ What waits for the device in two steps in a row does so in every step, and not i
 """
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import torch
-from torch import Tensor
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ta_runtime.facts import Run, Sync
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Shared, Undo, from_its_line
-from ta_runtime.places import Place, caller, here, is_library
+from ta_runtime.probes import hub
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.places import Place, caller, here, is_library
+from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from ta_runtime.session import Session
-    from ta_runtime.window import Window
+    from ta_runtime.observers.context import Context
+    from ta_runtime.observers.window import Window
 
-_READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
 _PRINTING = frozenset({"torch._tensor", "torch._tensor_str"})
 _MOST = 512  # reads of one step
 
@@ -29,9 +27,9 @@ _MOST = 512  # reads of one step
 class Syncs(Observer):
     """Watches the reads of a session."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self.note = session.guarded(self._note)
+        self._reading = Undo()
         self._found: dict[Place, Sync] = {}
         self._reads: dict[Place, list[float]] = {}  # of this step: on the device, on the CPU, seconds
         self._count = 0
@@ -45,11 +43,11 @@ class Syncs(Observer):
     def begin(self, window: "Window") -> None:
         if not self._wanted:
             return
-        if self in _attached:
+        if self._reading:
             self._end_step()
         audited = window.step is not None
         if (audited or self._audited) and not self.session.runs_compiled:
-            _attached.join(self)
+            self._watch()
         else:
             self._let_go()
         self._audited = audited
@@ -57,8 +55,12 @@ class Syncs(Observer):
     def report(self, run: Run) -> None:
         run.syncs = list(self._found.values())
 
+    def _watch(self) -> None:
+        if not self._reading:
+            self._reading.append(hub.watch("read", self._read, self.session.barrier.run))
+
     def _let_go(self) -> None:
-        _attached.leave(self)
+        self._reading()
         self._reads, self._count = {}, 0
 
     def _end_step(self) -> None:
@@ -77,6 +79,15 @@ class Syncs(Observer):
         self._before = waiting if self._audited else None
         self._reads, self._count = {}, 0
 
+    def _read(self, call: Call) -> End | None:
+        if not _is_asked_for(caller()):
+            return None
+        return partial(self._was_read, call.args[0].is_cpu, time.perf_counter())
+
+    def _was_read(self, on_cpu: bool, started: float, call: Call) -> None:
+        if not call.raised:
+            self._note(on_cpu, time.perf_counter() - started)
+
     def _note(self, on_cpu: bool, seconds: float) -> None:
         if self._count == _MOST:
             return
@@ -87,31 +98,6 @@ class Syncs(Observer):
         else:
             reads[0] += 1
             reads[2] += seconds
-
-
-def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    call = from_its_line(original)
-
-    def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not _attached or torch.compiler.is_compiling() or not _is_asked_for(caller()):
-            return call(tensor, *args, **kwargs)
-        on_cpu = tensor.is_cpu
-        started = time.perf_counter()
-        result = call(tensor, *args, **kwargs)
-        seconds = time.perf_counter() - started
-        for syncs in _attached:
-            syncs.note(on_cpu, seconds)
-        return result
-
-    return read
-
-
-def _put_on(undo: Undo) -> None:
-    for name in _READS:
-        undo.patch(Tensor, name, _read)
-
-
-_attached: Shared[Syncs] = Shared(_put_on)
 
 
 def _is_asked_for(frame: "FrameType") -> bool:

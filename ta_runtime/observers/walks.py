@@ -22,7 +22,7 @@ _FLAT = frozenset(
 
 
 @dataclass(slots=True)
-class Walk:
+class GraphTraversal:
     """What a graph leads to. Leaves are ids of what can be learned."""
 
     through: set[int] = field(default_factory=set)
@@ -46,12 +46,12 @@ class Walk:
 
 def walk(
     root: Any, key: Hashable, step: int, *, marking: bool, others: AbstractSet[int] = frozenset()
-) -> Walk:
+) -> GraphTraversal:
     """Follow the graph above `root`, a node, and with `marking` note `step` in the metadata of each node that is new.
 
     Leaves are parameters, and what else has one of the ids in `others`.
     """
-    found = Walk()
+    found = GraphTraversal()
     stack, behind, seen = [root], [], {root}
     leaves = found.through
     while stack and len(seen) < MOST:

@@ -10,21 +10,24 @@ import pickle
 import random
 import struct
 import sys
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, get_worker_info
-from torch.utils.data._utils.fetch import _MapDatasetFetcher
+from torch.utils.data import ConcatDataset, IterableDataset, Subset, get_worker_info
 
 from ta_runtime.facts import Loader, Run, Stream
 from ta_runtime.observers.observer import Observer
-from ta_runtime.observers.patching import Patch
-from ta_runtime.sources import of_attribute
+from ta_runtime.probes import hub
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.sources import of_attribute
+from ta_runtime.probes.undo import Undo
 
 _STARTS = 2  # of workers that are watched, for each loader
 _WORKERS = 64
@@ -48,30 +51,24 @@ class Workers(Observer):
 
     def attach(self) -> None:
         self._written: list[tuple[mmap.mmap, list[dict[int, tuple[int, int]]]]] = []
-        self.undo.patch(DataLoader, "__iter__", self._iter)
 
-    def _iter(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        prepare, begin = self.session.guarded(self._prepare), self.session.guarded(self._begin)
+    def epoch(self, call: Call) -> End | None:
+        prepared = self._prepare(call.args[0])
+        if prepared is None:
+            return None
+        held, memory = prepared
+        if memory is None:
+            return partial(self._begun, held=held)
+        forking = hub.watch("fetch", partial(_writes, held, memory))  # for those who are forked now
+        return partial(self._begun, held=held, memory=memory, forking=forking)
 
-        def __iter__(loader: Any) -> Any:
-            prepared = prepare(loader) if self.undo else None
-            if prepared is None:
-                return original(loader)
-            held, memory = prepared
-            if memory is None:
-                iterator = original(loader)
-            else:
-                patch = Patch(
-                    _MapDatasetFetcher, "fetch", _writing(held, memory)
-                )  # for those who are forked now
-                try:
-                    iterator = original(loader)
-                finally:
-                    patch.undo()
-            begin(loader, held, memory)
-            return iterator
-
-        return __iter__
+    def _begun(
+        self, call: Call, held: list[_Held], memory: mmap.mmap | None = None, forking: Undo | None = None
+    ) -> None:
+        if forking is not None:
+            forking()
+        if not call.raised:
+            self._begin(call.args[0], held, memory)
 
     def _prepare(self, loader: Any) -> tuple[list[_Held], mmap.mmap | None] | None:
         """The generators of a data set, and the memory for what its workers do with them, if it has workers to look into."""
@@ -105,42 +102,32 @@ class Workers(Observer):
                         of_pass[worker] = before, after
 
 
-def _writing(held: list[_Held], memory: mmap.mmap) -> Callable[..., Callable[..., Any]]:
-    """What a worker runs to get a batch: for its first, it writes down the states of the generators that it has."""
-    names = [each.name for each in held]
-    states: list[int] = []
-
+def _writes(held: list[_Held], memory: mmap.mmap, call: Call) -> End | None:
+    """A worker gets a batch: for its first, it writes down the states of the generators that it has."""
+    fetcher, worker = call.args[0], get_worker_info()
+    if worker is None or fetcher in _fetched:
+        return None
+    _fetched.add(fetcher)
     # in a worker, where the session cannot take in what goes wrong: then nothing is written, which says nothing
-    def before(dataset: Any) -> list[_Held]:
-        with suppress(Exception):
-            own = list(islice(_held(dataset), _GENERATORS))  # where they were put into the worker's copy anew
-            if [each.name for each in own] == names:
-                states.extend(_state(each.generator) for each in own)
-                return own
-        return []
+    with suppress(Exception):
+        own = list(
+            islice(_held(fetcher.dataset), _GENERATORS)
+        )  # where they were put into the worker's copy anew
+        if [each.name for each in own] == [each.name for each in held]:
+            return partial(_write, own, [_state(each.generator) for each in own], memory, worker.id)
+    return None
 
-    def after(own: list[_Held], worker: int) -> None:
-        with suppress(Exception):
-            for number, (each, state) in enumerate(zip(own, states, strict=True)):
-                _ENTRY.pack_into(memory, _offset(number, worker), True, state, _state(each.generator))
 
-    def wrapper(original: Callable[..., Any]) -> Callable[..., Any]:
-        first = True
+def _write(own: list[_Held], states: list[int], memory: mmap.mmap, worker: int, call: Call) -> None:
+    if call.raised:
+        return
+    with suppress(Exception):
+        for number, (each, state) in enumerate(zip(own, states, strict=True)):
+            _ENTRY.pack_into(memory, _offset(number, worker), True, state, _state(each.generator))
 
-        def fetch(fetcher: Any, index: Any) -> Any:
-            nonlocal first
-            worker = get_worker_info()
-            if not first or worker is None:
-                return original(fetcher, index)
-            first = False
-            own = before(fetcher.dataset)
-            batch = original(fetcher, index)
-            after(own, worker.id)
-            return batch
 
-        return fetch
-
-    return wrapper
+_fetched: "weakref.WeakSet[Any]" = weakref.WeakSet()
+"""What has given a batch, in this worker."""
 
 
 def _offset(generator: int, worker: int) -> int:

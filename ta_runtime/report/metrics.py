@@ -13,7 +13,7 @@ LINES = 6
 
 
 @dataclass
-class Group:
+class MetricGroup:
     """The metrics of one kind, such as `activation`: of each metric the keys by name."""
 
     kind: str
@@ -29,13 +29,13 @@ class Group:
         return f"{counted(len(self.metrics), 'metric')} of {counted(len(names), 'name')}"
 
 
-def groups(numbers: Numbers) -> list[Group]:
+def groups(numbers: Numbers) -> list[MetricGroup]:
     """Those that no other part of the page shows."""
-    found: dict[str, Group] = {}
+    found: dict[str, MetricGroup] = {}
     for key in numbers.keys:
         if not key.startswith("step/") and not layers.known(key):
             kind, name, metric = _parts(key)
-            found.setdefault(kind, Group(kind)).metrics.setdefault(metric, {})[name] = key
+            found.setdefault(kind, MetricGroup(kind)).metrics.setdefault(metric, {})[name] = key
     return list(found.values())
 
 
@@ -48,7 +48,7 @@ def _parts(key: str) -> tuple[str, str, str]:
     return (kind, name, metric) if name else (kind, rest, "")
 
 
-def charts(numbers: Numbers, group: Group, place: int) -> Iterator[Chart]:
+def charts(numbers: Numbers, group: MetricGroup, place: int) -> Iterator[Chart]:
     """One chart for each metric of a group."""
     for index, (metric, keys) in enumerate(group.metrics.items()):
         id_, title = f"metric-{place}-{index}", metric or group.kind

@@ -1,17 +1,15 @@
 """The page: what it begins with, its sections in order, and the file that they are put into."""
 
 import shlex
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ta_lint.core.files import encodable
+from ta_runtime.html import page
 from ta_runtime.report import findings, layers, metrics, timelines
 from ta_runtime.report.charts import Chart
 from ta_runtime.report.findings import Shown
@@ -19,7 +17,7 @@ from ta_runtime.report.numbers import Numbers
 from ta_runtime.report.words import counted, json_of, number, seconds, share
 from ta_runtime.runs import Run
 from ta_runtime.runs.command import typed
-from ta_runtime.trackers import is_web
+from ta_runtime.runs.trackers import is_web
 
 LINKS = 15
 """Incidents that are linked above the timelines; all are among the findings."""
@@ -28,7 +26,7 @@ _SIGNS = {"good": "✓", "note": "i", "warning": "!", "error": "✕", "unknown":
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """A section of the page."""
 
     id: str
@@ -60,24 +58,9 @@ def html(run: Run) -> str:
         "</main>",
         f'<footer>Made by ta-runtime report from <code>{escape(str(run.folder))}</code>.</footer>',
         f'<script type="application/json" id="figures">{figures}</script>',
-        *(f"<script>{script}</script>" for script in scripts),
     ])  # fmt: skip
-    return encodable(
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}: training report</title>\n"
-        f"<style>{(_FOLDER / 'page.css').read_text(encoding='utf-8')}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """What a browser lets the page do: run these scripts and no other, and ask nobody for anything."""
-    hashes = " ".join(
-        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
-    )
-    return f"default-src 'none'; script-src {hashes or chr(39) + 'none' + chr(39)}; style-src 'unsafe-inline'; img-src data: blob:"
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    return page(f"{title}: training report", style, body, scripts)
 
 
 def _steps(numbers: Numbers) -> int:
@@ -186,32 +169,34 @@ def _tiles(numbers: Numbers, steps: int) -> Iterator[tuple[str, str, str]]:
         yield "waiting for data", share(wait[0] / wait[1]), f"{seconds(wait[0])} of {seconds(wait[1])}"
 
 
-def _navigation(parts: Sequence[Part]) -> str:
+def _navigation(parts: Sequence[Section]) -> str:
     links = "".join(f'<a href="#{part.id}">{escape(part.title)}</a>' for part in parts)
     return f'<nav aria-label="Sections">{links}</nav>'
 
 
-def _parts(run: Run, numbers: Numbers, found: Sequence[Shown] | None, charts: list[Chart]) -> Iterator[Part]:
+def _parts(
+    run: Run, numbers: Numbers, found: Sequence[Shown] | None, charts: list[Chart]
+) -> Iterator[Section]:
     """The sections of the page, which add their charts to those of the page."""
     curves = list(timelines.curves(numbers, found or ()))
     charts += curves
     if curves:
         html = "".join(map(_headed, curves))
-        yield Part("timelines", "Timelines", _incidents(found or ()) + html)
+        yield Section("timelines", "Timelines", _incidents(found or ()) + html)
     maps = list(layers.maps(numbers))
     charts += maps
     if maps:
-        yield Part("layers", "Layers", _switched(maps))
+        yield Section("layers", "Layers", _switched(maps))
     if found:
         html = "".join(findings.cards([one for one in found if one.counts], _roots(run)))
         if aside := [one for one in found if not one.counts]:
             told = counted(len(aside), "finding")
             html += f"<details><summary>{told} that do not count</summary>{''.join(findings.cards(aside, _roots(run)))}</details>"
-        yield Part("findings", f"Findings ({sum(one.counts for one in found)})", html)
+        yield Section("findings", f"Findings ({sum(one.counts for one in found)})", html)
     times = list(timelines.time(numbers))
     charts += times
     if times:
-        yield Part("time", "Time and data", "".join(map(_headed, times)))
+        yield Section("time", "Time and data", "".join(map(_headed, times)))
     groups = metrics.groups(numbers)
     if groups:
         html = ""
@@ -220,9 +205,9 @@ def _parts(run: Run, numbers: Numbers, found: Sequence[Shown] | None, charts: li
             charts += of_group
             drawn = "".join(map(_headed, of_group))
             html += f'<details class="group"><summary><code>{escape(group.kind)}</code> {escape(group.told)}</summary>{drawn}</details>'
-        yield Part("metrics", "Other metrics", html)
+        yield Section("metrics", "Other metrics", html)
     if not curves and not groups and not maps:
-        yield Part("numbers", "Numbers", f"<p>{_nothing(run)}</p>")
+        yield Section("numbers", "Numbers", f"<p>{_nothing(run)}</p>")
 
 
 def _nothing(run: Run) -> str:

@@ -19,8 +19,8 @@ import torch
 
 from ta_lint import __version__
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime import masking, ranks, reports, storage, trackers
-from ta_runtime.runs import schema
+from ta_runtime import ranks, reports, storage
+from ta_runtime.runs import masking, schema, trackers
 from ta_runtime.storage import Place, located, shown
 
 pa.array(

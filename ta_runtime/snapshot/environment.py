@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import RandomSampler
 
-from ta_runtime import masking
+from ta_runtime.runs import masking
 from ta_runtime.snapshot.plain import plain
 
 _ABOUT = ("METADATA", "PKG-INFO", "")

@@ -12,8 +12,8 @@ from typing import Any
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import write_atomically
 from ta_runtime import ranks, storage
-from ta_runtime.digests import of_bytes
 from ta_runtime.extras import needs
+from ta_runtime.measure.digests import of_bytes
 from ta_runtime.snapshot.plain import Plain, plain, read, read_word
 
 Row = Mapping[str, Any]

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor, Shard
 
 from ta_lint.core.files import encodable
-from ta_runtime import masking
-from ta_runtime.digests import Contents, copied, of_bytes
+from ta_runtime.measure import distribution
+from ta_runtime.measure.digests import copied, of_bytes
+from ta_runtime.runs import masking
 from ta_runtime.runs.schema import KINDS
-from ta_runtime.snapshot import statistics
+from ta_runtime.snapshot.contents import Contents
 
 _DEPTH = 6
 _TEXT = 4096  # characters of a setting that are kept
@@ -72,7 +73,7 @@ class Records:
         row = self._row(kind, name + _shard(tensor))
         self._contents.add(tensor, row)
         if self._columns:
-            measured = statistics.measure(tensor, self._columns)
+            measured = distribution.measure(tensor, self._columns)
             self._measured += [(row, column, value) for column, value in measured.items()]
 
     def state(self, kind: str, name: str, state: "Tensor | bytes") -> None:

@@ -5,6 +5,7 @@ calls two functions for each step of an optimizer, which count it.
 """
 
 import atexit
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,21 +17,24 @@ from torch import Tensor, nn
 
 from ta_lint.core.errors import UsageError
 from ta_runtime import ranks, reports
-from ta_runtime.guarding import Guarding
-from ta_runtime.names import Names
-from ta_runtime.observers.compilers import Compilers, compiled_modules, traced
-from ta_runtime.observers.patching import Patch, Undo
-from ta_runtime.registers import Register
+from ta_runtime.measure.distribution import columns
+from ta_runtime.naming import Names
+from ta_runtime.probes import hub
+from ta_runtime.probes.backward import in_backward
+from ta_runtime.probes.compile import Compilers, traced
+from ta_runtime.probes.counter import StepCounter
+from ta_runtime.probes.guard import FaultBarrier
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.registers import Register
+from ta_runtime.probes.undo import Undo
 from ta_runtime.runs import RunWriter
 from ta_runtime.runs.schema import KINDS
 from ta_runtime.snapshot import environment, sinks
-from ta_runtime.snapshot.loaders import BatchWatch
-from ta_runtime.snapshot.losses import Losses, in_backward
+from ta_runtime.snapshot.loaders import BatchWatch, LoaderSettings
+from ta_runtime.snapshot.losses import LossWatch
 from ta_runtime.snapshot.records import Records, outline
 from ta_runtime.snapshot.schedule import Schedule, resolve
 from ta_runtime.snapshot.snapshot import Snapshot
-from ta_runtime.snapshot.statistics import columns
-from ta_runtime.steps import Steps
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -86,18 +90,16 @@ class Snapshots:
         self._names = names or Names()
         if model is not None:  # so that an optimizer which steps before it is called finds the names
             self._names.add(model)
-        self._guard = Guarding(self.stop)
-        self._steps = Steps(
-            None if optimizers is None else list(optimizers),
-            self._before_step,
-            _nothing,
-            self._over,
-            self._guard,
+        failed = reports.FailureReporter(
+            self.stop, "a snapshot is not complete", "no more snapshots are taken"
         )
+        self._guard = FaultBarrier(failed)
+        self._steps = StepCounter(optimizers, self._before_step, _nothing, self._over, self._guard.run)
         self._steps.index = self._start = start_step
         self._compilers = Compilers(self._compiles)
-        self._losses = Losses(self._note_loss, self._guard)
-        self._loaders = BatchWatch(self._ask, self._note_batch, self._note_end, self._guard)
+        self._losses = LossWatch(self._note_loss)
+        self._loader_settings = LoaderSettings()
+        self._batches = BatchWatch(self._ask, self._note_batch, self._note_end)
         self._placed = (
             False  # whether it is known which rank this is, and written what is before the first step
         )
@@ -105,7 +107,7 @@ class Snapshots:
         self._snapshot: Snapshot | None = None  # of the step that runs, if it is one to look at
         self._undo = Undo()
         self._watching = Undo()  # what is wrapped for this step
-        self._calls: Patch | None = None  # of modules
+        self._calls: Undo | None = None  # of modules
         self._root: nn.Module | None = None
         self._looks = False
         self._described: Register[bool] = Register()
@@ -121,11 +123,12 @@ class Snapshots:
         self._guard(self._environment)()
         atexit.register(self.stop)
         try:
-            for part in (self._steps, self._compilers, self._loaders):
-                self._undo.append(part.detach)
-                part.attach()
-            if dist.is_available():
-                self._undo.patch(dist, "init_process_group", self._joining)
+            run = self._guard.run
+            self._undo.append(self._steps.detach)
+            self._steps.attach()
+            for part in (self._compilers, self._loader_settings):
+                self._undo.append(hub.subscribe(part, run))
+            self._undo.append(hub.watch("join_group", lambda call: self._joined, run))
             if (dist.is_available() and dist.is_initialized()) or (ranks.known() and not reports.is_child()):
                 self._guard(self._place)()
             self._begin()
@@ -138,7 +141,7 @@ class Snapshots:
 
         One of which nothing ran is not written, unless the run ends because something `raises`.
         """
-        if not self._guard.on or self._guard.is_child:
+        if not self._guard.on:
             return
         self._guard(self._end)(only_if_it_began=not raises)
         self._guard.on = False
@@ -197,14 +200,15 @@ class Snapshots:
         self._snapshot = self._new()
         if reason:
             self._snapshot.records.text("configuration", "snapshot.reason", reason)
-        self._watching += [self._loaders.let_go, self._losses.detach]
-        self._loaders.watch()
-        self._losses.attach()
+        run = self._guard.run
+        self._watching.append(self._losses.forget)
+        for part in (self._batches, self._losses):
+            self._watching.append(hub.subscribe(part, run))
         if self._compilers.used:
             self._skip_layers()
         else:
-            self._calls = Patch(nn.Module, "__call__", self._calling)
-            self._watching.append(self._calls.undo)
+            self._calls = hub.watch("call_module", self._calling)
+            self._watching.append(self._calls)
 
     def _begin_anew(self) -> None:
         self._steps.wake()
@@ -276,15 +280,10 @@ class Snapshots:
             self._placed = True
             self._sink.begin()
 
-    def _joining(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        place = self._guard(self._place)
-
-        def init_process_group(*args: Any, **kwargs: Any) -> Any:
-            result = original(*args, **kwargs)
-            place()
-            return result
-
-        return init_process_group
+    def _joined(self, call: Call) -> None:
+        """This process has joined a process group."""
+        if not call.raised:
+            self._place()
 
     def _changed(self) -> Iterator[tuple[str, str]]:
         """The environment variables that the run has set since they were recorded."""
@@ -296,25 +295,23 @@ class Snapshots:
 
     # -- forward passes ---------------------------------------------------------------------------------------
 
-    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        enter, leave = self._guard.leading(self._enter), self._guard(self._leave)
+    def _calling(self, call: Call) -> End | None:
+        called, *args = call.args
+        if self._guard.thread is None and self._guard.on and not self._guard.paused:
+            self._guard.thread = threading.get_ident()
+        if self._guard.elsewhere or traced():
+            return None
+        module: nn.Module = called.__dict__["_modules"].get("_orig_mod", called)
+        is_root = self._root is None
+        if is_root:
+            self._guard.run(self._enter, module, tuple(args), call.kwargs)
+        return partial(self._called, module, is_root)
 
-        def __call__(called: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not self._watching or self._guard.elsewhere or traced():
-                return original(called, *args, **kwargs)
-            module: nn.Module = called.__dict__["_modules"].get("_orig_mod", called)
-            is_root = self._root is None
-            if is_root:
-                enter(module, args, kwargs)
-            try:
-                result = original(called, *args, **kwargs)
-                leave(module, result)
-            finally:
-                if is_root:
-                    self._root, self._looks = None, False
-            return result
-
-        return __call__
+    def _called(self, module: nn.Module, is_root: bool, call: Call) -> None:
+        if not call.raised:
+            self._guard.run(self._leave, module, call.result)
+        if is_root:
+            self._root, self._looks = None, False
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The outermost module of a forward pass is called."""
@@ -361,8 +358,7 @@ class Snapshots:
 
     def _skip_layers(self) -> None:
         """Look at the calls of compiled models alone: what is wrapped further inside would be compiled into them."""
-        if (compiled := compiled_modules()) is not None:
-            self._watching.patch(compiled, "__call__", self._calling)
+        self._watching.append(hub.watch("call_compiled", self._calling))
         if self._snapshot is not None:
             note = "not taken, as the process uses torch.compile"
             self._snapshot.records.text("configuration", "snapshot.activations", note)
@@ -370,7 +366,7 @@ class Snapshots:
     def _compiles(self) -> None:
         """The process compiles a model."""
         if self._calls is not None:
-            self._calls.undo()
+            self._calls()
             self._calls = None
             self._skip_layers()
 
@@ -386,13 +382,13 @@ class Snapshots:
         if self._snapshot is not None:
             self._snapshot.settings(self._changed)
 
-    def _note_batch(self, iterator: Any, batch: Any, settings: Iterable[tuple[str, str]]) -> None:
+    def _note_batch(self, iterator: Any, batch: Any) -> None:
         if (snapshot := self._snapshot) is not None:
             records = snapshot.records.apart()
             _batch(records, batch, "loaded")
             if (count := getattr(iterator, "_num_yielded", None)) is not None:
                 records.text("batch", "loaded.(index)", str(count - 1))
-            records.texts("configuration", lambda: settings, "DataLoader.")
+            records.texts("configuration", lambda: self._loader_settings.of(iterator), "DataLoader.")
             snapshot.batches.drawn(iterator, records)
 
     def _note_end(self, iterator: Any) -> None:
@@ -413,7 +409,7 @@ def _batch(records: Records, value: Any, prefix: str) -> None:
         records.values("batch", value, prefix)
 
 
-def _nothing(optimizer: torch.optim.Optimizer, has_closure: bool) -> None:
+def _nothing(*_: object) -> None:
     pass
 
 

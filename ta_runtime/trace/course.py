@@ -1,6 +1,5 @@
 """The course of a run: a stack of open events, each recorded when it ends."""
 
-import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ta_lint.core.protocol import Action
+from ta_runtime.probes.places import NOWHERE, behind
 from ta_runtime.trace.event import KIND_OF, Event, Flag
-from ta_runtime.trace.lines import Lines
 from ta_runtime.trace.signatures import NO_RESULT, Result, Signatures
 
 LOUD, LAYERS_QUIET, QUIET = range(3)
@@ -34,7 +33,6 @@ def _autocasts() -> bool:
 autocasts: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", _autocasts)
 """Whether autocast is on, for any kind of device."""
 
-_get_ident = threading.get_ident
 _new = tuple.__new__
 
 
@@ -76,7 +74,7 @@ class Course:
     def __init__(self, sink: Callable[[Event], object], turn: Callable[[], None]) -> None:
         self.sink, self._turn = sink, turn
         self.hush: Callable[[bool], object] | None = None
-        self.lines, self.signatures = Lines(), Signatures()
+        self.signatures = Signatures()
         self.is_on = False
         self.thread = 0
         self.step = 0
@@ -90,10 +88,6 @@ class Course:
         self.state = "setup"
         """The phase outside of all events, judged by the modes of models."""
         self._waits = False  # a step has ended, and some of its events are open
-
-    @property
-    def is_elsewhere(self) -> bool:
-        return not self.is_on or _get_ident() != self.thread
 
     def phase(self, kind: str) -> str:
         """The phase of an outermost event; steps and clipping are training although they run without gradients."""
@@ -136,7 +130,7 @@ class Course:
             flags |= GRAD
         if autocasts():
             flags |= AUTOCAST
-        file, line = self.lines.behind(frame)
+        file, line = line_behind(frame)
         event = _new(
             Open,
             (
@@ -231,6 +225,12 @@ class Course:
         """Forget what is open."""
         self.open.clear()
         self.quiet, self.training, self._waits = LOUD, 0, False
+
+
+def line_behind(frame: FrameType | None) -> tuple[str, int]:
+    """The file and line of the user's code that runs, from a frame outwards; an empty name and 0 where there is none."""
+    place = behind(frame)
+    return (place.path, place.line) if place is not NOWHERE else ("", 0)
 
 
 def number(value: Any) -> float | None:

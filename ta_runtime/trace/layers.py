@@ -7,15 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from ta_runtime.names import Names, unwrapped
-from ta_runtime.registers import BUILT, Register
+from ta_runtime.naming import Names, inside, stripped
+from ta_runtime.probes.registers import BUILT, Register
 from ta_runtime.trace import titles
 
-_INSIDE = ("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_module", "_checkpoint_wrapped_module")
-_PARALLEL = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule")
 
-
-class Layer(NamedTuple):
+class TracedLayer(NamedTuple):
     """A module, by its public class name and its path; of the outermost of the first model that is empty."""
 
     module: "weakref.ref[nn.Module]"
@@ -28,11 +25,11 @@ class LayerNames:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.known: dict[int, Layer] = {}
+        self.known: dict[int, TracedLayer] = {}
         """By identity; one whose module is gone may stand there for another."""
         self._optimizers: Register[str] = Register()
 
-    def of(self, module: nn.Module) -> Layer:
+    def of(self, module: nn.Module) -> TracedLayer:
         layer = self.known.get(id(module))
         return layer if layer is not None and layer.module() is module else self._meet(module)
 
@@ -77,7 +74,7 @@ class LayerNames:
         """What stands before the names of a model's own: nothing for the first, `Discriminator.` for a later one."""
         return self.names.prefix(inside(model))
 
-    def _meet(self, module: nn.Module) -> Layer:
+    def _meet(self, module: nn.Module) -> TracedLayer:
         for key in [key for key, layer in self.known.items() if layer.module() is None]:
             del self.known[key]
         whole = self._whole(module)
@@ -87,9 +84,9 @@ class LayerNames:
             self.names.add(whole)
             prefix = self.prefix(whole)
         for path, part in whole.named_modules():
-            own = unwrapped(whole, path)
+            own = stripped(whole, path)
             subject = prefix + own if own else prefix.removesuffix(".")
-            self.known[id(part)] = Layer(weakref.ref(part), titles.of_class(type(part)), subject)
+            self.known[id(part)] = TracedLayer(weakref.ref(part), titles.of_class(type(part)), subject)
         return self.known[id(module)]
 
     def _whole(self, module: nn.Module) -> nn.Module:
@@ -103,13 +100,3 @@ class LayerNames:
         known = {id(one): one for one in (*self.names.models, *built)}
         held = {id(part) for one in known.values() for part in one._modules.values()}
         return [one for key, one in known.items() if key not in held]
-
-
-def inside(model: nn.Module) -> nn.Module:
-    """What a wrapper of torch wraps."""
-    while type(model).__name__ in _PARALLEL:
-        inner = next((model._modules[name] for name in _INSIDE if name in model._modules), None)
-        if inner is None:
-            break
-        model = inner
-    return model

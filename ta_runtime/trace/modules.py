@@ -2,22 +2,25 @@
 
 import sys
 from collections.abc import Callable, Collection
+from functools import partial
 from sys import _getframe
 from threading import get_ident
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from ta_lint.core.protocol import Action
-from ta_runtime.digests import combined, numbers
-from ta_runtime.observers.compilers import compiled_modules, traced
-from ta_runtime.observers.forwards import removal
-from ta_runtime.observers.patching import OWN_WORK, Undo
+from ta_runtime.probes import hub
+from ta_runtime.probes.compile import traced
+from ta_runtime.probes.guard import OWN_WORK
+from ta_runtime.probes.modules import follow
+from ta_runtime.probes.patching import Call, End
+from ta_runtime.probes.undo import Undo
 from ta_runtime.trace.course import COMPILED, LOUD, RAISED, REQUIRES_GRAD, TRAINING, Course, Open, records
 from ta_runtime.trace.event import KIND_OF
 from ta_runtime.trace.layers import LayerNames
+from ta_runtime.trace.numbers import combined, numbers
 from ta_runtime.trace.signatures import parts
 
 _FORWARD = KIND_OF[Action.FORWARD]
@@ -46,15 +49,13 @@ class Modules:
     def attach(self) -> None:
         if not self._undo:
             self._flags = 0
-            self._undo.append(register_module_forward_pre_hook(self._enter).remove)
-            leave = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
-            self._undo.append(removal(leave))
+            self._undo.append(follow(self._enter, self._leave))
 
     def attach_compiled(self) -> None:
         """Watch only the calls of compiled models: hooks further inside would be compiled into them."""
-        if not self._undo and (kind := compiled_modules()) is not None:
+        if not self._undo:
             self._flags = COMPILED
-            self._undo.patch(kind, "__call__", self._calling)
+            self._undo.append(hub.watch("call_compiled", self._calling))
 
     def detach(self) -> None:
         self._undo()
@@ -93,21 +94,18 @@ class Modules:
         except Exception as error:  # noqa: BLE001 - the run goes on
             self._failed("a call of a module", error)
 
-    def _calling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def __call__(compiled: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            module = compiled._modules.get("_orig_mod")
-            if not self._undo or module is None:
-                return original(compiled, *args, **kwargs)
-            self._enter(module, args)
-            try:
-                result = original(compiled, *args, **kwargs)
-            except BaseException:
-                self._leave(module, args, None)
-                raise
-            self._leave(module, args, kwargs, result)
-            return result
+    def _calling(self, call: Call) -> End | None:
+        module = call.args[0]._modules.get("_orig_mod")
+        if module is None:
+            return None
+        self._enter(module, call.args[1:])
+        return partial(self._called, module)
 
-        return __call__
+    def _called(self, module: nn.Module, call: Call) -> None:
+        if call.raised:
+            self._leave(module, call.args[1:], None)
+        else:
+            self._leave(module, call.args[1:], call.kwargs, call.result)
 
     def _phase(self, module: nn.Module) -> str:
         """The phase of an outermost module's call. If the module learns, its mode sets the phase of what follows too."""

@@ -9,10 +9,19 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, handle_torch_function
 
-from ta_runtime.observers.patching import OWN_WORK
-from ta_runtime.places import as_from
+from ta_runtime.probes.guard import OWN_WORK
+from ta_runtime.probes.places import as_from
 from ta_runtime.trace import titles
-from ta_runtime.trace.course import AUTOCAST, GRAD, REQUIRES_GRAD, Course, autocasts, number, records
+from ta_runtime.trace.course import (
+    AUTOCAST,
+    GRAD,
+    REQUIRES_GRAD,
+    Course,
+    autocasts,
+    line_behind,
+    number,
+    records,
+)
 from ta_runtime.trace.event import Event
 
 # not public, but all that torch's own modes are made of: `with` can only put a mode above the others
@@ -113,7 +122,7 @@ class Ops(TorchFunctionMode):
                     flags |= REQUIRES_GRAD
             else:
                 value = number(result)
-            file, line = course.lines.behind(sys._getframe(1))
+            file, line = line_behind(sys._getframe(1))
             stack = course.open
             parent, phase = (stack[-1].seq, stack[-1].phase) if stack else (-1, course.phase("op"))
             end = course.seq

@@ -1,50 +1,53 @@
 """Records what a run saves and loads: `torch.save` and `torch.load`, `state_dict` and `load_state_dict`."""
 
-from collections.abc import Callable
-from typing import Any
-
-import torch
-from torch import nn
-
 from ta_lint.core.protocol import Action
-from ta_runtime.observers.patching import Undo
+from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.patching import Call, End
 from ta_runtime.trace import titles
+from ta_runtime.trace.call_recorder import CallRecorder, Said
 from ta_runtime.trace.layers import LayerNames
-from ta_runtime.trace.wrapping import Args, Kwargs, Said, Wrapping
 
 
-class Saving:
-    """Watches the outermost of these calls between `attach` and `detach`."""
+class Saving(Listener):
+    """Records the outermost of these calls."""
 
-    def __init__(self, wrapping: Wrapping, layers: LayerNames) -> None:
-        self._wrapping, self._layers = wrapping, layers
-        self._undo = Undo()
+    def __init__(self, recorder: CallRecorder, layers: LayerNames) -> None:
+        self._record, self._layers = recorder.record, layers
 
-    def attach(self) -> None:
-        telling = self._wrapping.telling
-        self._undo.recode(torch.serialization.save, telling(_of_files(Action.SAVE, "torch.save")))
-        self._undo.recode(torch.serialization.load, telling(_of_files(Action.LOAD, "torch.load")))
-        for kind, subject in (
-            (nn.Module, self._layers.subject),
-            (torch.optim.Optimizer, self._layers.of_optimizer),
-        ):
-            for action, method in ((Action.SAVE, "state_dict"), (Action.LOAD, "load_state_dict")):
-                self._undo.patch(kind, method, telling(_of_states(action, kind, method, subject)))
+    def save(self, call: Call) -> End | None:
+        return self._record(call, _begin_save)
 
-    def detach(self) -> None:
-        self._undo()
+    def load(self, call: Call) -> End | None:
+        return self._record(call, _begin_load)
+
+    def module_state(self, call: Call) -> End | None:
+        return self._record(call, self._of_module)
+
+    def load_module_state(self, call: Call) -> End | None:
+        return self._record(call, self._of_module)
+
+    def _of_module(self, call: Call) -> Said:
+        method = call.function.__name__
+        return _ACTIONS[method], f"torch.nn.Module.{method}", self._layers.subject(call.args[0])
+
+    def optimizer_state(self, call: Call) -> End | None:
+        return self._record(call, self._of_optimizer)
+
+    def load_optimizer_state(self, call: Call) -> End | None:
+        return self._record(call, self._of_optimizer)
+
+    def _of_optimizer(self, call: Call) -> Said:
+        method, optimizer = call.function.__name__, call.args[0]
+        name = f"{titles.of_class(type(optimizer))}.{method}"
+        return _ACTIONS[method], name, self._layers.of_optimizer(optimizer)
 
 
-def _of_files(action: Action, name: str) -> Callable[[Args, Kwargs], Said]:
-    said = (action, name, "")
-    return lambda args, kwargs: said
+_ACTIONS = {"state_dict": Action.SAVE, "load_state_dict": Action.LOAD}
 
 
-def _of_states(
-    action: Action, kind: type, method: str, subject: Callable[[Any], str]
-) -> Callable[[Args, Kwargs], Said]:
-    def begin(args: Args, kwargs: Kwargs) -> Said:
-        owner = kind if kind is nn.Module else type(args[0])
-        return action, f"{titles.of_class(owner)}.{method}", subject(args[0])
+def _begin_save(call: Call) -> Said:
+    return Action.SAVE, "torch.save", ""
 
-    return begin
+
+def _begin_load(call: Call) -> Said:
+    return Action.LOAD, "torch.load", ""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ta_runtime import masking
-from ta_runtime.tree import tensors
+from ta_runtime.measure.tree import tensors
+from ta_runtime.runs import masking
 
 Result = tuple[str, str]
 """The dtypes and the shapes of results."""

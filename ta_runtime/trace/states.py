@@ -7,14 +7,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.digests import number_of_zeros, numbers
-from ta_runtime.observers import construction
-from ta_runtime.observers.compilers import captured
-from ta_runtime.registers import Register
+from ta_runtime.probes import construction
+from ta_runtime.probes.compile import captured
+from ta_runtime.probes.registers import Register
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import REQUIRES_GRAD, TRAINING, Course, Open
 from ta_runtime.trace.event import Event, Flag
 from ta_runtime.trace.layers import LayerNames
+from ta_runtime.trace.numbers import number_of_zeros, numbers
 
 Optimizer = torch.optim.Optimizer
 Key = tuple[str, str]

@@ -4,28 +4,29 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from functools import wraps
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.guarding import Guarding
-from ta_runtime.names import Names
-from ta_runtime.observers.compilers import Compilers
-from ta_runtime.observers.patching import Undo
-from ta_runtime.steps import Steps
+from ta_runtime import reports
+from ta_runtime.naming import Names
+from ta_runtime.probes import hub
+from ta_runtime.probes.compile import Compilers
+from ta_runtime.probes.counter import StepCounter
+from ta_runtime.probes.guard import FaultBarrier
+from ta_runtime.probes.undo import Undo
+from ta_runtime.trace.call_recorder import CallRecorder
 from ta_runtime.trace.choice import Choice
 from ta_runtime.trace.course import WHOLE, Course
 from ta_runtime.trace.distributed import Distributed
 from ta_runtime.trace.event import LEVELS, Event
 from ta_runtime.trace.layers import LayerNames
-from ta_runtime.trace.loading import Loading
-from ta_runtime.trace.loop import Loop
+from ta_runtime.trace.loading import LoaderRecorder
+from ta_runtime.trace.loop import LoopRecorder
 from ta_runtime.trace.modules import Modules
 from ta_runtime.trace.ops import Ops
 from ta_runtime.trace.saving import Saving
 from ta_runtime.trace.states import States
-from ta_runtime.trace.wrapping import Wrapping
 
 
 class Tracer:
@@ -71,29 +72,24 @@ class Tracer:
         self._started = False
         self._looks = False  # into the step that runs
         self._on_step_over = on_step_over or _nothing
-        self._guard = Guarding(
-            self.fall_silent, failed="the trace is not complete", ended="the run is not traced any more"
+        failed = reports.FailureReporter(
+            self.fall_silent, "the trace is not complete", "the run is not traced any more"
         )
+        self._barrier = FaultBarrier(failed, looks_at_captures=True)
         choice = Choice(level, wanted)
         self._course = course = Course(sink, self._turn)
-        failed = self._guard.failed
         layers = LayerNames(names or Names())
-        wrapping = Wrapping(course, failed, choice)
+        recorder = CallRecorder(course, choice)
         self._states = States(course, layers, choice)
-        loop = Loop(wrapping, layers, self._states)
+        loop = LoopRecorder(recorder, layers, self._states)
         self._modules = Modules(course, layers, failed, names=choice.names("module"), digests=choice.digests)
         self._ops = Ops(course, failed, choice.names("op"))
         self._tells_ops = choice.of("op")
-        self._steps = Steps(None, loop.before_step, loop.after_step, course.over, self._guarded)
+        run = self._barrier.run
+        self._steps = StepCounter(None, loop.before_step, loop.after_step, course.over, run)
         self._compilers = Compilers(self._compiles)
-        self._parts = (
-            self._steps,
-            loop,
-            Loading(course, failed, choice),
-            Distributed(wrapping),
-            Saving(wrapping, layers),
-            self._compilers,
-        )
+        self._parts = (loop, LoaderRecorder(course, choice), Distributed(recorder), Saving(recorder, layers))
+        self._undo = Undo()
 
     def start(self) -> None:
         """Watch from here on; nothing happens if it is on."""
@@ -101,12 +97,16 @@ class Tracer:
             return
         self._started = True
         self._course.thread = threading.get_ident()
-        self._course.is_on = self._guard.on = True
-        self._guard.stay()
+        self._barrier.thread = self._course.thread
+        self._course.is_on = self._barrier.on = True
         _live.add(self)
+        run = self._barrier.run
         try:
+            self._undo.append(self._steps.detach)
+            self._steps.attach()
             for part in self._parts:
-                part.attach()
+                self._undo.append(hub.subscribe(part, run))
+            self._undo.append(hub.subscribe(self._compilers, run))
             self._begin()
         except BaseException:
             self.stop()
@@ -114,13 +114,13 @@ class Tracer:
 
     def stop(self) -> None:
         """Let go of torch. Of what is open then nothing is told."""
-        if not self._started or self._guard.is_child:
+        if not self._started:
             return
         self._started = False
         self.fall_silent()
         _live.discard(self)
         self._look(False)
-        Undo(part.detach for part in self._parts)()
+        self._undo()
         self._course.clear()
 
     def __enter__(self) -> Self:
@@ -144,21 +144,7 @@ class Tracer:
 
     def fall_silent(self) -> None:
         """Tell of nothing any more; `stop` lets go of torch."""
-        self._course.is_on = self._guard.on = False
-
-    def _guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """As `Guarding`, at less cost for each step: of the rest of what that asks, `States` does for itself."""
-        course, failed = self._course, self._guard.failed
-
-        @wraps(method)
-        def run(*args: Any) -> None:
-            if course.is_on and threading.get_ident() == course.thread:
-                try:
-                    method(*args)
-                except Exception as error:  # noqa: BLE001 - the run goes on
-                    failed("a step", error)
-
-        return run
+        self._course.is_on = self._barrier.on = False
 
     def _begin(self) -> None:
         """A step begins: only one that is WHOLE is looked into."""

@@ -68,3 +68,5 @@ for _step in range(60):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     scaler.step(optimizer)
     scaler.update()
+    if _step % 20 == 19:
+        scheduler.step(-loss.item())

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import NAMES, Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Group, Violation
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, Group
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -188,7 +188,7 @@ class Watcher:
         self.seen: set[str] = set()
         self.wanted = frozenset((kind, "") for kind in KINDS)
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]:
         """What a call does not do."""
         if event.kind != "loop":
             self._told[rank].append(event)
@@ -208,7 +208,9 @@ class Watcher:
             for violation in self._judged(invariant, event, inside, rank)
         ]
 
-    def _judged(self, invariant: Invariant, call: Event, inside: _States, rank: int) -> Iterator[Violation]:
+    def _judged(
+        self, invariant: Invariant, call: Event, inside: _States, rank: int
+    ) -> Iterator[BrokenInvariant]:
         looked_at, wrong = _counted(invariant.terms, call, inside)
         if not looked_at:
             return
@@ -219,16 +221,16 @@ class Watcher:
                 "wrong": len(wrong),
                 "first": wrong[0].subject,
             }
-            yield Violation(
+            yield BrokenInvariant(
                 invariant, call, f"{quoted(call.name)} {_denied(invariant.terms)}", evidence, rank
             )
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """What was told outside of all calls goes."""
         self._told[rank].clear()
         return iter(())
 
-    def over(self) -> Iterator[Violation]:
+    def over(self) -> Iterator[BrokenInvariant]:
         """All calls were judged."""
         return iter(())
 

@@ -11,7 +11,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import SEVERAL_RANKS, Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, Telling
 from ta_runtime.invariants.words import under
 from ta_runtime.trace.event import Event, Flag
 
@@ -77,7 +77,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{_pair(terms)} are always equal{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Keeps of each step the digests of what is compared."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -91,7 +91,7 @@ class Watcher(Watching):
         self._tellings: dict[int, Telling] = defaultdict(dict)
         self.wanted = frozenset((str(each.terms["kind"]), "") for each in invariants)
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """Nothing before the step is over."""
         if event.kind in KINDS and event.digest is not None and _counts(event):
             if (event.kind, event.subject) in self._named:
@@ -101,7 +101,7 @@ class Watcher(Watching):
                     self._tellings[rank][invariant.id, event.subject] = (event.digest, event)
         yield from ()
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """Pairs that are no longer equal."""
         digests = self._digests.pop(rank, {})
         for invariant in self._pairs:
@@ -111,7 +111,7 @@ class Watcher(Watching):
                 continue
             self.seen.add(invariant.id)
             if first.digest != other.digest:
-                yield Violation(invariant, other, f"{_pair(terms)} are no longer equal", {}, rank)
+                yield BrokenInvariant(invariant, other, f"{_pair(terms)} are no longer equal", {}, rank)
 
     def told(self, rank: int) -> Telling:
         """The digests of the step."""

@@ -14,7 +14,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -64,7 +64,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{quoted(str(terms['call']))} always has {terms['argument']} {terms['value']}{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Looks at the arguments of each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -72,13 +72,13 @@ class Watcher(Watching):
         self._by_call = by_call(invariants, "op")
         self.wanted = frozenset(self._by_call)
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]:
         """A switch that is not as it always was."""
         if event.flags & _RAISED:
             return ()
         return [*self._judged(event, rank)]
 
-    def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
+    def _judged(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         for invariant in self._by_call.get((event.kind, event.name), ()):
             argument, always = str(invariant.terms["argument"]), invariant.terms["value"]
             value = _value(argument, event.arguments)
@@ -87,7 +87,7 @@ class Watcher(Watching):
             self.seen.add(invariant.id)
             if value != always:
                 message = f"{quoted(event.name)} has {argument} {value}"
-                yield Violation(invariant, event, message, {"was": value, "always": always}, rank)
+                yield BrokenInvariant(invariant, event, message, {"was": value, "always": always}, rank)
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import is_float, outputs
-from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -71,7 +71,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{_result(terms)} {always} {rest}{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Looks at each result."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -80,7 +80,7 @@ class Watcher(Watching):
         self.wanted = frozenset(self._by_call)
         self._fine = set[tuple[object, ...]]()  # results that broke nothing: there are few different ones
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]:
         """What its result is and always was not."""
         result = (
             rank,
@@ -99,7 +99,7 @@ class Watcher(Watching):
             self._fine.add(result)
         return found
 
-    def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
+    def _judged(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         for invariant in self._by_call.get((event.kind, event.name), ()):
             terms = invariant.terms
             value = _value(
@@ -117,7 +117,7 @@ class Watcher(Watching):
             if value != terms["value"]:
                 evidence = {"was": value, "always": str(terms["value"])}
                 message = f"{_result(terms)} {_said(terms['what'], value)}"
-                yield Violation(invariant, event, message, evidence, rank)
+                yield BrokenInvariant(invariant, event, message, evidence, rank)
 
 
 def _value(

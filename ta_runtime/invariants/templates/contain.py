@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import NAMES, Events, has
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Group, Violation, Watching
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, Group, QuietWatcher
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -89,7 +89,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"{quoted(str(terms['parent']))} always calls {quoted(str(terms['child']))}{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Keeps of each child when it last began: a call contains it if that is after its own beginning."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -105,13 +105,13 @@ class Watcher(Watching):
         parents = {(kind, name) for kind in PARENTS for name in self._of}
         return frozenset(parents | {(kind, name) for kind in CHILDREN for name in self._children})
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]:
         found = [*self._judged(event, rank)] if event.name in self._of and event.kind in PARENTS else ()
         if event.name in self._children and event.kind in CHILDREN:
             self._began[rank, event.name] = max(event.seq, self._began.get((rank, event.name), -1))
         return found
 
-    def _judged(self, event: Event, rank: int) -> Iterator[Violation]:
+    def _judged(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         if not event.flags & _WHOLE or event.flags & _INCOMPLETE:
             return
         if event.name == _SEQUENTIAL and event.subject:
@@ -122,4 +122,4 @@ class Watcher(Watching):
                 child = str(invariant.terms["child"])
                 if self._began.get((rank, child), -1) <= event.seq:
                     message = f"{quoted(event.name)} does not call {quoted(child)}"
-                    yield Violation(invariant, event, message, {}, rank)
+                    yield BrokenInvariant(invariant, event, message, {}, rank)

@@ -13,7 +13,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import SEVERAL_RANKS, Events
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, Telling
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event
 
@@ -77,7 +77,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"no two batches of {call} in a step are ever the same{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Keeps of each step the contents of its batches."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -90,7 +90,7 @@ class Watcher(Watching):
         batches = frozenset(("batch", call) for call in calls)
         self.wanted = batches | {("epoch", "")} if batches else batches
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """A batch that came before in this step."""
         if event.kind == "epoch":
             for key in [key for key in self._contents if key[0] == rank and key[2] == event.subject]:
@@ -112,11 +112,11 @@ class Watcher(Watching):
                 self.seen.add(invariant.id)
             if event.digest in contents:
                 message = f"{quoted(event.name)} gives the same batch twice in a step"
-                yield Violation(invariant, event, message, {}, rank)
+                yield BrokenInvariant(invariant, event, message, {}, rank)
             elif len(contents) < _REMEMBERED:
                 contents.add(event.digest)
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """What was kept of it goes."""
         for passed in [key for key in self._contents if key[0] == rank]:
             del self._contents[passed]

@@ -11,7 +11,7 @@ from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.template import Candidate, Telling, Violation, Watching, by_call
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, Telling, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event
 
@@ -55,7 +55,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"all ranks give {what} to each call of {quoted(str(terms['call']))}{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Keeps of each step what its collectives were given."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -65,7 +65,7 @@ class Watcher(Watching):
         self._numbers: Counter[tuple[int, str, str]] = Counter()
         self._tellings: dict[int, Telling] = defaultdict(dict)
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """Nothing before it is known what the other ranks give."""
         key = (rank, event.name, event.subject)
         self._numbers[key] += 1
@@ -77,7 +77,7 @@ class Watcher(Watching):
                     self._tellings[rank][invariant.id, call] = (given, event)
         yield from ()
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """What was kept of it goes."""
         for key in [key for key in self._numbers if key[0] == rank]:
             del self._numbers[key]

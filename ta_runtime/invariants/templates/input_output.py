@@ -12,7 +12,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import inputs, outputs
-from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -57,7 +57,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"the result of {quoted(str(terms['call']))} always {what} its input{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Looks at each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -65,7 +65,7 @@ class Watcher(Watching):
         self._by_call = by_call(invariants, "module")
         self.wanted = frozenset(self._by_call)
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """What goes in and comes out otherwise."""
         if event.flags & _RAISED:
             return
@@ -78,7 +78,7 @@ class Watcher(Watching):
             if pair[0] != pair[1]:
                 differs = "has more or fewer rows than" if what == "rows" else "has another dtype than"
                 message = f"the result of {quoted(event.name)} {differs} its input"
-                yield Violation(invariant, event, message, {"input": pair[0], "output": pair[1]}, rank)
+                yield BrokenInvariant(invariant, event, message, {"input": pair[0], "output": pair[1]}, rank)
 
 
 def _pair(what: str, given: str, dtype: str, shape: str) -> tuple[str, str] | None:

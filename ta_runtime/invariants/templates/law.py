@@ -7,7 +7,7 @@ from ta_runtime.invariants.events import Events
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.laws import LAWS, Breach, Law
 from ta_runtime.invariants.laws.law import INSIDE, Inside
-from ta_runtime.invariants.template import Candidate, Telling, Violation
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, Telling
 from ta_runtime.invariants.words import under
 from ta_runtime.trace.event import Event
 
@@ -43,10 +43,10 @@ class Watcher:
         tested = {name for own in self._of_rank.values() for name, law in own.laws.items() if law.is_tested}
         return tested | {name for (name, _), law in self._comparing.items() if law.is_tested}
 
-    def see(self, event: Event, rank: int) -> Iterable[Violation]:
+    def see(self, event: Event, rank: int) -> Iterable[BrokenInvariant]:
         """What an event breaks."""
         own = self._of(rank)
-        found: list[Violation] = []
+        found: list[BrokenInvariant] = []
         for invariant, law in own.seeing(event):
             if breaches := law.see(event):
                 found += self._violations(invariant, breaches, rank)
@@ -58,13 +58,13 @@ class Watcher:
                     found += self._violations(invariant, breaches, rank)
         return found
 
-    def step_over(self, step: int, rank: int) -> Iterator[Violation]:
+    def step_over(self, step: int, rank: int) -> Iterator[BrokenInvariant]:
         """What the end of a rank's step shows."""
         laws = self._of(rank).laws
         for invariant in self._invariants:
             yield from self._violations(invariant, laws[invariant.id].step_over(step), rank)
 
-    def over(self) -> Iterator[Violation]:
+    def over(self) -> Iterator[BrokenInvariant]:
         """Nothing is left to say."""
         yield from ()
 
@@ -92,10 +92,12 @@ class Watcher:
             own = self._of_rank[rank] = _OfRank(self._invariants)
         return own
 
-    def _violations(self, invariant: Invariant, breaches: Iterable[Breach], rank: int) -> Iterator[Violation]:
+    def _violations(
+        self, invariant: Invariant, breaches: Iterable[Breach], rank: int
+    ) -> Iterator[BrokenInvariant]:
         for event, message, evidence in breaches:
             if meets(invariant.where, event, rank):
-                yield Violation(invariant, event, message, evidence, rank)
+                yield BrokenInvariant(invariant, event, message, evidence, rank)
 
 
 class _OfRank:

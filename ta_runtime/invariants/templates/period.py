@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from ta_runtime.invariants.attributes import meets
 from ta_runtime.invariants.events import Events
 from ta_runtime.invariants.invariant import Invariant
-from ta_runtime.invariants.sequence import KINDS, Call, Order, said, title, wanted
-from ta_runtime.invariants.template import Candidate, Group, Violation, Watching
+from ta_runtime.invariants.sequence import KINDS, Callee, Order, said, title, wanted
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, Group, QuietWatcher
 from ta_runtime.invariants.words import under
 from ta_runtime.trace.event import Event, Flag
 
@@ -55,10 +55,10 @@ def candidates(events: Events) -> Iterator[Candidate]:
 
 
 def _counted(
-    events: Events, calls: Sequence[Call], call: Call, others: Sequence[Call]
+    events: Events, calls: Sequence[Callee], call: Callee, others: Sequence[Callee]
 ) -> Iterator[Candidate]:
     numbers = ", ".join(str(calls.index(other)) for other in others)
-    found: dict[Call, list[tuple[dict[str, str], int, int, int]]] = defaultdict(list)
+    found: dict[Callee, list[tuple[dict[str, str], int, int, int]]] = defaultdict(list)
     for number, phase, rank, autocast, times, count, runs in events.rows(
         _COUNTS.format(counted=calls.index(call), each=numbers)
     ):
@@ -94,13 +94,13 @@ class _Count:
     """Whether there was such a call."""
     is_cut: bool = False
     """Whether a pass over the data began since."""
-    wrong: Violation | None = None
+    wrong: BrokenInvariant | None = None
     """What is wrong with the count before, unless it was the last of its pass."""
     judges: bool = False
     """Whether the count before was of one pass, so that the invariant is put to the test."""
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Counts from call to call. A count is judged with the next, when it is known whether its pass went on."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -113,7 +113,7 @@ class Watcher(Watching):
         self._ids = [invariant.id for invariant in invariants]
         self.wanted = wanted(self._by_title) | {("epoch", "")}
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """A count that is over and wrong."""
         if event.flags & Flag.RAISED:
             return
@@ -128,7 +128,9 @@ class Watcher(Watching):
             else:
                 yield from self._over(invariant, counts[invariant.id], event, rank)
 
-    def _over(self, invariant: Invariant, count: _Count, event: Event, rank: int) -> Iterator[Violation]:
+    def _over(
+        self, invariant: Invariant, count: _Count, event: Event, rank: int
+    ) -> Iterator[BrokenInvariant]:
         if not count.is_cut and count.judges:
             self.seen.add(invariant.id)
             if count.wrong is not None:
@@ -137,5 +139,5 @@ class Watcher(Watching):
         count.wrong = None
         if count.judges and count.times != invariant.terms["times"]:
             message = f"{said(invariant.terms['call'])} does not come {invariant.terms['times']} times before {said(invariant.terms['each'])}"
-            count.wrong = Violation(invariant, event, message, {"times": count.times}, rank)
+            count.wrong = BrokenInvariant(invariant, event, message, {"times": count.times}, rank)
         count.times, count.began, count.is_cut = 0, True, False

@@ -13,7 +13,7 @@ from ta_runtime.invariants.counting import Tally
 from ta_runtime.invariants.events import Events, has
 from ta_runtime.invariants.invariant import Invariant
 from ta_runtime.invariants.signatures import outputs
-from ta_runtime.invariants.template import Candidate, Violation, Watching, by_call
+from ta_runtime.invariants.template import BrokenInvariant, Candidate, QuietWatcher, by_call
 from ta_runtime.invariants.words import quoted, under
 from ta_runtime.trace.event import Event, Flag
 
@@ -59,7 +59,7 @@ def sentence(terms: Mapping[str, str | int | float], where: Mapping[str, str]) -
     return f"the result of {call} is always {how} its {argument}{under(where)}"
 
 
-class Watcher(Watching):
+class Watcher(QuietWatcher):
     """Looks at each call."""
 
     def __init__(self, invariants: Sequence[Invariant]) -> None:
@@ -67,7 +67,7 @@ class Watcher(Watching):
         self._by_call = by_call(invariants)
         self.wanted = frozenset(self._by_call)
 
-    def see(self, event: Event, rank: int) -> Iterator[Violation]:
+    def see(self, event: Event, rank: int) -> Iterator[BrokenInvariant]:
         """A result beyond its bound."""
         if event.flags & _RAISED:
             return
@@ -83,7 +83,9 @@ class Watcher(Watching):
                 if not _keeps(result, side, bound):
                     beyond = "more" if side == "max" else "less"
                     message = f"the result of {quoted(event.name)} is {beyond} than its {quoted(argument)}"
-                    yield Violation(invariant, event, message, {"result": result, argument: bound}, rank)
+                    yield BrokenInvariant(
+                        invariant, event, message, {"result": result, argument: bound}, rank
+                    )
 
 
 @lru_cache(maxsize=4096)

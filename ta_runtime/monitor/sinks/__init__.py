@@ -6,11 +6,7 @@ MLflow rank 0 alone sends, unless another is given a run.
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-
-from ta_lint.core.errors import UsageError, oneline
-from ta_runtime import ranks
 
 if TYPE_CHECKING:
     from ta_runtime.monitor.sinks.csv import CSV
@@ -29,22 +25,6 @@ class Sink(Protocol):
     def write(self, step: int, values: Mapping[str, float]) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
-
-
-def of_rank(path: str | Path) -> Path:
-    """The file of this rank, in a folder that is there.
-
-    Raises:
-        UsageError: the folder cannot be made.
-    """
-    path = Path(path).absolute()
-    if rank := ranks.rank():
-        path = path.with_name(f"{path.stem}.rank{rank}{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path.parent}: {error.strerror or oneline(error)}") from error
-    return path
 
 
 def __getattr__(name: str) -> object:

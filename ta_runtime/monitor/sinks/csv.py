@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ta_lint.core.errors import UsageError, oneline
-from ta_runtime.monitor.sinks import of_rank
+from ta_runtime.monitor.sinks.files import of_rank
 
 _HEADER = b"step,key,value\n"
 _TAIL = 1 << 20  # bytes at the end of a file that are searched for the end of its last line

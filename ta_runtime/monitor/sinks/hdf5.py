@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_runtime.extras import needs
-from ta_runtime.monitor.sinks import of_rank
+from ta_runtime.monitor.sinks.files import of_rank
 
 if TYPE_CHECKING:
     import h5py

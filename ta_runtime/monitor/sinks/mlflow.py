@@ -45,7 +45,7 @@ class MLflow:
             run = mlflow.active_run()
             if run is None:
                 raise UsageError("MLflow has no active run; call `mlflow.start_run()` before, or give `run`")
-        self._names = Names()
+        self._names = MlflowKeys()
         self._errors: list[Exception] = []
         self._queue: Queue[list[Metric] | None] = Queue(_WAITING)
         self._thread: threading.Thread | None = None
@@ -98,7 +98,7 @@ def _send(
     queue.task_done()
 
 
-class Names(dict[str, str]):
+class MlflowKeys(dict[str, str]):
     """Of each key the name that MLflow takes for it, and for no other."""
 
     def __init__(self) -> None:

@@ -1,0 +1,141 @@
+"""What a session reads of the steps of a run, written into the folder of the run.
+
+All of it is what the audit reads anyway: nothing more is asked of a tensor or a device. `runs.schema` lists the keys.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import count
+
+from ta_lint.core.errors import oneline
+from ta_runtime.facts import Gradients, Step
+from ta_runtime.naming import Names
+from ta_runtime.observers.window import Window
+from ta_runtime.probes.registers import Register
+from ta_runtime.reports import ReportFile
+from ta_runtime.runs import RunWriter
+from ta_runtime.storage import Place
+
+SAMPLED_EVERY = 10
+"""Steps that are looked at from one whose single gradient norms are recorded to the next."""
+
+
+class Recorder:
+    """Records the steps of one session, as this rank sees them.
+
+    Raises:
+        UsageError: the folder cannot be written to, or holds a run already.
+    """
+
+    def __init__(self, folder: Place, names: Names) -> None:
+        self.writer = RunWriter(folder)
+        self.report = ReportFile(self.writer.folder / "findings.json", private=True)
+        self._names = names
+        self._optimizers: Register[int] = Register()  # the number of each, from 0
+        self._tensors: Register[tuple[list[int], list[str]]] = Register()  # of each optimizer, ids and names
+        self._looked = 0
+
+    @property
+    def folder(self) -> Place:
+        return self.writer.folder
+
+    def end(self) -> None:
+        """Write what is waiting: the run is over."""
+        self.writer.end()
+
+    def allows(self, file: ReportFile) -> bool:
+        """Whether a report can be written: its own not where the folder is another run's, or cannot be written to."""
+        return file is not self.report or self.writer.begin()
+
+    def add(self, window: Window) -> None:
+        """Record a step whose numbers are all here. What goes wrong ends the recording, and not the run."""
+        if self.writer.open:
+            try:
+                self._add(window)
+            except Exception as error:  # noqa: BLE001 - whatever it is
+                self.writer.give_up(f"{type(error).__name__}: {oneline(error)}")
+
+    def _add(self, window: Window) -> None:
+        closely = window.step is not None or self._looked % SAMPLED_EVERY == 0
+        values: dict[str, float | None] = {
+            "step/seconds": window.seconds,
+            "step/waited_seconds": window.waited,
+        }
+        for gradients in window.gradients:
+            values.update(self._of_optimizer(gradients))
+            if closely:
+                values.update(self._of_gradients(gradients))
+        if window.step is not None:
+            values.update(self._of_states(window.step))
+            values.update(self._of_activations(window.step))
+        step = window.index
+        rows = [
+            {"step": step, "key": key, "value": value} for key, value in values.items() if value is not None
+        ]
+        self.writer.metrics.add(rows)
+        if self._looked == 0:  # the folder then shows that it is in use, and by whom
+            self.writer.flush()
+        self._looked += 1
+
+    def _of_optimizer(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
+        suffix = self._suffix(gradients.optimizer.optimizer)
+        yield f"step/loss{suffix}", gradients.loss
+        yield f"step/gradient_norm{suffix}", _norm(gradients)
+        yield f"step/learning_rate{suffix}", gradients.learning_rate
+
+    def _of_gradients(self, gradients: Gradients) -> Iterator[tuple[str, float | None]]:
+        for name, norm in zip(self._names_of(gradients), gradients.norms, strict=False):
+            yield f"gradient/{name}/norm", norm
+
+    def _of_states(self, step: Step) -> Iterator[tuple[str, float | None]]:
+        """Of parameters: what else is measured are the statistics of normalisations."""
+        measured = [state.tensor for state in step.states] + [update.tensor for update in step.updates]
+        names = self._names.of_parameters(measured)
+        for state in step.states:
+            if id(state.tensor) in names or state.tensor.requires_grad:
+                yield f"parameter/{names.get(id(state.tensor)) or state.parameter.name}/norm", state.norm
+        for update in step.updates:
+            yield f"update/{names.get(id(update.tensor)) or update.parameter.name}/ratio", update.ratio
+
+    def _of_activations(self, step: Step) -> Iterator[tuple[str, float | None]]:
+        """The root mean square of the first output of each module without children, over all its calls in the step."""
+        sums: dict[str, tuple[float, int]] = {}
+        for forward in step.training_forwards:
+            names = self._names.of_modules(forward.model.module)
+            for call in forward.calls:
+                output = call.outputs[0] if call.outputs else None
+                if call.module._modules or output is None or output.norm is None or not output.measured:
+                    continue
+                name = names.get(id(call.module), type(call.module).__name__)
+                squares, elements = sums.get(name, (0.0, 0))
+                sums[name] = squares + output.norm * output.norm, elements + output.measured
+        for name, (squares, elements) in sums.items():
+            yield f"activation/{name}/rms", math.sqrt(squares / elements)
+
+    def _suffix(self, optimizer: object) -> str:
+        """What the keys of an optimizer end with: nothing for the first, for others the lowest number that is free."""
+        if (number := self._optimizers.get(optimizer)) is None:
+            taken = {self._optimizers.get(other) for other in self._optimizers.instances()}
+            number = next(number for number in count() if number not in taken)
+            self._optimizers.add(optimizer, number)
+        return f"/{number}" if number else ""
+
+    def _names_of(self, gradients: Gradients) -> list[str]:
+        """What the parameters of an optimizer are called; looked up anew when they are others."""
+        ids = list(map(id, gradients.tensors))
+        known = self._tensors.get(gradients.optimizer.optimizer)
+        if known is None or known[0] != ids:
+            names = self._names.of_parameters(gradients.tensors)
+            found = [names.get(id(tensor)) or gradients.parameter(index).name
+                     for index, tensor in enumerate(gradients.tensors)]  # fmt: skip
+            known = ids, found
+            self._tensors.add(gradients.optimizer.optimizer, known)
+        return known[1]
+
+
+def _norm(gradients: Gradients) -> float | None:
+    """Before clipping, unless only a part of the gradients was clipped: that part is then smaller than what is left."""
+    clipped, total = gradients.before_clipping, gradients.total
+    if clipped is None or (total is not None and clipped < total):
+        return total
+    return clipped

@@ -1,0 +1,670 @@
+"""A session: watches the steps of a run, asks the checks, and keeps the incidents.
+
+The main path is `stepped`: a step has ended, its numbers are on their way, and those of an earlier one are here.
+Whatever goes wrong in here stays in here; the run goes on as it would have.
+"""
+
+import sys
+import threading
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial, wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+from ta_lint.core.errors import oneline
+from ta_runtime import checks, ranks
+from ta_runtime.audit.schedule import EARLY, Budget, Look, Period, StepSchedule
+from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
+from ta_runtime.facts.history import History
+from ta_runtime.incidents import Incident, Incidents
+from ta_runtime.naming import Names
+from ta_runtime.observers import observers
+from ta_runtime.observers.backwards import Backwards
+from ta_runtime.observers.forwards import Forwards
+from ta_runtime.observers.loaders import LoaderObserver
+from ta_runtime.observers.observer import Observer
+from ta_runtime.observers.optimizers import Optimizers
+from ta_runtime.observers.window import Window
+from ta_runtime.probes import construction, hub, steps
+from ta_runtime.probes.compile import Compilers
+from ta_runtime.probes.guard import FaultBarrier
+from ta_runtime.probes.places import NOWHERE, Place
+from ta_runtime.probes.registers import BUILT, Register
+from ta_runtime.probes.sources import of_class
+from ta_runtime.probes.steps import EndOfStep
+from ta_runtime.probes.undo import Undo, remove_waiting
+from ta_runtime.settings import EVERY, Settings
+
+_ARMED = 2
+"""Steps that are audited after a new incident, to see it from close up."""
+_IN_FLIGHT = 4
+"""Steps whose numbers may be on their way at once; of more, the newest is not looked at."""
+_THOROUGH = 4
+"""The first audits, and of those after them each so-manieth, also look at what hardly changes from one to the next."""
+_LONGEST = 256
+"""Steps in a row that are but counted: then what the loop does is looked at again."""
+_AWAKE = 3
+"""Steps in a row, at least, that are told of, the first of them from its middle on."""
+_OF_CONTENTS = {"TA308", "TA313", "TA314", "TA856"}
+"""The rules for which batches are hashed."""
+_PATIENCE = 3
+"""How often an observer may raise before the session lets go of the run."""
+
+
+class AuditFailed(Exception):
+    """A finding at or above `fail_level`: raised out of `optimizer.step()`, after the step."""
+
+
+class Session:
+    """Watches every optimizer of the process, or those that are given. Not thread-safe: steps run in one thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        models: Iterable[nn.Module] = (),
+        optimizers: Iterable[torch.optim.Optimizer] | None = None,
+        on_incidents: Callable[[list[Incident]], object] = lambda incidents: None,
+        on_judged: Callable[[Window], object] = lambda window: None,
+    ) -> None:
+        self.settings = settings
+        self.names = Names()
+        self.history = History()
+        self.incidents = Incidents()
+        self._machine = machine()
+        self.not_seen: dict[str, int] = {}
+        """What the session could not look at, and how often."""
+        self._stepped = 0
+        """Optimizer steps so far, of all optimizers together, without those of a nap that goes on."""
+        self.looked: Counter[Look] = Counter()
+        """How closely the steps so far were looked at."""
+        self._on_incidents, self._on_judged = on_incidents, on_judged
+        self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
+        enabled = checks.enabled(settings.rules)
+        self._checks = {fact: [check for check in enabled if check.fact == fact] for fact in checks.FACTS}
+        self._may_infer = self._only is None
+        self._looks = settings.record is not None or any(check.fact != "violation" for check in enabled)
+        """Whether more is asked for than invariants, which a tracer sees to by itself."""
+        self._off: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._failure: AuditFailed | None = None  # to be raised when a step is over
+        self._undo = Undo()
+        self._judged: Register[bool] = Register()  # models and optimizers
+        self._data_parallel = False
+        self._end_of_step = EndOfStep(self._first_optimizers)
+        self._armed = 0
+        self._asks_soon = False
+        self._audits = 0
+        self._schedule = _scheduled(settings)
+        self._own = 0.0  # seconds of the barrier up to the step before
+        self._awake = 0  # steps that were told of since the last nap
+        self._listening = Undo()  # to what a loop does in each step
+        self._nap = Undo()
+        self._napping: tuple[int, float] | None = (
+            None  # how many steps had run when it began, and when that was
+        )
+        self._pending: deque[Window] = deque()
+        self.barrier = FaultBarrier(self._raised, looks_at_captures=True)
+        self.barrier.thread = threading.get_ident()
+        self.compilers = Compilers(self._compiles)
+        self._settle = self.barrier(self._judge_arrived)  # when a model is built: the one before may be gone
+        self.optimizers = Optimizers(self)
+        self.forwards = Forwards(self)
+        self.backwards = Backwards(self)
+        self.loaders = LoaderObserver(self)
+        self.observers = [observer(self) for observer in observers()] if self._looks else []
+        self._listeners = {
+            event: [getattr(observer, event) for observer in self.observers if event in vars(type(observer))]
+            for event in vars(Observer)
+            if not event.startswith("_") and callable(getattr(Observer, event))
+        }
+        self.wants_digests = not settings.rules.isdisjoint(_OF_CONTENTS)
+        self.wants_filters = "TA405" in settings.rules
+        self.incidents.first = settings.start_step
+        self.window = self._next_window(settings.start_step)
+        for model in models:
+            self.names.add(model)
+
+    # -- from the start to the end ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Attach to torch."""
+        assert not self.started
+        self.barrier.on = True
+        self.window.began = None  # a training that ended before
+        undo = self._undo
+        looking = (self.backwards, self.loaders) if self._looks else ()
+        self._own = self.barrier.seconds
+        try:
+            undo.append(partial(construction.detach, self._settle))
+            construction.attach(self._settle)
+            undo += [hub.subscribe(self.optimizers, self._lead, hub.REST), self._judge_the_rest]
+            undo += [self.compilers.lift, hub.subscribe(self.compilers, self.barrier.run), self._listening]
+            for part in (*looking, *self.observers):
+                undo.append(part.detach)
+                undo.append(hub.subscribe(part, self._run_guarded, hub.REST))
+            self._listen()
+            for observer in self.observers:
+                observer.attach()
+            undo.append(self.forwards.detach)
+            self._follow_window()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Let go of torch, and judge what is still on its way. The incidents stay."""
+        self._wake()
+        self.barrier.on = False
+        self._undo()
+        remove_waiting()
+
+    def _judge_the_rest(self) -> None:
+        optimizers = construction.optimizers()
+        self._may_infer = self.infers
+        self.flush()
+        for optimizer in optimizers:
+            if self.watches(optimizer) and optimizer not in self._judged:  # it never stepped
+                self._judge_optimizer(optimizer)
+
+    def conclude(self, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Told:
+        """Judge the run as a whole, with what other ranks told; returns what this one tells."""
+        run = self._run(over=True, rank=rank, peers=peers or {})
+        step = max(self.index - 1, 0)
+        self._open([*self._asked("progress", run), *self._asked("run", run)], step)
+        return run.told
+
+    def flush(self) -> None:
+        """Judge everything that was noted, waiting for its numbers; also of a step that did not end."""
+        self._wake()
+        if not self.window.empty:
+            if self.window.step is not None:
+                self.window.step.complete = False
+            self.window.readings.send()
+            self._pending.append(self.window)
+            self.window = Window(self.window.index, None, reads=self.window.reads)
+        while self._pending:
+            self.barrier.tried(self._judge, self._pending.popleft())
+
+    # -- asked by the observers -------------------------------------------------------------------------------
+
+    @property
+    def started(self) -> bool:
+        return self.barrier.on
+
+    @property
+    def paused(self) -> bool:
+        """Whether what happens now is no part of the run."""
+        return self.barrier.paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._wake()
+        self.barrier.paused = paused
+
+    @property
+    def machine(self) -> Machine:
+        """The hardware, as far as it can be known by now."""
+        if self._machine.accelerator == "cuda" and self._machine.capability is None:
+            self._machine = machine()
+        return self._machine
+
+    @property
+    def device_idle(self) -> bool | None:
+        """Whether the device has finished the step before, asked without waiting; None if that step was not looked at."""
+        last = self._pending[-1] if self._pending and not self._napping else None
+        return last.readings.arrived if last is not None and last.index == self.window.index - 1 else None
+
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether compiled code runs on audited steps too: hooks and wrappers would become part of it."""
+        return self.settings.compiled != "eager" and self.compilers.used
+
+    @property
+    def infers(self) -> bool:
+        """Whether no optimizer was ever built: its forward passes are then all that the program does."""
+        self._may_infer = self._may_infer and not self.step_count and not construction.has_optimizer()
+        return self._may_infer
+
+    def watches(self, optimizer: torch.optim.Optimizer) -> bool:
+        return self._only is None or id(optimizer) in self._only
+
+    def looks_at(self, window: Window) -> bool:
+        """Whether the gradients of a window are read."""
+        return window.step is not None or window.reads
+
+    def model(self, module: nn.Module, caller: Place) -> Model:
+        """The facts of a model that is called, or given."""
+        self.names.add(module)
+        place = BUILT.get(module) or of_class(type(module))
+        if place is None:  # built before the session, or a copy
+            place = caller
+            BUILT.add(module, caller)
+        return Model(module, place, self.names, self.machine)
+
+    def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """An observer's method that can neither stop nor slow the run: what it raises is a finding, TA000.
+
+        It looks away from other threads than the one that trains.
+        """
+
+        @wraps(method)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return self._run_guarded(method, *args, **kwargs)
+
+        return guarded
+
+    def _run_guarded(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = self.barrier.run(method, *args, **kwargs)
+        if self._napping is not None and not self.barrier.elsewhere and not self._settled:
+            self._wake()
+        return result
+
+    def _lead(self, method: Callable[..., Any], *args: Any) -> Any:
+        """As behind the barrier, in the thread that trains: the one that started the session, or that of the first step."""
+        barrier = self.barrier
+        if barrier.elsewhere and barrier.on and not barrier.paused:
+            if self.step_count:
+                self._miss("optimizer steps in other threads than the first")
+                return None
+            barrier.thread = threading.get_ident()
+        return barrier.run(method, *args)
+
+    def window_for(self, optimizer: torch.optim.Optimizer) -> Window:
+        """The window in which an optimizer steps now: a new one if it has stepped in the current one already."""
+        if self._end_of_step.is_before(optimizer):
+            over = self.window
+            self._close()
+            self.window.take_over(over)
+        return self.window
+
+    def tell(self, event: str, *args: object) -> None:
+        """Call the method named as the event of every observer that has its own."""
+        for method in self._listeners[event]:
+            try:
+                method(*args)
+            except Exception as error:  # noqa: BLE001 - as behind the barrier, without a call for each
+                self._raised(method.__qualname__, error)
+
+    def stepped(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has stepped; with the last of those in use, the step of the run is over."""
+        self._stepped += 1
+        self.tell("after_step", optimizer, self.window)
+        self.loaders.stepped()
+        if optimizer not in self._judged:
+            self._judge_optimizer(optimizer)
+        self.window.stepped = True
+        if self._end_of_step.is_with(optimizer):
+            self._close()
+        if self._asks_soon or (self.step_count > 1 and self.step_count & (self.step_count - 1) == 0):
+            self._asks_soon = False
+            self._open(list(self._asked("progress", self._run(over=False))), self.window.index)
+        self._fail()
+
+    def ask_soon(self) -> None:
+        """Ask about the run after this step, and not only after the next of the steps 2, 4, 8 and so on."""
+        self._asks_soon = True
+
+    def skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        """A GradScaler found an overflow and left the optimizer alone."""
+        self._wake()
+        if self.watches(optimizer):
+            self.tell("skipped", optimizer)
+            self.window.forget()
+            self.window_for(optimizer)
+            if self._end_of_step.is_with(optimizer):
+                self._close()
+            self._fail()
+
+    def _first_optimizers(self) -> list[torch.optim.Optimizer]:
+        return [optimizer for optimizer in construction.optimizers() if self.watches(optimizer)]
+
+    def _run(self, *, over: bool, rank: int = 0, peers: Mapping[int, Told] | None = None) -> Run:
+        run = Run(self.step_count, self.machine, self.loaders.found, self.history, rank=rank, over=over)
+        run.peers = dict(peers or {})
+        run.infers = self.infers
+        run.data_parallel = self._data_parallel
+        run.told.batches = [loader.digests for loader in run.loaders]
+        run.told.orders = [[each.shuffled_by for each in loader.passes] for loader in run.loaders]
+        self.tell("report", run)
+        return run
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        """The step is over: send its numbers off, judge those that have arrived, and begin the next."""
+        window = self.window
+        window.ended = time.perf_counter()
+        self._end_of_step.turn()
+        self._tell_schedule(window)
+        if not window.empty:
+            if len(self._pending) < _IN_FLIGHT:
+                window.readings.send()
+                self._pending.append(window)
+            else:
+                self._miss("steps whose numbers had not arrived four steps later")
+        self.window = self._next_window(window.index + 1)
+        self.window.began = window.ended
+        self._follow_window()
+        self._judge_arrived(but=window)
+        self._doze()
+
+    def _judge_arrived(self, but: Window | None = None) -> None:
+        while self._pending and self._pending[0] is not but and self._pending[0].readings.arrived:
+            self._judge(self._pending.popleft())
+
+    def _next_window(self, index: int) -> Window:
+        look = self._schedule.look(index) if self._looks else Look.COUNT
+        armed = self._armed > 0 and self._looks
+        audited = armed or look is Look.FULL
+        self._armed = max(self._armed - 1, 0)
+        step = self._audited_step(index, closer=armed) if audited else None
+        return Window(index, step, reads=look >= Look.GRADIENTS)
+
+    def _audited_step(self, index: int, *, closer: bool) -> Step:
+        number, self._audits = self._audits, self._audits + 1
+        closer |= bool(self.optimizers.closer) or self.history.is_waiting
+        first = number < _THOROUGH
+        self.history.is_waiting = False
+        return Step(
+            index,
+            NOWHERE,
+            self.machine,
+            history=self.history,
+            thorough=closer or first or number % _THOROUGH == 0,
+            structural=closer or first or number & (number - 1) == 0,
+        )
+
+    def _tell_schedule(self, window: Window) -> None:
+        """What became of a step, and what it cost."""
+        read = Look.GRADIENTS if window.reads else Look.COUNT
+        look = read if window.step is None else Look.FULL
+        self.looked[look] += 1
+        self.incidents.steps += 1
+        self._awake += 1
+        own = self.barrier.seconds
+        self._schedule.over(window.index, look, window.seconds, own - self._own)
+        self._own = own
+        if isinstance(self._schedule, Budget) and ranks.world_size() > 1:
+            self._schedule = _of_ranks(self.settings)
+
+    # -- steps that are but counted ---------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Be told of what a loop does in each step."""
+        self._listening.append(hub.subscribe(self.optimizers, self._lead, hub.LOOP))
+        for part in (self.backwards, *self.observers) if self._looks else ():
+            self._listening.append(hub.subscribe(part, self.barrier.run, hub.LOOP))
+
+    @property
+    def step_count(self) -> int:
+        """Optimizer steps so far, of all optimizers together."""
+        return self._stepped + self.slept
+
+    @property
+    def slept(self) -> int:
+        """Steps of the nap that goes on, in which they are but counted."""
+        return steps.count() - self._napping[0] if self._napping is not None else 0
+
+    @property
+    def index(self) -> int:
+        """The number of the step that runs, or is to begin."""
+        return self.window.index + self.slept
+
+    @property
+    def _settled(self) -> bool:
+        """Whether the observers can do without being told of what a loop does."""
+        return self.loaders.settled and all(observer.settled for observer in self.observers)
+
+    def _doze(self) -> None:
+        """But count the steps up to the one before the next that is looked at, if nothing speaks against it."""
+        window, done, alone = self.window, self._stepped, self._end_of_step.alone
+        if self._awake < _AWAKE or done < EARLY or alone is None or not (self._looks and self.started):
+            return
+        due = self._schedule.following(window.index) - window.index - 1
+        most = min(due, (1 << done.bit_length()) - done - 1, _LONGEST)
+        busy = window.step is not None or window.reads or self._armed or self._asks_soon or self._pending
+        if most < 2 or busy or self.compilers.used or not self._settled:
+            return
+        self.tell("loses_track")
+        began = steps.count()
+        self._nap.append(steps.sleep(steps.Rest(weakref.ref(alone), began + int(most), self._woken)))
+        self._napping = began, window.began or time.perf_counter()
+        self._listening()
+
+    def _woken(self) -> None:
+        self.barrier.tried(self._wake)
+
+    def _wake(self) -> None:
+        """Be told again of what the loop does, from the middle of the step that runs."""
+        if self._napping is None:
+            return
+        slept, (_, began) = self.slept, self._napping
+        self._napping, self._awake = None, 0
+        self._listen()
+        self._nap()
+        self._stepped += slept
+        self.looked[Look.COUNT] += slept
+        self.incidents.steps += slept
+        self._schedule.counted(slept, time.perf_counter() - began)
+        self._own = self.barrier.seconds
+        self.window = Window(self.window.index + slept, None)
+        if (alone := self._end_of_step.alone) is not None:
+            self.tell("counted", alone, slept)
+
+    # -- what an audited step needs ---------------------------------------------------------------------------
+
+    def _follow_window(self) -> None:
+        """Attach what an audited step needs, or let go of it."""
+        eager = self.settings.compiled == "eager"
+        over = not self.started  # a callback may have ended the session in the middle of a step
+        if not over:
+            self.tell("begin", self.window)
+        if self.window.step is None or over:
+            if self.forwards.attached:
+                self.forwards.detach()
+            self.compilers.lift()
+        elif self.runs_compiled:
+            self._compiles()
+        else:
+            if eager:
+                self.compilers.suspend()
+            if self.forwards.attached:
+                self.forwards.begin()
+            else:
+                self.forwards.attach()
+
+    def _compiles(self) -> None:
+        """The process compiles its models: hooks would be compiled into them."""
+        self.tell("compiles")
+        if self.settings.compiled == "skip":
+            self.forwards.detach()
+            what = "layers, inputs and losses, as the process uses `torch.compile`"
+            self.not_seen[f"{what}; `compiled='eager'` runs audited steps without it"] = 1
+
+    def _judge(self, window: Window) -> None:
+        """Ask the checks about a step, now that its numbers are here."""
+        window.readings.deliver()
+        suspicions: list[tuple[str, Suspicion | Refutation]] = []
+        for gradients in window.gradients:
+            suspicions += self._asked("gradients", gradients)
+        step = window.step
+        if step is not None:
+            step.machine = self.machine
+            step.infers = self.infers
+            if step.infers:
+                step.forwards = [each for each in step.forwards if each.grad_enabled] + step.inferences
+            step.gradients = window.gradients
+            if window.gradients:
+                step.place = window.gradients[0].place
+            for forward in step.forwards:
+                module = forward.model.module
+                if module not in self._judged:
+                    self._judged.add(module, True)
+                    self._data_parallel |= forward.model.data_parallel
+                    suspicions += self._asked("model", forward.model)
+            self._join(step)
+            suspicions += self._asked("step", step, structural=step.structural)
+            self._look_closer(step)
+        self._remember(window)
+        self._on_judged(window)
+        self._open(suspicions, window.index)
+
+    def _remember(self, window: Window) -> None:
+        """What the steps to come are compared with."""
+        for gradients in window.gradients:
+            if not gradients.skipped:
+                history = gradients.optimizer.history
+                history.add_norm(gradients.before_clipping or gradients.total)
+                history.add_loss(gradients.loss)
+                history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
+                if history.silence.is_long:
+                    self.audit_next()
+        if window.step is not None:
+            step = window.step
+            self.history.add_ratios((update.optimizer.history, update.ratio) for update in step.updates)
+            for forward in step.training_forwards:
+                self.history.called.update(id(call.module) for call in forward.calls)
+
+    def _judge_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        self._judged.add(optimizer, True)
+        self._open(list(self._asked("optimizer", self.optimizers.facts(optimizer))), self.window.index)
+
+    def _join(self, step: Step) -> None:
+        """What one part of a step says about another."""
+        for gradients in step.gradients:
+            norms = {
+                id(tensor): norm for tensor, norm in zip(gradients.tensors, gradients.norms, strict=False)
+            }
+            for update in step.updates:
+                if update.optimizer.optimizer is gradients.optimizer.optimizer:
+                    update.gradient = norms.get(id(update.tensor))
+                    update.skipped = gradients.skipped
+
+    def _look_closer(self, step: Step) -> None:
+        """Audit the next step as well, for a sample that did not change, to compare all of it, and for a streak."""
+        closer = self.optimizers.closer
+        for update in step.updates:
+            if update.change != 0.0 or not update.gradient:
+                closer.discard(id(update.tensor))
+            elif not update.exact:
+                closer.add(id(update.tensor))
+                self._armed = max(self._armed, 1)
+        if self.history.is_waiting:
+            self._armed = max(self._armed, 1)
+
+    def _asked(
+        self, fact: str, value: object, *, structural: bool = True
+    ) -> Iterable[tuple[str, Suspicion | Refutation]]:
+        for check in self._checks[fact]:
+            if check.rule in self._off or (check.of_structure and not structural):
+                continue
+            try:
+                yield from [(check.rule, said) for said in check.function(value)]
+            except Exception as error:  # noqa: BLE001 - a check never stops the run
+                self._off.add(check.rule)
+                message = f"the check of {check.rule} raised {type(error).__name__}: {oneline(error)}"
+                yield "TA000", Suspicion(NOWHERE, message, subject=check.rule)
+
+    def _open(self, said: list[tuple[str, Suspicion | Refutation]], step: int) -> None:
+        opened = self.incidents.add(said, step)
+        if not opened:
+            return
+        self._schedule.suspect()
+        if self.settings.every_n_steps != 0 and any(incident.suspicion.cause for incident in opened):
+            self._armed = _ARMED
+        try:
+            self._on_incidents(opened)
+        except AuditFailed as failure:
+            self._failure = failure
+
+    def _fail(self) -> None:
+        """Raise what a finding is to stop the run with; asked where a step is over, as findings also come elsewhere."""
+        failure, self._failure = self._failure, None
+        if failure is not None and self.started:
+            raise failure
+
+    def audit(self, fact: str, value: object) -> None:
+        """Ask the checks of one fact now, as `Auditor.audit_static` does."""
+        self.ask(fact, value)
+        self._fail()
+
+    def ask(self, fact: str, value: object, step: int | None = None) -> None:
+        """Ask the checks of one fact now, in the middle of a step: a finding that is to stop the run does so at its end.
+
+        `step` is the one that the fact is of, by default that which goes on.
+        """
+        self._open(list(self._asked(fact, value)), self.window.index if step is None else step)
+
+    def fail(self, what: str, subject: str) -> None:
+        """Tell of a part of the tool that was switched off as it failed."""
+        self._open([("TA000", Suspicion(NOWHERE, what, subject=subject))], self.window.index)
+
+    def audit_now(self) -> None:
+        """Audit the step that has begun, or is to begin, in full, whatever `every_n_steps` says."""
+        self._wake()
+        if self.started and self.window.step is None:
+            self.window.step = self._audited_step(self.window.index, closer=True)
+            self._follow_window()
+
+    def audit_next(self) -> None:
+        """Audit the step after this one in full, unless `every_n_steps` says that none is."""
+        if self.settings.every_n_steps != 0:
+            self._armed = max(self._armed, 1)
+
+    # -- what goes wrong --------------------------------------------------------------------------------------
+
+    def _raised(self, name: str, error: Exception) -> None:
+        if isinstance(error, AuditFailed):
+            raise error
+        if isinstance(error, torch.OutOfMemoryError):
+            self._miss("what the memory of the device did not suffice for")
+        else:
+            self._observer_failed(name, error)
+
+    def _observer_failed(self, name: str, error: Exception) -> None:
+        self._failures[name] = self._failures.get(name, 0) + 1
+        message = f"the observer `{name}` raised {type(error).__name__}: {oneline(error)}"
+        due = self._failure
+        self._open([("TA000", Suspicion(NOWHERE, message, subject=name))], self.window.index)
+        self._failure = due  # that an observer fails is not the run's fault
+        if self._failures[name] == _PATIENCE:
+            self._miss(f"anything from step {self.window.index} on: the observer `{name}` kept failing")
+            self.stop()
+
+    def _miss(self, what: str) -> None:
+        self.not_seen[what] = self.not_seen.get(what, 0) + 1
+
+
+def _scheduled(settings: Settings) -> StepSchedule:
+    if settings.every_n_steps is not None:
+        return Period(settings.every_n_steps, settings.gradients_every_n_steps or 0)
+    return Budget(settings.overhead, settings.start_step, gradients=settings.gradients_every_n_steps)
+
+
+def _of_ranks(settings: Settings) -> StepSchedule:
+    """Ranks look at the same steps, though each would measure other times: at those of a fixed period."""
+    gradients = settings.gradients_every_n_steps
+    return Period(EVERY, 1 if gradients is None else gradients)
+
+
+def machine() -> Machine:
+    """The hardware of this process, asked so that no device comes into use by it: a process forked then could not use it.
+
+    The capability is there once the run itself uses CUDA.
+    """
+    accelerator = torch.accelerator.current_accelerator()
+    if accelerator is None or not torch.accelerator.device_count():  # `is_available` would begin to use it
+        return Machine(None)
+    in_use = accelerator.type == "cuda" and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return Machine(accelerator.type, torch.cuda.get_device_capability() if in_use else None)
+
+
+def script() -> str:
+    """The file that Python runs, empty in an interactive session."""
+    return getattr(sys.modules.get("__main__"), "__file__", None) or ""

@@ -1,0 +1,24 @@
+"""TA620: an optimizer was built, its parameters had gradients, and it never stepped."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+CLEARED = 3
+"""How often its gradients were cleared without a step between: some loops clear twice before the first."""
+OTHERS = 20
+"""Steps of other optimizers meanwhile: a GAN may train one of its networks some times more often than the other."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for optimizer in run.loop.optimizers:
+        if optimizer.steps:
+            yield Refutation(optimizer.built, {"steps": optimizer.steps})
+        elif run.failure is None and optimizer.had_gradients and not optimizer.shares:
+            evidence = {
+                "cleared with gradients": optimizer.cleared,
+                "steps of other optimizers": optimizer.others,
+            }
+            if optimizer.cleared >= CLEARED or optimizer.others >= OTHERS:
+                message = f"`{optimizer.kind}` never stepped, though its parameters had gradients"
+                yield Suspicion(optimizer.built, message, evidence)

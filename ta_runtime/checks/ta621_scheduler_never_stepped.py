@@ -1,0 +1,23 @@
+"""TA621: a learning rate schedule was built and never stepped, while its optimizer trained."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Stepped, Suspicion
+
+FEW = 20
+"""Steps of the optimizer, where no loader tells that an epoch was over."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for schedule in run.loop.schedulers:
+        if schedule.steps:
+            yield Refutation(schedule.built, {"steps": schedule.steps})
+        elif run.failure is None and not schedule.is_part and _has_trained(schedule.optimizer):
+            message = f"`{schedule.kind}` never stepped, so that the learning rate stayed as it began"
+            evidence = {"steps": 0, "steps of the optimizer": schedule.optimizer.steps}
+            yield Suspicion(schedule.built, message, evidence)
+
+
+def _has_trained(optimizer: Stepped) -> bool:
+    """Whether it stepped for so long that a schedule of epochs would have stepped as well."""
+    return optimizer.passes > 1 or (not optimizer.passes and optimizer.steps >= FEW)

@@ -1,0 +1,22 @@
+"""TA626: an optimizer stepped again along the gradients that its last step had used."""
+
+from collections.abc import Iterator
+
+from ta_lint.core.protocol import Action
+from ta_runtime.facts import Condition, Refutation, Run, Suspicion
+
+FEW = 2
+"""Steps needed for a finding: one more at the end of a training is no pattern."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for history in run.loop.histories:
+        for place in history.places(Action.STEP):
+            found = [(step, times, len(pattern)) for pattern, step, times in history.ending(place)]
+            used = sum(times for step, times, _ in found if step.gradients is Condition.USED)
+            fresh = sum(times for step, times, _ in found if step.gradients is Condition.FRESH)
+            if used >= FEW and used > fresh:
+                message = "the optimizer steps again along the gradients that its last step has used"
+                yield Suspicion(place, message, {"steps": used, "along new gradients": fresh})
+            elif fresh >= FEW and not used:
+                yield Refutation(place, {"steps along new gradients": fresh})

@@ -1,0 +1,1 @@
+"""Numbers of tensors, taken on their device: scalars, digests, and the tensors inside any structure."""

@@ -1,0 +1,1 @@
+"""The only code that wraps or hooks torch: each place once, for all who listen."""

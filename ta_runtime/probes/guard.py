@@ -1,0 +1,118 @@
+"""The one fault barrier: what is ours cannot stop the run, and looks away from what is no part of it."""
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+from ta_runtime.probes.compile import captured, traced
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class _Work:
+    depth = 0
+
+
+OWN_WORK = _Work()
+"""How deep in it the process is: what is called of torch there is no part of the run, and in no trace of it."""
+
+
+def own_work(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method that measures, and so calls torch."""
+
+    @wraps(method)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if torch.compiler.is_compiling():
+            return method(*args, **kwargs)
+        OWN_WORK.depth += 1
+        try:
+            return method(*args, **kwargs)
+        finally:
+            OWN_WORK.depth -= 1
+
+    return run
+
+
+class FaultBarrier:
+    """Runs methods that cannot stop the run: `failed` is called with what they raise, and may raise in turn.
+
+    They are not run while it is not `on` or `paused`, in another thread than `thread`, in a process that was forked off, where a compiler traces, and where a
+    CUDA graph is captured unless it `looks_at_captures`. They return None then.
+    """
+
+    def __init__(
+        self, failed: Callable[[str, Exception], object], *, looks_at_captures: bool = False
+    ) -> None:
+        self.on = self.paused = False
+        self.thread: int | None = None
+        """The one that trains; None as long as it is not known."""
+        self._seconds = self._began = 0.0
+        self._depth = 0
+        _alive.add(self)
+        self._failed = failed
+        self._looks_away = traced if looks_at_captures else _traced_or_captured
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another thread than the one that trains runs this."""
+        return self.thread is not None and threading.get_ident() != self.thread
+
+    def run(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method now."""
+        if not self.on or self.paused or self.elsewhere or self._looks_away():
+            return None
+        return self.tried(method, *args, **kwargs)
+
+    def tried(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a method now, also while it is not on."""
+        OWN_WORK.depth += 1
+        self._depth += 1
+        if self._depth == 1:
+            self._began = time.perf_counter()
+        try:
+            return method(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the run goes on
+            self._failed(getattr(method, "__qualname__", ""), error)
+        finally:
+            OWN_WORK.depth -= 1
+            self._depth -= 1
+            if not self._depth:
+                self._seconds += time.perf_counter() - self._began
+        return None
+
+    @property
+    def seconds(self) -> float:
+        """How long these methods have run in all, by the clock."""
+        return self._seconds + (time.perf_counter() - self._began if self._depth else 0.0)
+
+    def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method behind this barrier."""
+        run = self.run
+
+        @wraps(method)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return run(method, *args, **kwargs)
+
+        return guarded
+
+
+def _traced_or_captured() -> bool:
+    return traced() or captured()
+
+
+_alive: "weakref.WeakSet[FaultBarrier]" = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for barrier in list(_alive):
+        barrier.on = False
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,37 @@
+"""Functions of a tensor: what reads its values in Python, moves it, fills it at random, and elementary functions."""
+
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ta_runtime.probes.patching import Watch, attribute
+from ta_runtime.probes.undo import Undo, nothing
+
+_READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
+_ELEMENTARY = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin", "pow")
+
+
+def _distributed(watch: Watch) -> Callable[[], None]:
+    if not dist.is_available():
+        return nothing
+    from torch.distributed.tensor import DTensor
+
+    undo = Undo()
+    for name in ("item", "__float__", "__int__"):
+        undo.patch(DTensor, name, watch)
+    return undo
+
+
+PLACES = {
+    "copy": (attribute(Tensor, "to"), attribute(Tensor, "cuda")),
+    "read": tuple(attribute(Tensor, name) for name in _READS),
+    "read_distributed": (_distributed,),
+    "elementary": tuple(
+        attribute(owner, name)
+        for owner, names in ((Tensor, (*_ELEMENTARY, "__pow__")), (torch, _ELEMENTARY))
+        for name in names
+    ),
+    "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
+}

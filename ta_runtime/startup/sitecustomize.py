@@ -1,0 +1,26 @@
+"""Python runs this first in a program that a watched script starts. It leaves the environment as the script meant it."""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as little as can be is loaded
+_given = os.environ.get("PYTHONPATH", "")
+_path = os.environ.pop("TA_RUNTIME_BEGIN", "")
+
+sys.path[:] = [_each for _each in sys.path if _each != _here]
+sys.path_importer_cache.pop(_here, None)
+if _given == _here:
+    del os.environ["PYTHONPATH"]
+elif _given.startswith(_here + os.pathsep):
+    os.environ["PYTHONPATH"] = _given[len(_here + os.pathsep) :]
+if _path:
+    try:
+        from ta_runtime import startup
+    except ImportError:  # another Python, which lacks it
+        pass
+    else:
+        startup.begin(_path)
+
+del sys.modules["sitecustomize"]
+# that of the environment; if there is none, Python takes this for absent too
+import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
