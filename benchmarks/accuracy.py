@@ -122,6 +122,18 @@ def _held_out(unseen: dict[str, Any]) -> Iterator[str]:
     yield "lines, when TA7xx to TA9xx and notebooks were new: what those families found, and the others in notebooks."
     yield ""
     yield from _look(second["rule"])
+    third = unseen["third"]
+    share = percent(third["worth"], third["above"])
+    yield ""
+    yield "### The third look"
+    yield ""
+    yield f"{len(third['repositories'])} more, {third['files']:,} files ({third['notebooks']} notebooks), {third['lines']:,}"
+    yield "lines, when facts had begun to lead through the files of a project. Of the findings above note"
+    yield f"{third['worth']} of {third['above']} ({share}) were worth a person's time; most of the others were of API that only the"
+    yield f"documentation calls deprecated, and are notes since. Of the {third['above_later']} in the"
+    yield f"{third['later']} repositories that were looked at after that, {third['worth_later']} are."
+    yield ""
+    yield from _look(third["rule"])
 
 
 def _look(judged: list[dict[str, Any]]) -> Iterator[str]:

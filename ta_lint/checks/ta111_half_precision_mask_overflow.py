@@ -9,7 +9,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, argument, dotted
 
-KEYWORDS = (("*mask*", "*bias*"), ("float16", "half", "masked_fill", "masked_fill_"))
+KEYWORDS = (("*mask*", "*bias*", "float16", "half"), ("float16", "half", "masked_fill", "masked_fill_"))
 
 _LARGEST = 65520.0  # the smallest number that rounds to infinity
 _HALVES = frozenset({"torch.float16", "torch.half"})
@@ -17,7 +17,7 @@ _HALVES = frozenset({"torch.float16", "torch.half"})
 
 # What turns a model, or what it computes, into half precision.
 _TO_HALF = (
-    *("autocast", "fp16", "GradScaler", ".half()", "torch.float16", "torch.half"),
+    *("fp16", "GradScaler", ".half()", "torch.float16", "torch.half"),
     *("precision=16", 'precision="16', "precision='16", '"16-mixed"', "'16-mixed'"),
 )
 
@@ -49,12 +49,21 @@ def _fills(module: FileFacts) -> Iterator[Suspicion]:
         and (given := argument(call, "value", 1)) is not None
         and (module.number(given) or 0.0) <= -_LARGEST
     ]
-    if not fills or not module.is_nearby(*_TO_HALF):
+    if not fills or not _is_near_half(module):
         return
     for call, given in fills:
         if isinstance(call.func, cst.Attribute) and not _is_full(module, call.func.value):
             message = f"`{module.code(given)}` raises in half precision, which holds no more than 65504"
             yield Suspicion(call, message)
+
+
+def _is_near_half(module: FileFacts) -> bool:
+    """Whether this file or one that it goes with uses half precision. Autocast does unless it is told of `bfloat16`, which has
+    the range of float32.
+    """
+    if module.is_nearby(*_TO_HALF):
+        return True
+    return module.is_nearby("autocast") and not module.is_nearby("bfloat16")
 
 
 def _is_full(module: FileFacts, scores: Node) -> bool:
@@ -82,10 +91,22 @@ def _may_be_half(node: Node) -> bool:
 
 def _is_mask(module: FileFacts, node: Node) -> bool:
     """Whether a factor is a mask that may be in half precision: `(1.0 - mask)` or `mask`, but not `mask.float()`."""
+    if _is_made_of_truths(module, node):
+        return True
     names = [name.value for name in module.tree.within(node, cst.Name)]
     if "float" in names or "float32" in names:
         return False
     return any("mask" in name.lower() for name in names) and dotted(node) != "self"
+
+
+def _is_made_of_truths(module: FileFacts, node: Node) -> bool:
+    """Whether a value certainly is a comparison in half precision, whatever it is called: `(steps >= lengths).half()`."""
+    cast = module.kinds.origin(node)
+    if not isinstance(cast, cst.Call) or not isinstance(cast.func, cst.Attribute):
+        return False
+    name, given = cast.func.attr.value, [module.qualified(arg.value) for arg in cast.args]
+    halves = name == "half" if not given else name in ("to", "type") and not _HALVES.isdisjoint(given)
+    return halves and isinstance(module.kinds.origin(cast.func.value), cst.Comparison)
 
 
 def _fix(literal: Node, number: float) -> ProposedFix | None:

@@ -64,12 +64,21 @@ def _is_root_in_layer(module: FileFacts, node: Node) -> bool:
     found = _rooted(module, node)
     if found is None or found[0] != "sqrt":
         return False
-    if isinstance(node, cst.BinaryOperation) and module.kind(found[1]) is not Kind.TENSOR:
+    if isinstance(node, cst.BinaryOperation) and not _is_tensor(module, found[1]):
         return False  # a root of sizes
     if module.gradients.is_off(node) or module.gradients.of(node).cut is not None:
         return False
     return _can_be_zero(module, *found) or (
         _has_epsilon_after(module, node) and not _is_kept_from_zero(module, module.kinds.origin(found[1]))
+    )
+
+
+def _is_tensor(module: FileFacts, node: Node) -> bool:
+    """Whether a value certainly is a tensor: by its kind, or by what only methods of tensors are given, `x.var(dim=1)`."""
+    made = module.kinds.origin(node)
+    given = [arg.keyword for arg in made.args] if isinstance(made, cst.Call) else []
+    return module.kind(node) is Kind.TENSOR or any(
+        keyword is not None and keyword.value in ("dim", "keepdim", "unbiased") for keyword in given
     )
 
 
@@ -143,12 +152,20 @@ def _is_zeroable(module: FileFacts, node: Node) -> bool:
 
 def _has_epsilon(module: FileFacts, node: Node) -> bool:
     """Whether a small number is added: a literal, or a variable named like an epsilon."""
-    return any(_adds_epsilon(module, part) for part in module.tree.within(node, cst.BinaryOperation))
+    sums = (_adds_epsilon(module, part) for part in module.tree.within(node, cst.BinaryOperation))
+    added = (
+        call.args[-1].value
+        for call in module.tree.within(node, cst.Call)
+        if called_name(call) in ("add", "add_") and call.args
+    )
+    return any(sums) or any(_is_epsilon(module, value) for value in added)
 
 
 def _adds_epsilon(module: FileFacts, part: cst.BinaryOperation) -> bool:
     if not isinstance(part.operator, cst.Add):
         return False
-    return any(
-        module.number(side) is not None or "eps" in plain(side).lower() for side in (part.left, part.right)
-    )
+    return any(_is_epsilon(module, side) for side in (part.left, part.right))
+
+
+def _is_epsilon(module: FileFacts, value: Node) -> bool:
+    return module.number(value) is not None or "eps" in plain(value).lower()

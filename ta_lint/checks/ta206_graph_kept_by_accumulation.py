@@ -299,8 +299,19 @@ def _kept_by_keeper(module: FileFacts, statement: cst.AugAssign | cst.Assign | c
     related: list[tuple[Node, str]] = [
         (source.call, f"`{module.code(source.value)}` comes from here, with its graph")
     ]
+    if (returned := _returned(module, source.value)) is not None:
+        related.append((returned, "it is returned with its graph here"))
     related += [(call, "the backward pass starts here") for call in source.passes]
     return _suspicion(module, found, kept, related, True)
+
+
+def _returned(module: FileFacts, value: Node) -> cst.Return | None:
+    """Where a function of the project returns what a variable holds."""
+    binding = module.names.definition(value) if isinstance(value, cst.Name) else None
+    made = value if isinstance(value, cst.Call) else binding.value if binding is not None else None
+    function = module.calls.callee(made) if isinstance(made, cst.Call) else None
+    returns = module.tree.own(function, cst.Return) if function is not None else []
+    return returns[0] if len(returns) == 1 else None
 
 
 def _is_kept_by(module: FileFacts, found: RunningSum, given: GivenGraph) -> bool:
@@ -486,7 +497,11 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
     elif isinstance(owner, cst.Attribute) and dotted(owner.value) == "self":
         starts = _starts_of_attribute(module, owner.attr.value, found)
     elif isinstance(owner, cst.Call):  # stats.entry("loss"), a method that returns what the object has
-        starts = [origin.node for origin in module.flow.of(owner).origins]
+        starts = [
+            start
+            for origin in module.flow.of(owner).origins
+            for start in _starts_of_entry(module, origin.node)
+        ]
         if any(module.tree.contains(found.region, start) for start in starts):
             return False
     else:
@@ -496,6 +511,20 @@ def _lives_on(module: FileFacts, found: RunningSum) -> bool:
         and all(_is_start(module, start, found) for start in starts)
         and not _is_emptied(module, found)
     )
+
+
+def _starts_of_entry(module: FileFacts, node: Node) -> list[Node]:
+    """A value that is put into a dictionary, or what all known calls give for it.
+
+    `None` adds nothing up, and a method that nobody calls puts nothing in.
+    """
+    given = None
+    if isinstance(node, cst.Param):
+        function = module.tree.parent[module.tree.parent[node]]
+        if isinstance(function, cst.FunctionDef) and not module.calls.sites(function):
+            return []
+        given = module.calls.given(node)
+    return [module.kinds.origin(value) for value in given or [node] if not is_name(value, "None")]
 
 
 def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -> list[Node]:

@@ -37,8 +37,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _keeps_order(loader: LoaderCall, module: FileFacts) -> bool:
     """Whether a loader certainly goes through an indexed dataset from start to end."""
-    shuffle, size = loader.given("shuffle"), loader.given("batch_size")
-    if loader.spreads or (shuffle is not None and module.boolean(shuffle) is not False):
+    size = loader.given("batch_size")
+    if loader.spreads or module.loaders.shuffles(loader) is not False:
         return False
     if any(_is_given(loader.given(name), module) for name in ("sampler", "batch_sampler")):
         return False

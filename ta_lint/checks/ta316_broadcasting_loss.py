@@ -134,6 +134,9 @@ def _is_line(target: Node, module: FileFacts) -> bool:
 
 def _is_column(node: Node, module: FileFacts) -> bool:
     """Whether an expression is the output of a one-output model, for a batch, on all ways that lead to it."""
+    shape = module.shapes.shape(node)
+    if shape is not None and len(shape) == 2:
+        return shape[0] != 1 and shape[1] == 1
     return _are_columns(module.flow.of(node), module, _DEPTH, of_batch=True)
 
 
@@ -167,6 +170,8 @@ def _is_made_as_column(origin: Origin, module: FileFacts, depth: int, of_batch: 
 
 def _is_factor(node: Node, module: FileFacts) -> bool:
     """Whether a value is a number, or a tensor of one: a literal, a setting, or what `item()` returned."""
+    if module.number(node) is not None:
+        return True
     names = module.names.bindings(node) if isinstance(node, cst.Name) else []
     values: list[Node] = [binding.value for binding in names if binding.value is not None] or [node]
     return all(

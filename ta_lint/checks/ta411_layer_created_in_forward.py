@@ -51,7 +51,9 @@ def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
         return above.func is call
     if isinstance(above, cst.Assign) and len(above.targets) == 1:
         return _serves_locally(module, above.targets[0].target, above)
-    return isinstance(above, (cst.BinaryOperation, cst.Arg)) and module.layers.made(call) == "nn.Parameter"
+    return isinstance(above, (cst.BinaryOperation, cst.Arg)) and (
+        module.qualified(call.func) == "torch.nn.Parameter"
+    )
 
 
 def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:

@@ -16,7 +16,8 @@ _NAMES = (
 )
 _ANY = _NAMES.replace(" ", "|")
 
-KEYWORDS = ("__init__", ("Parameter", *_NAMES.split()))
+KEYWORDS = ("__init__",)
+AROUND = (("Parameter", *_NAMES.split()),)
 
 _FACTORY = regex(rf"torch\.(?:{_ANY})")
 
@@ -114,7 +115,7 @@ def _suspicions(
     module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, value: Node
 ) -> Iterator[Suspicion]:
     """What is wrong with an attribute, as far as its uses show."""
-    parts = module.parts.of(value)
+    parts = module.parts.of(_unless_none(value))
     if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
         return
     fates = _fates(module, klass, name)
@@ -129,6 +130,14 @@ def _suspicions(
     elif Fate.CALCULATED in fates and _is_constant(module, parts):
         message = f"`self.{name}` is neither parameter nor buffer: `.to()` and `state_dict()` pass it by"
         yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
+
+
+def _unless_none(value: Node) -> Node:
+    """The tensor in `torch.tensor(mean) if mean else None`."""
+    if isinstance(value, cst.IfExp):
+        sides = [side for side in (value.body, value.orelse) if not is_name(side, "None")]
+        return sides[0] if len(sides) == 1 else value
+    return value
 
 
 def _is_at_start(module: FileFacts, assign: Node) -> bool:
@@ -186,6 +195,10 @@ def _may_be_scalar(module: FileFacts, call: cst.Call) -> bool:
     """Whether a tensor may have no dimensions: a scalar on the CPU combines with tensors on any device."""
     if module.qualified(call.func) != "torch.tensor" or not call.args:
         return False
+    above = module.tree.parent[call]
+    viewed = module.tree.parent[above] if isinstance(above, cst.Attribute) else None
+    if isinstance(viewed, cst.Call) and module.shapes.shape(viewed):
+        return False  # `torch.tensor(mean).view(-1, 1, 1)`
     return not isinstance(module.kinds.origin(call.args[0].value), (cst.List, cst.ListComp, cst.Tuple))
 
 

@@ -6,6 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.gradients import Flow
+from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.tree import Node, argument, dotted
 
@@ -104,8 +105,8 @@ def _is_differentiated(module: FileFacts, forced: Node) -> bool:
     statement = tree.statement(forced)
     if isinstance(statement, cst.Assign) and statement.value is forced:
         variable: Node = statement.targets[0].target
-    elif isinstance(forced, cst.Call) and isinstance(forced.func, cst.Attribute):
-        variable = forced.func.value
+    elif isinstance(forced, cst.Call) and called_name(forced) == "requires_grad_":
+        variable = cst.ensure_type(forced.func, cst.Attribute).value
     else:
         return False
     mentions: list[Node] = list(module.names.mentions(variable)) if isinstance(variable, cst.Name) else []

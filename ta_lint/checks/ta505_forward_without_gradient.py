@@ -9,8 +9,8 @@ from ta_lint.facts.loops.loops import BACKWARD
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node
 
-KEYWORDS = (("no_grad", "inference_mode", "set_grad_enabled"),)
-AROUND = ("*backward",)
+KEYWORDS = ("*backward",)
+AROUND = (("no_grad", "inference_mode", "set_grad_enabled"),)
 
 # Methods and functions that create a leaf, or hide the gradient's path.
 _REQUIRES = frozenset({"requires_grad_", "retain_grad", "apply"})

@@ -89,7 +89,9 @@ def _in_circles(module: FileFacts, reported: set[Node]) -> Iterator[Suspicion]:
             backward = next(event for event in events if event.action is Action.BACKWARD)
             shown = clear.call if module.is_here(clear.call) else clear.place
             reported.update((shown, *(step.call for step in own)))
-            yield _suspicion(module, shown, backward.place, own[0].place)
+            together = module.tree.home(own[0].call) is module.tree.home(shown)
+            step = own[0].call if together else own[0].place
+            yield _suspicion(module, shown, backward.place, step)
 
 
 def _regions(module: FileFacts) -> Iterator[Region]:
@@ -170,8 +172,10 @@ def _starves(module: FileFacts, paths: list[ExecutionPath], steps: list[LoopEven
                 continue
             if (last := _last(module, path[:index], event)) is not None:
                 found.append(last)
-                if any(earlier.action is Action.BACKWARD for earlier in path[: path.index(last[1])]):
-                    return None  # all in one pass
+                home = module.tree.home(last[1].call)
+                before = [one for one in path[: path.index(last[1])] if one.action is Action.BACKWARD]
+                if any(module.tree.home(backward.call) is home for backward in before):
+                    return None  # all in one pass of one function, which has been looked at
             else:
                 found += filter(None, (_last(module, earlier, event) for earlier in paths))
     if not found or any(action is not Action.CLEAR for action, _ in found):

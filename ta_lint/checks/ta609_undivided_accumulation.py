@@ -68,8 +68,14 @@ def _is_rate(module: FileFacts, operation: cst.BinaryOperation, accumulation: Ac
     return (
         isinstance(operation.operator, cst.Divide)
         and plain(operation.right) == plain(accumulation.count)
+        and not _is_number_of_loss(operation.left)
         and any(_RATES.search(name.value) for name in module.tree.within(operation.left, cst.Name))
     )
+
+
+def _is_number_of_loss(value: Node) -> bool:
+    """Whether a value is a plain number taken from a tensor, as for a report: `loss.item()`."""
+    return isinstance(value, cst.Call) and called_name(value) in ("float", "item")
 
 
 def _is_loss_divided(module: FileFacts, backward: LoopEvent, accumulation: Accumulation) -> bool:
@@ -115,7 +121,7 @@ def _sums(module: FileFacts, call: cst.Call) -> bool | None:
 def _is_told_to_sum(call: cst.Call) -> bool:
     """Whether arguments ask for a sum, or for what is not said here."""
     reduction, averaged = argument(call, "reduction"), argument(call, "size_average")
-    return (reduction is not None and literal_text(reduction) != "mean") or (
+    return (reduction is not None and literal_text(reduction) not in ("mean", "batchmean")) or (
         averaged is not None and not is_name(averaged, "True")
     )
 

@@ -224,19 +224,20 @@ def _runs_between(
     if not _uses(use, model) or module.recording.records(use.call) is False:
         return False
     if switched.place is backward.place:  # all in one helper
-        depth = next(
-            (
-                n
-                for n, (one, other) in enumerate(zip(switched.via, backward.via, strict=False))
-                if one is not other
-            ),
-            min(len(switched.via), len(backward.via)),
-        )
+        depth = _shared_depth(switched, backward)
         if use.via[:depth] != switched.via[:depth]:
             return False
         switched, use, backward = (_inside(event, depth) for event in (switched, use, backward))
-    for_it = module.tree.before(use.place, backward.place) or module.tree.contains(backward.call, use.call)
+    depth = _shared_depth(use, backward)  # a helper may make the loss and go back from it
+    inner, end = _inside(use, depth).place, _inside(backward, depth).place
+    for_it = module.tree.before(inner, end) or module.tree.contains(backward.call, use.call)
     return bool(for_it and module.tree.before(switched.place, use.place))
+
+
+def _shared_depth(one: LoopCall, other: LoopCall) -> int:
+    """Through how many calls both events are reached together."""
+    pairs = zip(one.via, other.via, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(one.via), len(other.via)))
 
 
 def _inside(event: LoopCall, depth: int) -> LoopCall:

@@ -32,7 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if Action.EVAL not in module.evaluations.modes:
         return
     yield from _beside_quiet_sibling(module)
-    if _is_driven(module) or module.recording.freezes(module.tree.root):
+    if module.loops.framework is not None or module.recording.freezes(module.tree.root):
         return
     seen: set[Node] = set()
     for evaluation in module.evaluations.all:
@@ -58,12 +58,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 def _held_by_objects(module: FileFacts) -> Iterator[Suspicion]:
     """Objects that are made with a model in evaluation mode and run it, in a file that trains nothing."""
-    if module.evaluations.goes_back([module.tree.root]) or _is_driven(module):
+    if module.evaluations.goes_back([module.tree.root]) or module.loops.framework is not None:
         return
     for klass in module.classes.all():
         methods = module.classes.methods(klass)
         init = methods.get("__init__")
-        if init is None or any(base != "builtins.object" for base in module.classes.bases(klass)):
+        if init is None or not all(is_name(base.value, "object") for base in klass.bases):
             continue  # what it derives from may differentiate, as attacks do
         if module.evaluations.trains(klass.body):
             continue
@@ -195,12 +195,6 @@ def _is_self(module: FileFacts, called: Node) -> bool:
         return False
     klass = module.tree.enclosing(called, cst.ClassDef)
     return klass is not None and module.classes.derives(klass, "torch.nn.Module")
-
-
-def _is_driven(module: FileFacts) -> bool:
-    """Whether a framework may run the evaluation; Fabric leaves loops and recording to the user."""
-    names = module.tree.all(cst.Name)
-    return module.loops.framework is not None and not any(name.value == "Fabric" for name in names)
 
 
 def _is_handed_out(module: FileFacts, evaluation: Evaluation) -> bool:

@@ -39,6 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     saved = module.checkpoints.saved
     yield from _left_out_of_objects(module)
+    yield from _model_alone(module)
     reported: set[Node] = set()
     for loaded in module.checkpoints.loaded if saved else ():
         yield from _scheduler_left_out(loaded, saved, reported, module)
@@ -221,6 +222,67 @@ def _left_out_of_objects(module: FileFacts) -> Iterator[Suspicion]:
             message = f"training resumes from this checkpoint, which has no state of the scheduler `{name}`"
             yield Suspicion(kept, message, ((step, "stepped here"),))
             return
+
+
+def _model_alone(module: FileFacts) -> Iterator[Suspicion]:
+    """Models whose state alone is saved and loaded, where the same condition says at which step the loop goes on."""
+    saved = {path: call for call in module.calls_to("torch.save") if (path := _saved_model(call)) is not None}
+    if not saved or any(_keeps_state(call, module) for call in module.tree.all(cst.Call)):
+        return
+    optimizer = _optimizer_with_state(module)
+    for load in module.tree.all(cst.Call) if optimizer is not None else ():
+        if called_name(load) != "load_state_dict" or not isinstance(load.func, cst.Attribute):
+            continue
+        origin = module.kinds.origin(load.args[0].value) if load.args else None
+        read = isinstance(origin, cst.Call) and module.qualified(origin.func) == "torch.load"
+        save = saved.get(bare(load.func.value) or "") if read else None
+        if save is not None and optimizer is not None and _goes_on_beside(load, module):
+            message = f"training resumes from this checkpoint, which has no state of the optimizer `{called_name(optimizer)}`"
+            yield Suspicion(save, message, ((load, "loaded here"), (optimizer, "made here")))
+            return
+
+
+def _saved_model(call: cst.Call) -> str | None:
+    """`model` in `torch.save(model.state_dict(), path)`."""
+    given = call.args[0].value if call.args else None
+    if not isinstance(given, cst.Call) or called_name(given) != "state_dict":
+        return None
+    return bare(given.func.value) if isinstance(given.func, cst.Attribute) else None
+
+
+def _keeps_state(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call asks for a state of anything but a model."""
+    if called_name(call) != "state_dict" or not isinstance(call.func, cst.Attribute):
+        return False
+    return module.checkpoints.role_of(call.func.value) is not None or "opt" in module.code(call.func).lower()
+
+
+def _goes_on_beside(load: cst.Call, module: FileFacts) -> bool:
+    """Whether the condition under which a model is loaded, here or by a function, also sets where a loop starts."""
+    home = module.tree.home(load)
+    places = [load, *(module.calls_in_loop.sites(home) if isinstance(home, cst.FunctionDef) else ())]
+    branches = [
+        above.body
+        for place in places
+        for above in module.tree.ancestors(place)
+        if isinstance(above, cst.If) and module.tree.contains(above.body, place)
+    ]
+    return any(
+        _starts_range((dotted(target.target) or "").rpartition(".")[2], module)
+        for branch in branches
+        for assign in module.tree.within(branch, cst.Assign)
+        for target in assign.targets
+    )
+
+
+def _starts_range(name: str, module: FileFacts) -> bool:
+    """Whether a variable of this name is the start of a `range` that a loop that trains goes over."""
+    return bool(name) and any(
+        _is_range(loop.iter)
+        and any(part.value == name for part in module.tree.within(loop.iter.args[0], cst.Name))  # type: ignore[attr-defined]
+        and module.evaluations.trains(loop.body)
+        for loop in module.tree.all(cst.For)
+    )
 
 
 def _step_beside(place: Node, module: FileFacts) -> cst.Call | None:

@@ -56,13 +56,14 @@ def _starts(save: cst.Call, module: FileFacts) -> cst.Call | None:
         return None
     if any(_TOGETHER.search(module.parsed(root).source.text) for root in roots[1:]):
         return None
-    begun = [
-        call
-        for root in roots
-        for call in module.tree.within(root, cst.Call)
-        if module.qualified(call.func) == "torch.distributed.init_process_group"
-    ]
+    begun = [call for root in roots for call in _begins(root, module)]
     return next(iter([*begun, *(found.call for found in wrapped)]), None)
+
+
+def _begins(root: cst.Module, module: FileFacts) -> list[cst.Call]:
+    """The calls of a file that make its process one of several ranks."""
+    calls = module.tree.within(root, cst.Call)
+    return [call for call in calls if module.qualified(call.func) == "torch.distributed.init_process_group"]
 
 
 def _is_own(target: cst.BaseExpression, module: FileFacts) -> bool:
@@ -101,7 +102,13 @@ def _may_be_one_rank(node: Node, module: FileFacts, depth: int = _CALLERS_DEEP) 
             return True
     function = tree.home(node)
     sites = module.calls_in_loop.sites(function) if depth and isinstance(function, cst.FunctionDef) else []
-    return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in sites)
+    ranked = [site for site in sites if _has_ranks(tree.root_of(site), module)]
+    return bool(sites) and all(_may_be_one_rank(site, module, depth - 1) for site in ranked or sites)
+
+
+def _has_ranks(root: cst.Module, module: FileFacts) -> bool:
+    """Whether a file itself makes its process one of several ranks; another script may call the same function."""
+    return bool(_begins(root, module) or module.wrappers.made_in(root))
 
 
 def _asks_for_rank(test: Node, module: FileFacts) -> bool:

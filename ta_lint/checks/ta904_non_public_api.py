@@ -20,4 +20,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             f"`{use.name}` is private; {use.instead} is the public name, since torch {since}",
             related=tuple((name, "used here") for name in module.api.mentions(use)),
             fix=module.renaming.fix(use),
+            is_note=use.symbol.quiet,
         )

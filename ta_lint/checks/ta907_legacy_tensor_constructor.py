@@ -48,7 +48,7 @@ def _is_filled(call: cst.Call, module: FileFacts) -> bool:
 
 
 def _is_written(mention: Node, module: FileFacts) -> bool:
-    """Whether an in-place method or function writes to the memory, possibly through a view: `x.data.copy_(y)`."""
+    """Whether an in-place method, a function or an assignment writes to the memory, possibly through a view: `x.data[0] = y`."""
     tree = module.tree
     node, above = mention, tree.parent[mention]
     while isinstance(above, (cst.Attribute, cst.Call, cst.Subscript)):
@@ -57,6 +57,8 @@ def _is_written(mention: Node, module: FileFacts) -> bool:
         if isinstance(above, cst.Attribute) and above.attr.value.endswith("_"):
             return True
         node, above = above, tree.parent[above]
+    if isinstance(above, cst.AssignTarget) and isinstance(node, cst.Subscript):
+        return True
     if not isinstance(above, cst.Arg):
         return False
     if above.keyword is not None and above.keyword.value == "out":

@@ -1,0 +1,190 @@
+"""TA326: the loss of the last batch is reported, or decided by, as that of the epoch."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.torch.losses import unwrapped
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.layout import plain
+from ta_lint.syntax.tree import Node, dotted, is_name
+
+KEYWORDS = ("for",)
+AROUND = (("*loss*", "*entropy*", "*Loss*"),)
+
+_LOGS = frozenset("print info debug log write add_scalar append set_description set_postfix".split())
+_COUNTS = frozenset({"range", "trange"})
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test or module.loops.framework:
+        return
+    for loop in module.tree.all(cst.For):
+        if not _is_repeated(loop, module):
+            continue
+        for assigned, value in _assigned(loop, module):
+            uses = [(use, told) for use in _later(assigned, loop, module) if (told := _told(use, module))]
+            decisions = [use for use, told in uses if told == "decides"]
+            if not uses or not _is_loss(assigned, value, loop, module):
+                continue
+            if _is_collected(assigned.value, loop, module) or not _goes_over_batches(loop, module):
+                continue
+            for use in (decisions or [use for use, _ in uses])[:1]:
+                name = assigned.value
+                done = "decides by it" if decisions else "reports it"
+                message = (
+                    f"`{name}` is the loss of the last batch, and this {done} as if it were that of the epoch"
+                )
+                related = ((assigned, "each batch replaces the one before"),)
+                yield Suspicion(use, message, related, is_note=not decisions)
+
+
+def _goes_over_batches(loop: cst.For, module: FileFacts) -> bool:
+    """Whether a loop goes over a loader of several batches, or over what it trains on piece by piece."""
+    loaders = module.loaders.behind(loop.iter)
+    if loaders:
+        sizes = [loader.given("batch_size") for loader in loaders]
+        return not any(size is not None and _is_length(size, module) for size in sizes)
+    counts = any(called_name(call) in _COUNTS for call in module.tree.within(loop.iter, cst.Call))
+    return not counts and module.loops.trains_each_pass(loop)
+
+
+def _is_length(size: Node, module: FileFacts) -> bool:
+    origin = module.kinds.origin(size)
+    return isinstance(origin, cst.Call) and called_name(origin) == "len"
+
+
+def _is_repeated(loop: cst.For, module: FileFacts) -> bool:
+    """Whether a loop is one epoch of several: inside another loop, or in a function that a loop calls."""
+    if module.tree.loops(loop):
+        return True
+    home = module.tree.home(loop)
+    sites = module.calls.sites(home) if isinstance(home, cst.FunctionDef) else []
+    return any(module.tree.loops(site) for site in sites)
+
+
+# -- the loss of a batch --------------------------------------------------------------------------------------
+
+
+def _assigned(loop: cst.For, module: FileFacts) -> Iterator[tuple[cst.Name, Node]]:
+    """The variables that each pass of a loop assigns, with the first value of each."""
+    seen: set[str] = set()
+    for statement in module.tree.own(loop, cst.Assign):
+        target = statement.targets[0].target
+        if isinstance(target, cst.Name) and target.value not in seen:
+            seen.add(target.value)
+            if module.tree.loops(statement)[:1] == [loop]:
+                yield target, statement.value
+
+
+def _is_loss(target: cst.Name, value: Node, loop: cst.For, module: FileFacts) -> bool:
+    goes_back = any(
+        isinstance(call.func, cst.Attribute) and is_name(call.func.value, target.value)
+        for call in module.loops.backwards(loop)
+    )
+    return goes_back or bool(module.losses.means(value))
+
+
+def _is_collected(name: str, loop: cst.For, module: FileFacts) -> bool:
+    """Whether a loop adds up a variable, or hands it to what may: all calls but those that log it or ask it for its number."""
+    for mention in module.tree.within(loop.body, cst.Name):
+        if mention.value != name:
+            continue
+        statement = module.tree.statement(mention)
+        if isinstance(statement, cst.AugAssign):
+            return True
+        if isinstance(statement, cst.Assign) and is_name(statement.targets[0].target, name):
+            if module.tree.contains(statement.value, mention):
+                return True
+            continue
+        if _is_handed_on(mention, statement, module):
+            return True
+    return False
+
+
+def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool:
+    for above in module.tree.ancestors(mention):
+        if above is statement:
+            break
+        is_call = isinstance(above, cst.Call) and not module.tree.contains(above.func, mention)
+        if is_call and isinstance(above, cst.Call) and called_name(above) not in _LOGS - {"append"}:
+            return unwrapped(above, module.names) is above and called_name(above) not in (
+                "isnan",
+                "isfinite",
+                "isinf",
+            )
+    return False
+
+
+# -- what is made of it after the loop ------------------------------------------------------------------------
+
+
+def _later(assigned: cst.Name, loop: cst.For, module: FileFacts) -> Iterator[cst.Name]:
+    """The uses of a variable after a loop that may have its last value."""
+    own = module.tree.own(module.tree.home(loop), cst.Name)
+    for name in own:
+        if (
+            name.value != assigned.value
+            or module.tree.contains(loop, name)
+            or not module.tree.before(loop, name)
+        ):
+            continue
+        reaching = [binding.node for binding in module.names.reaching(name)]
+        inside = [node for node in reaching if module.tree.contains(loop, node)]
+        if inside and all(module.tree.before(node, loop) for node in reaching if node not in inside):
+            yield name
+
+
+def _told(use: cst.Name, module: FileFacts) -> str | None:
+    """What a use does with the number: `reports`, `decides`, or None for anything else."""
+    statement = module.tree.statement(use)
+    if "last" in plain(statement).lower() and not isinstance(statement, cst.If):
+        return None
+    number = _number(use, module)
+    above = module.tree.parent[number]
+    if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
+        whole = above if isinstance(above, cst.Comparison) else module.tree.parent[above]
+        return "decides" if isinstance(whole, cst.Comparison) and _orders(whole) else None
+    if isinstance(above, cst.Return):
+        return "reports"
+    for around in module.tree.ancestors(use):
+        if around is statement:
+            break
+        if isinstance(around, cst.Call) and not module.tree.contains(around.func, use):
+            if _steps_schedule(around, module):
+                return "decides"
+            if called_name(around) in _LOGS:
+                return "reports"
+            if unwrapped(around, module.names) is around and called_name(around) not in (
+                "format",
+                "round",
+                "str",
+            ):
+                return None
+    return None
+
+
+def _number(use: cst.Name, module: FileFacts) -> Node:
+    """The whole expression with the number of a use: `loss.item()`."""
+    number: Node = use
+    for above in module.tree.ancestors(use):
+        if isinstance(above, cst.Call) and unwrapped(above, module.names) is use:
+            number = above
+        elif not isinstance(above, (cst.Attribute, cst.Arg)):
+            break
+    return number
+
+
+def _orders(comparison: cst.Comparison) -> bool:
+    return isinstance(
+        comparison.comparisons[0].operator,
+        (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual),
+    )
+
+
+def _steps_schedule(call: cst.Call, module: FileFacts) -> bool:
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "step":
+        return False
+    return module.kind(func.value) is Kind.SCHEDULER or "sched" in (dotted(func.value) or "").lower()

@@ -1,0 +1,83 @@
+"""TA329: the area under a curve is taken of decisions instead of scores."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.losses import unwrapped
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.value import Origin
+from ta_lint.syntax.tree import Node, argument, spreads
+
+KEYWORDS = (("roc_auc_score", "average_precision_score", "roc_curve", "precision_recall_curve"),)
+
+_AREA = regex(
+    r"sklearn\.metrics\.(\w+\.)*(roc_auc_score|average_precision_score|roc_curve|precision_recall_curve)"
+)
+_DECIDES = frozenset("argmax round gt ge lt le".split())
+_CASTS = frozenset("int long bool astype".split())
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        called = module.qualified(call.func)
+        if called is None or _AREA.fullmatch(called) is None or spreads(call):
+            continue
+        scores = argument(call, "y_score", 1)
+        decisions = _decisions(scores, module) if scores is not None else []
+        if decisions:
+            name = called.rpartition(".")[2]
+            message = f"`{name}` of decisions, which have one threshold and no curve: give it the scores"
+            yield Suspicion(call, message, ((decisions[0], "the scores are decided here"),))
+
+
+def _decisions(scores: Node, module: FileFacts) -> list[Node]:
+    """The expressions that a value is, if each decides for a class: a comparison, `argmax`, a rounding; else none."""
+    found: list[Node] = []
+    for origin in _origins(scores, module):
+        if not _decides(origin, module):
+            return []
+        found.append(origin.node)
+    return found
+
+
+def _origins(scores: Node, module: FileFacts, depth: int = 3) -> list[Origin]:
+    """Where scores come from, through what only changes their container, and through lists that batches are put into."""
+    found: list[Origin] = []
+    for origin in module.flow.of(_unwrapped(scores, module)).origins:
+        inner = _unwrapped(origin.node, module)
+        if depth and inner is not origin.node and not origin.path:
+            found += _origins(inner, module, depth - 1)
+        elif isinstance(origin.node, cst.List) and not origin.node.elements:
+            entries = module.flow.of(scores, (None,)).origins
+            found += (
+                [one for entry in entries for one in _origins(entry.node, module, depth - 1)]
+                if depth
+                else [origin]
+            )
+        else:
+            found.append(origin)
+    return found
+
+
+def _unwrapped(value: Node, module: FileFacts) -> Node:
+    """The value that an expression gives in another type: `mask` of `mask.long().numpy()`."""
+    value = unwrapped(value, module.names)
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value not in _CASTS:
+            break
+        value = unwrapped(value.func.value, module.names)
+    return value
+
+
+def _decides(origin: Origin, module: FileFacts) -> bool:
+    node = origin.node
+    if isinstance(node, cst.Comparison):
+        return True
+    if not isinstance(node, cst.Call):
+        return False
+    if called_name(node) == "max":
+        return origin.path == (1,) and len(node.args) > 1
+    return called_name(node) in _DECIDES

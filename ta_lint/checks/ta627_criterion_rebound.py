@@ -1,0 +1,40 @@
+"""TA627: in a loop, a name of a loss function is bound to the loss that it computes, so that the next pass calls a tensor."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.values.names import Binding
+from ta_lint.syntax.tree import is_name
+
+KEYWORDS = (("for", "while"),)
+AROUND = ("*backward",)
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    for assign in module.tree.all(cst.Assign):
+        call, target = assign.value, assign.targets[0].target
+        if len(assign.targets) > 1 or not isinstance(call, cst.Call) or not isinstance(target, cst.Name):
+            continue
+        if not call.args or not is_name(call.func, target.value) or not (loops := module.tree.loops(assign)):
+            continue
+        bindings = module.names.bindings(target)
+        others = [one for one in bindings if one.node is not assign]
+        if any(module.tree.contains(loops[0], one.node) for one in others) or module.loops.is_last_pass(
+            assign, loops[0]
+        ):
+            continue
+        if others and (_is_loss(module, target) or all(_is_criterion(module, one) for one in others)):
+            message = f"`{target.value}` becomes the loss that it computes, and the next pass calls a tensor"
+            yield Suspicion(call, message, ((loops[0], "the loop"),))
+
+
+def _is_criterion(module: FileFacts, binding: Binding) -> bool:
+    return binding.value is not None and module.kind(binding.value) is Kind.CRITERION
+
+
+def _is_loss(module: FileFacts, name: cst.Name) -> bool:
+    """Whether the value of a variable is back-propagated."""
+    above = (module.tree.parent[mention] for mention in module.names.mentions(name))
+    return any(isinstance(one, cst.Attribute) and one.attr.value == "backward" for one in above)
