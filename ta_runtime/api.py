@@ -53,6 +53,8 @@ def enable(
     overhead: float | None = None,
     every_n_steps: int | None = None,
     gradients_every_n_steps: int | None = None,
+    schedule: str | Path | None = None,
+    save_schedule: str | Path | None = None,
     rules: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
     output: str | Path | None = REPORT,
@@ -78,6 +80,8 @@ def enable(
         gradients_every_n_steps: between audits, look at the gradients and the loss of each n-th step: two operations
             on the device, and no waiting for it. 0: never. By default of each step that the overhead allows it for, and of
             each with `every_n_steps`, with `record` and of several ranks.
+        schedule: look at the steps that another run looked at, by the file that it wrote, and at no others.
+        save_schedule: where to write, at the end, which steps this run looked at.
         rules: what to look for instead of the default rules and `[tool.ta] select`: ids, prefixes, names, tags.
         ignore: what not to look for.
         output: the report, rewritten whole at each new finding, so that a job that is killed has its report up to the
@@ -116,6 +120,8 @@ def enable(
         overhead=overhead,
         every_n_steps=every_n_steps,
         gradients_every_n_steps=gradients_every_n_steps,
+        schedule=schedule,
+        save_schedule=save_schedule,
         rules=rules,
         ignore=ignore,
         output=output,
@@ -177,7 +183,9 @@ def begin(audit: Audit, *, command: bool = False) -> None:
 
 
 def _inherited(audit: Audit, command: bool, folder: Path) -> Inherited:
-    settings = replace(audit.settings, lint=False, on_finding=None, record=None, snapshots=None)
+    settings = replace(
+        audit.settings, lint=False, on_finding=None, record=None, snapshots=None, save_schedule=None
+    )
     files = tuple(
         (file.named, file.form) for file in audit.files if file.named.parent != audit.settings.record
     )

@@ -38,6 +38,10 @@ class Settings:
     """None: as often as the overhead allows."""
     gradients_every_n_steps: int | None
     """The same."""
+    schedule: Path | None
+    """The file of another run that says at which steps it looked, to look at the same."""
+    save_schedule: Path | None
+    """The file that the steps are written into."""
     start_step: int
     output: Path | None
     fail_level: Severity | None
@@ -65,6 +69,8 @@ def resolve(
     overhead: float | None = None,
     every_n_steps: int | None = None,
     gradients_every_n_steps: int | None = None,
+    schedule: str | Path | None = None,
+    save_schedule: str | Path | None = None,
     start_step: int = 0,
     output: str | Path | None = None,
     fail_level: str | None = None,
@@ -94,7 +100,11 @@ def resolve(
     _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
     if every_n_steps is not None and overhead is not None:
         raise UsageError("overhead: every_n_steps says already which steps are looked at; give one of them")
-    if record is not None and overhead is None:
+    if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
+        raise UsageError(
+            "schedule: the file says already which steps are looked at; give nothing else that does"
+        )
+    if record is not None and overhead is None and schedule is None:
         every_n_steps = _EVERY_RECORDED if every_n_steps is None else every_n_steps
     if gradients_every_n_steps is None and not (every_n_steps is None and record is None):
         gradients_every_n_steps = 1
@@ -105,6 +115,9 @@ def resolve(
     if on_finding is not None and not callable(on_finding):
         raise UsageError("on_finding: not a function of one finding")
     cwd = Path.cwd()
+    schedule, save_schedule = _path("schedule", schedule), _path("save_schedule", save_schedule)
+    if save_schedule is not None and not save_schedule.absolute().parent.is_dir():
+        raise UsageError(f"save_schedule: {save_schedule}: the folder does not exist; make it first")
     output, baseline = _path("output", output), _path(keys[2], baseline)
     if record is not None and not isinstance(record, (str, Path)):
         raise UsageError(f"record: {record!r} is not the path of a folder")
@@ -135,6 +148,8 @@ def resolve(
         overhead=OVERHEAD if overhead is None else overhead,
         every_n_steps=every_n_steps,
         gradients_every_n_steps=gradients_every_n_steps,
+        schedule=schedule,
+        save_schedule=save_schedule.absolute() if save_schedule is not None else None,
         start_step=start_step,
         output=output.absolute() if output is not None else None,
         fail_level=severity(fail_level) if fail_level is not None else None,

@@ -1,15 +1,19 @@
 """Between looks the steps of a settled loop are but counted: nothing of ours is on torch but one pair of hooks."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
+from ta_lint.core.errors import UsageError
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.schedule import EARLY, Look
 from ta_runtime.audit.session import Session
@@ -34,6 +38,16 @@ class Loop:
 
     def rules(self) -> list[str]:
         return [incident.rule for incident in self.session.incidents]
+
+
+def trained(steps: int) -> None:
+    """A training of a tiny model, in no session of its own."""
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(3, 4)).pow(2).mean().backward()
+        optimizer.step()
 
 
 @contextmanager
@@ -229,3 +243,26 @@ def test_a_report_says_at_how_many_steps_the_run_looked() -> None:
         loop.step()
     audit.stop()
     assert "Looked at 2 of 4 steps in full" in audit.rendered("text")
+
+
+def test_a_run_looks_at_the_steps_of_another_as_its_file_says(tmp_path: Path) -> None:
+    steps, again = tmp_path / "steps.json", tmp_path / "again.json"
+    runs: list[dict[str, Any]] = [{"save_schedule": steps}, {"schedule": steps, "save_schedule": again}]
+    for options in runs:
+        audit = Audit(resolve(live=False, **options))
+        audit.start()
+        trained(300)
+        audit.stop()
+    spans = json.loads(steps.read_text())["steps"]
+    assert spans[:2] == [[0, 3, "full"], [4, 63, "gradients"]]
+    assert json.loads(again.read_text())["steps"] == spans
+
+
+def test_a_schedule_takes_no_budget_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="schedule: the file says already which steps are looked at"):
+        resolve(schedule=tmp_path / "steps.json", overhead=0.1)
+
+
+def test_a_schedule_is_not_saved_where_there_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"save_schedule: .*the folder does not exist"):
+        resolve(save_schedule=tmp_path / "none" / "steps.json")

@@ -2,10 +2,12 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from ta_runtime.audit.schedule import EARLY, FIRST, Budget, Look, Period
+from ta_lint.core.errors import UsageError
+from ta_runtime.audit.schedule import EARLY, FIRST, Budget, Look, Looked, Period
 
 
 def played(
@@ -111,3 +113,28 @@ def test_a_fixed_period_is_kept_whatever_it_costs() -> None:
     assert period.following(101) == 200
     assert Period(full=100, gradients=1).look(7) is Look.GRADIENTS
     assert Period(full=0, gradients=0).following(5) == float("inf")
+
+
+def test_another_run_looks_at_the_same_steps(tmp_path: Path) -> None:
+    looks = played(Budget(0.03), 5_000, 1.0, 0.002, 0.02)
+    looked = Looked()
+    for index, look in enumerate(looks):
+        looked.add(index, look)
+    looked.save(tmp_path / "steps.json")
+    again = Looked.load(tmp_path / "steps.json")
+    assert [again.look(index) for index in range(len(looks))] == looks
+    assert again.look(len(looks)) is Look.COUNT
+    seen = [index for index, look in enumerate(looks) if look is not Look.COUNT]
+    for index in (0, 63, 64, 70, 2_000):
+        assert again.following(index) == next(step for step in seen if step >= index)
+    assert again.following(len(looks)) == float("inf")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"steps": [[0, 3]]}', '{"steps": [[0, 3, "partly"]]}', '{"steps": [[5, 3, "full"]]}'],
+)
+def test_a_file_that_holds_no_schedule_is_refused_by_name(text: str, tmp_path: Path) -> None:
+    (tmp_path / "steps.json").write_text(text)
+    with pytest.raises(UsageError, match=r"schedule: .*steps\.json"):
+        Looked.load(tmp_path / "steps.json")

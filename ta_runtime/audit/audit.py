@@ -293,6 +293,9 @@ class Audit:
         if self.invariants is not None:
             self._attempt(self.invariants.stop, "the last step could not be held against invariants")
         self._attempt(self.session.stop, "the last step could not be judged")
+        if self.settings.save_schedule is not None and not ranks.rank():
+            save = partial(self.session.looks.save, self.settings.save_schedule)
+            self._attempt(save, "the schedule could not be written")
         if self.snapshots is not None:
             self._attempt(self.snapshots.stop, "the last snapshot could not be written")
         if self.recorder is not None:

@@ -1,11 +1,17 @@
-"""Which steps are looked at, and how closely: by a budget of time, or by a fixed period."""
+"""Which steps are looked at, and how closely: by a budget of time, by a fixed period, or as another run did."""
 
+import json
 import math
+from bisect import bisect_right
 from collections import deque
 from enum import IntEnum
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Protocol
+
+from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.files import write_atomically
 
 
 class Look(IntEnum):
@@ -63,6 +69,72 @@ class Period:
 
     def suspect(self) -> None:
         """Nor on this: the session looks at the next steps by itself."""
+
+
+class Looked:
+    """The steps of a run that were looked at: a schedule, once they are known."""
+
+    def __init__(self, spans: list[tuple[int, int, Look]] | None = None) -> None:
+        """`spans` are first step, last step and look, in order."""
+        self._spans = spans or []
+
+    def add(self, index: int, look: Look) -> None:
+        """A later step than those so far was looked at in this way."""
+        if look is Look.COUNT:
+            return
+        if self._spans:
+            first, last, same = self._spans[-1]
+            if (last, same) == (index - 1, look):
+                self._spans[-1] = (first, index, look)
+                return
+        self._spans.append((index, index, look))
+
+    def save(self, path: Path) -> None:
+        """Write the steps into a file of JSON, whole or not at all.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        spans = [[first, last, look.name.lower()] for first, last, look in self._spans]
+        write_atomically(path, json.dumps({"ta-runtime schedule": 1, "steps": spans}) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Looked":
+        """What `save` wrote.
+
+        Raises:
+            UsageError: the file cannot be read, or holds something else.
+        """
+        try:
+            spans = json.loads(path.read_text("utf-8"))["steps"]
+            read = [(int(first), int(last), Look[look.upper()]) for first, last, look in spans]
+        except OSError as error:
+            raise UsageError(f"schedule: {path} cannot be read: {oneline(error)}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"schedule: {path} is not what `--save-schedule` writes") from error
+        ends = [end for first, last, _ in read for end in (first, last)]
+        if ends != sorted(ends):
+            raise UsageError(f"schedule: the steps in {path} are not in order")
+        return cls(read)
+
+    def look(self, index: int) -> Look:
+        place = bisect_right(self._spans, index, key=lambda span: span[0]) - 1
+        return self._spans[place][2] if place >= 0 and index <= self._spans[place][1] else Look.COUNT
+
+    def following(self, index: int) -> float:
+        place = bisect_right(self._spans, index, key=lambda span: span[0])
+        if place and index <= self._spans[place - 1][1]:
+            return index
+        return self._spans[place][0] if place < len(self._spans) else math.inf
+
+    def over(self, index: int, look: Look, seconds: float | None, own: float) -> None:
+        """Nothing depends on it."""
+
+    def counted(self, steps: int, seconds: float) -> None:
+        """Nor on this."""
+
+    def suspect(self) -> None:
+        """Nor on this: the steps are those of the other run."""
 
 
 FIRST = 4

@@ -18,7 +18,7 @@ from torch import nn
 
 from ta_lint.core.errors import oneline
 from ta_runtime import checks, ranks
-from ta_runtime.audit.schedule import EARLY, Budget, Look, Period, StepSchedule
+from ta_runtime.audit.schedule import EARLY, Budget, Look, Looked, Period, StepSchedule
 from ta_runtime.facts import Machine, Model, Refutation, Run, Step, Suspicion, Told
 from ta_runtime.facts.history import History
 from ta_runtime.incidents import Incident, Incidents
@@ -83,6 +83,8 @@ class Session:
         """Optimizer steps so far, of all optimizers together, without those of a nap that goes on."""
         self.looked: Counter[Look] = Counter()
         """How closely the steps so far were looked at."""
+        self.looks = Looked()
+        """Which steps these were."""
         self._on_incidents, self._on_judged = on_incidents, on_judged
         self._only = None if optimizers is None else {id(optimizer): optimizer for optimizer in optimizers}
         enabled = checks.enabled(settings.rules)
@@ -385,6 +387,7 @@ class Session:
         read = Look.GRADIENTS if window.reads else Look.COUNT
         look = read if window.step is None else Look.FULL
         self.looked[look] += 1
+        self.looks.add(window.index, look)
         self.incidents.steps += 1
         self._awake += 1
         own = self.barrier.seconds
@@ -642,6 +645,8 @@ class Session:
 
 
 def _scheduled(settings: Settings) -> StepSchedule:
+    if settings.schedule is not None:
+        return Looked.load(settings.schedule)
     if settings.every_n_steps is not None:
         return Period(settings.every_n_steps, settings.gradients_every_n_steps or 0)
     return Budget(settings.overhead, settings.start_step, gradients=settings.gradients_every_n_steps)

@@ -60,6 +60,10 @@ def add(commands: Commands) -> None:
     steps.add_argument("--gradients-every", type=launching.steps(0), metavar="N",
                        help="look at gradients and loss of each N-th step; 0: never (default: as the overhead allows; with"
                        " --every or --record: 1)")  # fmt: skip
+    steps.add_argument("--save-schedule", type=Path, metavar="FILE",
+                       help="write into a file which steps were looked at")  # fmt: skip
+    steps.add_argument("--schedule", type=Path, metavar="FILE",
+                       help="look at the steps of such a file instead, those of another run")  # fmt: skip
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
                        help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
     held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
@@ -107,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
         overhead=arguments.overhead,
         every_n_steps=arguments.every,
         gradients_every_n_steps=arguments.gradients_every,
+        schedule=arguments.schedule,
+        save_schedule=arguments.save_schedule,
         compiled=arguments.compiled,
         lint=arguments.lint,
         record=arguments.record,

@@ -22,6 +22,8 @@ class WatchOptions(TypedDict, total=False):
     overhead: float | None
     every_n_steps: int | None
     gradients_every_n_steps: int | None
+    schedule: str | Path | None
+    save_schedule: str | Path | None
     rules: str | Iterable[str] | None
     ignore: str | Iterable[str]
     output: str | Path | None
