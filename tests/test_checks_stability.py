@@ -63,7 +63,7 @@ class Watched:
         """What a session does after the checks of a step."""
         history = gradients.optimizer.history
         history.add_norm(gradients.before_clipping or gradients.total)
-        history.add_loss(gradients.loss)
+        history.add_loss(gradients.step, gradients.loss)
         history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
 
     def forward(self, *calls: LayerCall, inputs: Sequence[Value] = ()) -> Forward:
@@ -402,6 +402,22 @@ def test_a_classifier_that_guesses(
         losses=[cross_entropy(loss, classes, **options)],
     )
     assert bool(list(ta108.check_step(facts))) == found
+
+
+def test_a_classifier_that_guesses_shows_in_the_losses_of_each_fiftieth_step(watched: Watched) -> None:
+    for index in range(0, 1000, 50):
+        watched.past(watched.gradients([1.0] * 6, index, loss=math.log(10) + index * 1e-6))
+    history = watched.optimizer.history
+    assert not history.wants_loss(950)
+    watched.past(watched.gradients([1.0] * 6, 1000, loss=math.log(10)))
+    assert history.wants_loss(1000)
+    assert not history.wants_loss(1050)  # it was asked for
+    facts = step(
+        index=1001,
+        gradients=[watched.gradients([1.0] * 6, 1001, loss=math.log(10))],
+        losses=[cross_entropy(math.log(10))],
+    )
+    assert list(ta108.check_step(facts))
 
 
 def test_a_loss_that_is_only_a_part_of_what_was_stepped_on_is_not_judged(watched: Watched) -> None:

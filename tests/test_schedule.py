@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from ta_lint.core.errors import UsageError
-from ta_runtime.audit.schedule import EARLY, FIRST, Budget, Look, Looked, Period
+from ta_runtime.audit.schedule import EARLY, FIRST, YOUNG, Budget, Look, Looked, Period
 
 
 def played(
@@ -36,7 +37,7 @@ def added(looks: list[Look], gradients: float, full: float) -> float:
 
 
 def test_the_first_steps_are_looked_at_in_full_and_the_gradients_of_some_more_are_read() -> None:
-    looks = played(Budget(0.03), 200, 1.0, 1.0, 5.0)
+    looks = played(Budget(0.03), 200, 1.0, 1.0, 9.0)
     assert looks[:FIRST] == [Look.FULL] * FIRST
     assert set(looks[FIRST:EARLY]) == {Look.GRADIENTS}
 
@@ -47,11 +48,30 @@ def test_what_is_looked_at_later_stays_within_the_budget_of_the_time_so_far(
     gradients: float, full: float, naps: bool
 ) -> None:
     looks = played(Budget(0.03), 20_000, 1.0, gradients, full, naps=naps)
-    first = added(looks[:EARLY], gradients, full)
+    first = added(looks[:YOUNG], gradients, full)
     for steps in (500, 2_000, 20_000):
         spent = added(looks[:steps], gradients, full)
-        assert spent <= max(0.03 * (steps + spent) + full, first)
+        regardless = (1 + steps // 500) * 3 * full if full <= 8 else 0.0
+        assert spent <= max(0.03 * (steps + spent) + full, first + regardless)
     assert Look.FULL in looks[EARLY:]
+
+
+def test_a_short_run_is_looked_at_all_along_where_a_look_is_in_proportion_to_the_step() -> None:
+    looks = played(Budget(0.03), YOUNG, 1.0, 0.3, 3.0)
+    full = [index for index, look in enumerate(looks) if look is Look.FULL]
+    assert max(later - step for step, later in pairwise(full)) < 48
+    assert Counter(looks[EARLY:])[Look.GRADIENTS] > 0.5 * (YOUNG - EARLY)
+
+
+def test_no_long_run_goes_without_a_look_for_long_where_it_is_in_proportion() -> None:
+    looks = played(Budget(0.03), 3_000, 1.0, 0.3, 1.5)
+    full = [index for index, look in enumerate(looks) if look is Look.FULL]
+    assert max(later - step for step, later in pairwise(full)) < 1_000
+
+
+def test_a_step_that_a_look_takes_many_times_as_long_as_is_left_alone_after_the_first_ones() -> None:
+    looks = played(Budget(0.03), 2_000, 1.0, 2.5, 20.0)
+    assert added(looks[EARLY:], 2.5, 20.0) == 0.0
 
 
 def test_where_reading_gradients_is_cheap_they_are_read_in_nearly_each_step() -> None:
@@ -60,9 +80,11 @@ def test_where_reading_gradients_is_cheap_they_are_read_in_nearly_each_step() ->
     assert Counter(looks)[Look.FULL] > 100
 
 
-def test_where_reading_gradients_is_dear_steps_between_bursts_are_but_counted() -> None:
+def test_where_reading_gradients_is_dear_that_of_each_fiftieth_later_step_is_read() -> None:
     looks = played(Budget(0.03), 5_000, 1.0, 0.1, 0.6)
-    assert set(looks[EARLY:]) == {Look.COUNT, Look.FULL}
+    read = [index for index, look in enumerate(looks) if look is Look.GRADIENTS and index >= YOUNG]
+    assert all(index % 50 == 0 for index in read)
+    assert len(read) > 60
 
 
 def test_full_looks_come_in_bursts_at_offsets_that_differ() -> None:

@@ -141,6 +141,19 @@ FIRST = 4
 """The first steps, which are looked at in full."""
 EARLY = 64
 """The first steps, of which gradients are read at least: the most patient check asks for 50."""
+YOUNG = 300
+"""The first steps, which are looked at more closely than the budget allows where a look is in proportion to the step: a
+short run costs little, and what goes wrong in it once is seen once or never."""
+_READ_PER_STEP = 1.0
+"""In proportion: reading gradients takes no longer than the step itself,"""
+_FULL_PER_STEP = 8.0
+"""and looking in full no longer than so many steps."""
+_YOUNG_APART = 24
+"""Steps, about, from one burst to the next among these."""
+_LATER_APART, _LATER_PER_STEP = 500, 2.0
+"""The same of later steps, whatever is still to be paid back, where a full look takes no longer than so many steps."""
+_READ_APART = 50
+"""Steps from one whose gradients are read to the next, at most, where reading them is in proportion."""
 _BURST = 3
 """Steps in a row that are looked at in full."""
 _APART = 16
@@ -157,6 +170,9 @@ class Budget:
     A look costs what of ours was measured in the step, or what a step that is looked at takes longer than a plain one, if
     that is more: on an accelerator it is the only sign of work that nobody waits for. The steps that are looked at come in
     bursts, at offsets that are drawn, so that what recurs with a period is met at some time.
+
+    The first 300 steps are looked at more often than that, if a look is in proportion to the step; what it has cost is paid back
+    by the steps to come.
     """
 
     def __init__(self, share: float, start: int = 0, *, gradients: int | None = None, seed: int = 0) -> None:
@@ -166,13 +182,15 @@ class Budget:
         """
         self._share = share
         self._gradients = gradients
-        self._first, self._early = start + FIRST, start + EARLY
+        self._first, self._early, self._young = start + FIRST, start + EARLY, start + YOUNG
         self._random = Random(seed)  # of its own: the run draws from the global one
         self._next = start
         self._calm = self._early + _PLAIN
         """Steps before this one are plain, after the first ones or a burst."""
         self._burst: int | None = None
         """Where the next burst begins; None while the budget allows none."""
+        self._regardless = False
+        """Whether it comes whatever has been spent."""
         self._suspects = False
         self.elapsed = self.spent = 0.0
         """Seconds of the run so far, and those of them that looking took."""
@@ -191,9 +209,12 @@ class Budget:
     def following(self, index: int) -> float:
         if self.look(index) is not Look.COUNT:
             return index
-        if index < self._calm and (self._reads or self._burst is None):
+        if index < self._calm and (self._reads(index) or self._burst is None):
             return self._calm
         due = math.inf if self._burst is None else self._burst
+        sample = -(-index // _READ_APART) * _READ_APART
+        if self._samples(sample):
+            due = min(due, sample)
         return min(due, -(-index // self._gradients) * self._gradients) if self._gradients else due
 
     # -- told -------------------------------------------------------------------------------------------------
@@ -219,8 +240,10 @@ class Budget:
 
     @property
     def plain(self) -> float | None:
-        """Seconds of a step that is not looked at; None as long as there was none."""
+        """Seconds of a step that is not looked at: until there was one, of those whose gradients were read without our part."""
         taken = self._seconds[Look.COUNT]
+        if not taken and (read := self._seconds[Look.GRADIENTS]):
+            return max(median(read) - median(self._own[Look.GRADIENTS]), 0.0)
         return median(taken) if taken else None
 
     def cost(self, look: Look) -> float:
@@ -232,14 +255,23 @@ class Budget:
     def _reads_at(self, index: int) -> bool:
         if self._gradients is not None:
             return self._gradients > 0 and index % self._gradients == 0
-        return index < self._early or (index >= self._calm and self._reads)
+        if index < self._early:
+            return True
+        return index >= self._calm and (self._reads(index) or self._samples(index))
 
-    @property
-    def _reads(self) -> bool:
-        """Whether the gradients of each step can be read for half of the budget."""
+    def _reads(self, index: int) -> bool:
+        """Whether gradients are read in each step: if that takes half of the budget, of the first ones if it is in proportion."""
         if self._gradients is not None:
             return self._gradients == 1
-        return self.plain is not None and 2 * self.cost(Look.GRADIENTS) <= self._share * self.plain
+        if self.plain is None or not self._share:
+            return False
+        share = _READ_PER_STEP if index < self._young else self._share / 2
+        return self.cost(Look.GRADIENTS) <= share * self.plain
+
+    def _samples(self, index: int) -> bool:
+        """Whether it is time to read gradients again, though not those of each step."""
+        in_proportion = self.plain is not None and self.cost(Look.GRADIENTS) <= _READ_PER_STEP * self.plain
+        return index % _READ_APART == 0 and self._share > 0 and self._gradients is None and in_proportion
 
     # -- planning ---------------------------------------------------------------------------------------------
 
@@ -247,19 +279,32 @@ class Budget:
         """The next step is this one: say when the next burst begins, if that is not known."""
         self._next = index
         burst, plain = self._burst, self.plain
-        if plain is None or index < self._early:
+        if plain is None or index < self._first:
             return
         price = _BURST * self.cost(Look.FULL) + 2 * self.cost(Look.GRADIENTS)
         lacks = max(price + self.spent - self._share * self.elapsed, 0.0)
         if burst is not None:
-            if index < burst or (index == burst and not lacks) or burst < index < burst + _BURST:
+            is_due = index == burst and (self._regardless or not lacks)
+            if index < burst or is_due or burst < index < burst + _BURST:
                 return
             if index > burst:
-                self._calm = index + _PLAIN
-        earned = self._share * plain - (self.cost(Look.GRADIENTS) if self._reads else 0.0)
-        if earned <= 0:
+                self._calm = max(self._calm, index + _PLAIN)
+        earned = self._share * plain - (self.cost(Look.GRADIENTS) if self._reads(index) else 0.0)
+        afforded = math.ceil(lacks / earned) if earned > 0 else math.inf
+        waits = max(_APART, min(afforded, self._longest_wait(index, plain)))
+        if math.isinf(waits):
             self._burst = None
             return
-        waits = max(_APART, math.ceil(lacks / earned))
-        self._burst = index + waits + (0 if self._suspects else self._random.randrange(waits // 2 + 1))
+        self._regardless = waits < afforded
+        self._burst = (
+            index + int(waits) + (0 if self._suspects else self._random.randrange(int(waits) // 2 + 1))
+        )
         self._suspects = False
+
+    def _longest_wait(self, index: int, plain: float) -> float:
+        """Steps after which a burst comes in any case."""
+        is_young = index < self._young
+        most = (_FULL_PER_STEP if is_young else _LATER_PER_STEP) * plain
+        if not self._share or self.cost(Look.FULL) > most:
+            return math.inf
+        return _YOUNG_APART if is_young else _LATER_APART

@@ -524,9 +524,9 @@ class Session:
             if not gradients.skipped:
                 history = gradients.optimizer.history
                 history.add_norm(gradients.before_clipping or gradients.total)
-                history.add_loss(gradients.loss)
+                history.add_loss(gradients.step, gradients.loss)
                 history.add_gradients(gradients.step, gradients.tensors, gradients.present, gradients.norms)
-                if history.silence.is_long:
+                if history.silence.is_long or history.wants_loss(gradients.step):
                     self.audit_next()
         if window.step is not None:
             step = window.step

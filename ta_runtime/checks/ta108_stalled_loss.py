@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from itertools import islice
 from statistics import median
 
 from ta_runtime.facts import Gradients, Loss, Step, Suspicion
@@ -10,8 +9,6 @@ from ta_runtime.probes.places import Place
 
 CONSTANT = 50
 """Steps with the very same loss, bit for bit."""
-LONG = 1000
-"""Steps after which a classifier has learnt at least how often each class comes; the last fifth of them is looked at."""
 GUESSING = 0.99
 """Of the logarithm of the number of classes, the loss of a uniform guess."""
 
@@ -29,16 +26,16 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
 
 def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
-        losses = gradients.optimizer.history.losses
-        if losses.count < LONG or gradients.loss is None:
+        history = gradients.optimizer.history
+        if gradients.loss is None or (late := history.late_losses(gradients.step)) is None:
             continue
         guess = next((guess for loss in step.losses if (guess := _guess(loss, gradients.loss))), None)
-        if guess is None or gradients.loss < GUESSING * guess:
+        if guess is None:
             continue
-        usual = median(islice(reversed(losses.values), LONG // 5))
+        usual = median(late)
         if usual >= GUESSING * guess:
             message = "the classifier is no better than a uniform guess after many steps"
-            evidence = {"usual loss": usual, "loss of a guess": guess, "steps": losses.count}
+            evidence = {"usual loss": usual, "loss of a guess": guess, "step": gradients.step}
             yield Suspicion(_place(gradients), message, evidence, "guessing")
 
 

@@ -23,6 +23,13 @@ LONGEST_SILENCE = 50
 """Steps without any gradient other than zero that the most patient check asks for."""
 
 
+LONG = 1000
+"""Steps after which a classifier has learnt at least how often each class comes."""
+_LATE_LOSSES = 4
+FLAT = 0.5
+"""Of the highest loss of a run: one that is below is no longer that of guessing."""
+
+
 class RecentValues:
     """The last values of one number, and what is usual among them. Values that are not finite are left out."""
 
@@ -139,20 +146,46 @@ class OptimizerHistory:
         """Natural logarithms of the global gradient norms, before clipping."""
         self.losses = RecentValues(length=2000)
         """Those that it stepped on, the mean of its micro-batches."""
+        self.loss_steps: deque[int] = deque(maxlen=2000)
+        """The steps that these are of."""
+        self.first_step: int | None = None
+        """The first step that was looked at."""
         self.silence = Silence()
         self.samples: deque[Sequence[float | None]] = deque(maxlen=_SAMPLES)
         """`Gradients.norms` of the last 5 earlier steps whose number is a multiple of 10, the oldest first."""
         self.ratios = RecentValues()
         """Of each audited step, the median over weights of the update's norm over the weight's."""
         self.usage = Usage()
+        self._asked_for_loss = 0
 
     def add_norm(self, norm: float | None) -> None:
         if norm is not None and norm > 0:
             self.log_norms.add(math.log(norm))
 
-    def add_loss(self, loss: float | None) -> None:
-        if loss is not None:
+    def add_loss(self, step: int, loss: float | None) -> None:
+        if loss is not None and math.isfinite(loss):
             self.losses.add(loss)
+            self.loss_steps.append(step)
+            if self.first_step is None:
+                self.first_step = step
+
+    def late_losses(self, step: int) -> list[float] | None:
+        """Those of the last 200 steps, once 1,000 were made; None before that, or if fewer than four were looked at."""
+        if self.first_step is None or step - self.first_step < LONG:
+            return None
+        late = [
+            loss
+            for at, loss in zip(self.loss_steps, self.losses.values, strict=True)
+            if at > step - LONG // 5
+        ]
+        return late if len(late) >= _LATE_LOSSES else None
+
+    def wants_loss(self, step: int) -> bool:
+        """Whether the loss has hardly fallen in a long run, so that a closer look at it is worth it; asked ever more seldom."""
+        if step < self._asked_for_loss or (late := self.late_losses(step)) is None:
+            return False
+        self._asked_for_loss = 2 * step
+        return median(late) >= FLAT * self.losses.highest
 
     def add_gradients(self, step: int, tensors: Sequence[object], present: list[bool], norms: Norms) -> None:
         """Those of its parameters at a step: which have one, and its norm."""
