@@ -11,6 +11,8 @@ import commands
 import pytest
 import sarif_validator
 
+# Some virtual machines claim AMX and die of it, in torch itself: before torch is loaded, here and in what tests start.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # The models are tiny: threads of torch would only wait for one another, for a minute where one takes seconds.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

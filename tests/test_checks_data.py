@@ -220,20 +220,26 @@ def test_which_loaders_draw_every_sample_once() -> None:
     assert not _draws_once(DataLoader(data, batch_sampler=[[0, 1], [0, 1]]))
 
 
+def repeats(order: list[int], workers: int, size: int) -> int:
+    """How many repeats are counted among batches of so many numbers each."""
+    rows = [torch.randn(size, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
+    loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
+    taken = _Pass(loader, Pass())
+    for number in order:
+        LoaderObserver._hash(None, taken, [rows[number]])
+    return loader.repeats
+
+
 def test_a_repeat_is_counted_for_another_worker_alone() -> None:
-    rows = [torch.randn(40, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
+    assert repeats([0, 0, 1, 1, 2, 2], workers=2, size=40) == 3
+    assert repeats([0, 1, 0, 1, 0, 1], workers=2, size=40) == 0
+    assert repeats([0, 1, 0, 1, 0, 1], workers=0, size=40) == 4
 
-    def repeats(order: list[int], workers: int) -> int:
-        loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
-        taken = _Pass(loader, Pass())
-        for number in order:
-            LoaderObserver._hash(None, taken, [rows[number]])
-        return loader.repeats
 
-    # the first repeat only makes the whole batches be remembered
-    assert repeats([0, 0, 1, 1, 2, 2], workers=2) == 2
-    assert repeats([0, 1, 0, 1, 0, 1], workers=2) == 0
-    assert repeats([0, 1, 0, 1, 0, 1], workers=0) == 2
+def test_of_large_batches_the_first_repeat_only_makes_the_whole_ones_be_remembered() -> None:
+    assert repeats([0, 0, 1, 1, 2, 2], workers=2, size=4000) == 2
+    assert repeats([0, 1, 0, 1, 0, 1], workers=2, size=4000) == 0
+    assert repeats([0, 1, 0, 1, 0, 1], workers=0, size=4000) == 2
 
 
 # -- TA500, TA511 ---------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_after_an_incident_the_next_burst_comes_as_soon_as_the_budget_allows() -
         budget = Budget(0.03)
         if suspects:
             budget.suspect()
-        return played(budget, 20_000, 1.0, 0.1, 0.6).index(Look.FULL, EARLY)
+        return played(budget, 20_000, 1.0, 0.1, 0.6).index(Look.FULL, FIRST)
 
     assert first_burst(True) < first_burst(False)
 

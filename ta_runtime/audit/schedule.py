@@ -144,18 +144,18 @@ EARLY = 64
 YOUNG = 300
 """The first steps, which are looked at more closely than the budget allows where a look is in proportion to the step: a
 short run costs little, and what goes wrong in it once is seen once or never."""
-_READ_PER_STEP = 1.0
-"""In proportion: reading gradients takes no longer than the step itself,"""
+_READ_PER_STEP = 0.8
+"""In proportion: reading gradients takes less time than the step itself,"""
 _FULL_PER_STEP = 8.0
 """and looking in full no longer than so many steps."""
-_YOUNG_APART = 24
+_YOUNG_APART = 16
 """Steps, about, from one burst to the next among these."""
 _LATER_APART, _LATER_PER_STEP = 500, 2.0
 """The same of later steps, whatever is still to be paid back, where a full look takes no longer than so many steps."""
 _READ_APART = 50
 """Steps from one whose gradients are read to the next, at most, where reading them is in proportion."""
 _BURST = 3
-"""Steps in a row that are looked at in full."""
+"""Steps in a row that are looked at in full, where a look takes less than two steps; else one."""
 _APART = 16
 """Steps, at least, from one burst to the next."""
 _PLAIN = 8
@@ -191,6 +191,8 @@ class Budget:
         """Where the next burst begins; None while the budget allows none."""
         self._regardless = False
         """Whether it comes whatever has been spent."""
+        self._length = _BURST
+        """Of how many steps it is."""
         self._suspects = False
         self.elapsed = self.spent = 0.0
         """Seconds of the run so far, and those of them that looking took."""
@@ -202,7 +204,7 @@ class Budget:
     def look(self, index: int) -> Look:
         if index < self._first:
             return Look.FULL
-        if self._burst is not None and self._burst <= index < self._burst + _BURST:
+        if self._burst is not None and self._burst <= index < self._burst + self._length:
             return Look.FULL
         return Look.GRADIENTS if self._reads_at(index) else Look.COUNT
 
@@ -281,11 +283,13 @@ class Budget:
         burst, plain = self._burst, self.plain
         if plain is None or index < self._first:
             return
-        price = _BURST * self.cost(Look.FULL) + 2 * self.cost(Look.GRADIENTS)
+        full = self.cost(Look.FULL)
+        length = _BURST if full <= _LATER_PER_STEP * plain else 1
+        price = length * full + 2 * self.cost(Look.GRADIENTS)
         lacks = max(price + self.spent - self._share * self.elapsed, 0.0)
         if burst is not None:
             is_due = index == burst and (self._regardless or not lacks)
-            if index < burst or is_due or burst < index < burst + _BURST:
+            if index < burst or is_due or burst < index < burst + self._length:
                 return
             if index > burst:
                 self._calm = max(self._calm, index + _PLAIN)
@@ -295,7 +299,7 @@ class Budget:
         if math.isinf(waits):
             self._burst = None
             return
-        self._regardless = waits < afforded
+        self._regardless, self._length = waits < afforded, length
         self._burst = (
             index + int(waits) + (0 if self._suspects else self._random.randrange(int(waits) // 2 + 1))
         )

@@ -46,6 +46,8 @@ _IN_FLIGHT = 4
 """Steps whose numbers may be on their way at once; of more, the newest is not looked at."""
 _THOROUGH = 4
 """The first audits, and of those after them each so-manieth, also look at what hardly changes from one to the next."""
+_OFTEN = 32
+"""Of so many audits every other looks at the structure of the model, later those that are a power of two."""
 _LONGEST = 256
 """Steps in a row that are but counted: then what the loop does is looked at again."""
 _AWAKE = 3
@@ -379,7 +381,7 @@ class Session:
             self.machine,
             history=self.history,
             thorough=closer or first or number % _THOROUGH == 0,
-            structural=closer or first or number & (number - 1) == 0,
+            structural=closer or first or number & (number - 1) == 0 or (number < _OFTEN and number % 2 == 0),
         )
 
     def _tell_schedule(self, window: Window) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Refutation, Run, Step, Suspicion
+from ta_runtime.facts import Loss, Refutation, Run, Step, Suspicion
 from ta_runtime.facts.scores import TOLERANCE
 
 LOOKS = 2
 """Batches of an evaluation whose rows all add up to 1: there is no graph that says what made them, and chance does not repeat."""
+AUDITS = 3
+"""Audited steps in a row of a training, where the graph says nothing of a softmax."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
@@ -16,9 +18,25 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             continue
         if not scores.are_probabilities:
             yield Refutation(loss.place, scores.evidence)
-        elif scores.made_by in ("softmax", "sigmoid"):
-            message = f"cross entropy applies softmax to its input, which is already the output of `{scores.made_by}`"
+        elif scores.made_by in ("softmax", "sigmoid") or _are_always_probabilities(step, loss):
+            what = (
+                f"which is already the output of `{scores.made_by}`"
+                if scores.made_by
+                else "whose rows are probabilities already"
+            )
+            message = f"cross entropy applies softmax to its input, {what}"
             yield Suspicion(loss.place, message, scores.evidence)
+
+
+def _are_always_probabilities(step: Step, loss: Loss) -> bool:
+    """Whether the rows add up to 1 at each audit: of a softmax that is written out, averaged or resized.
+
+    Samples of `gumbel_softmax` do so as well, and some games of communication mean it: they are left alone.
+    """
+    scores = loss.scores
+    assert scores is not None
+    adds_up = scores.row_sum is not None and abs(scores.row_sum - 1) <= TOLERANCE
+    return step.history.streak(("TA406", loss.place), adds_up and not scores.are_sampled) >= AUDITS
 
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:

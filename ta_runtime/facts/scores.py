@@ -15,6 +15,8 @@ class Scores:
     """
 
     made_by: str
+    are_sampled: bool = False
+    """Whether `gumbel_softmax` drew them."""
     minimum: float | None = None
     maximum: float | None = None
     row_sum: float | None = None

@@ -39,7 +39,9 @@ class Attributes(Observer):
 
     def attach(self) -> None:
         self._attributes: dict[Place, Attribute] = {}
-        self._seen: dict[Place, _Seen] = {}
+        self._seen: dict[
+            tuple[Place, str], _Seen
+        ] = {}  # by line and layer: a class may have several instances
         self._kept: dict[tuple[str, str, str], tuple[Tensor, Attribute]] = {}
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
@@ -80,14 +82,14 @@ class Attributes(Observer):
                 lost = _origin(tensor) if tensor.requires_grad else None
                 attribute.of_lost_parameter = lost is not None and id(lost) not in held
                 attribute.learns = tensor.requires_grad and tensor.is_leaf and tensor.grad is not None
-                self._compare(attribute, tensor)
+                self._compare(attribute, layer.name, tensor)
                 key = (type(model.module).__qualname__, layer.name, name)
                 if key not in self._kept and not attribute.is_plain and _is_small(tensor):
                     self._kept[key] = tensor.detach().clone(), attribute
 
-    def _compare(self, attribute: Attribute, tensor: Tensor) -> None:
-        """Whether a tensor is the one that was there at the last look, and as it was."""
-        seen = self._seen.get(attribute.place)
+    def _compare(self, attribute: Attribute, layer: str, tensor: Tensor) -> None:
+        """Whether the tensor of a layer is the one that was there at the last look, and as it was."""
+        seen = self._seen.get((attribute.place, layer))
         version = 0 if tensor.is_inference() else tensor._version
         if seen is None:
             attribute.is_plain = _is_plain(tensor)
@@ -95,7 +97,7 @@ class Attributes(Observer):
             attribute.replaced += 1
         else:
             attribute.written += version != seen.version
-        self._seen[attribute.place] = _Seen(weakref.ref(tensor), version)
+        self._seen[attribute.place, layer] = _Seen(weakref.ref(tensor), version)
 
     @torch.no_grad()
     def loads_state(self, module: nn.Module, state: Any) -> None:

@@ -78,7 +78,7 @@ class Expressions(Observer):
 
 
 def _kind(operand: Tensor) -> str:
-    made_by = scores.maker(operand)
+    made_by = scores.made(operand).made_by
     if made_by in ("softmax", "sigmoid"):
         return made_by
     node = operand.grad_fn

@@ -62,7 +62,7 @@ class _Pass:
         self.loader = loader
         self.facts = facts
         self.first = True
-        self.samples: set[int] = set()
+        self.samples: dict[int, int] = {}  # hash of a sample of a batch: the number of the batch
         self.rows: set[int] = set()
         self.hashed = 0  # how many were
         self.whole: dict[bytes, int] | None = None  # the numbers of whole batches, once a sample came twice
@@ -243,17 +243,19 @@ class LoaderObserver(Listener):
             return
         if compared:
             loader.digests.append(f"{sample:08x}")
-        if sample in taken.samples and taken.whole is None:
-            taken.whole = {}
-        taken.samples.add(sample)
-        if taken.whole is not None:
+        number = taken.hashed - 1
+        first = taken.samples.setdefault(sample, number)
+        if any(tensor.nbytes > _WHOLE for tensor in found):  # the sample is not all of it
+            if first != number and taken.whole is None:
+                taken.whole = {}
+            if taken.whole is None:
+                return
             digest = hashlib.blake2b(digest_size=16)
             for tensor in found:
                 digest.update(_bytes(tensor))
-            number = taken.hashed - 1
             first = taken.whole.setdefault(digest.digest(), number)
-            workers = loader.workers or 1  # they take turns
-            loader.repeats += first != number and (workers == 1 or first % workers != number % workers)
+        workers = loader.workers or 1  # they take turns
+        loader.repeats += first != number and (workers == 1 or first % workers != number % workers)
 
 
 def _hashable(tensor: Tensor) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Copy, Loss, Padding, Scores, Value
+from ta_runtime.facts import Copy, Loss, Padding, Value
 from ta_runtime.measure.kinds import local
 from ta_runtime.observers import scores
 from ta_runtime.observers.values import measure_value
@@ -93,7 +93,7 @@ class Losses:
         window = self._session.window
         if loss.function not in _OF_PROBABILITIES or not given.requires_grad or type(given) is not Tensor:
             return
-        loss.scores = Scores(scores.maker(given))
+        loss.scores = scores.made(given)
         assert window.step is not None
         if window.step.thorough or loss.scores.made_by in ("softmax", "sigmoid"):
             axis = min(1, given.dim() - 1) if loss.function in _BY_CLASS else -1

@@ -39,15 +39,21 @@ _PASSING = frozenset(
 )  # fmt: skip
 
 
-def maker(tensor: Tensor) -> str:
-    """The function that computed a tensor, behind whatever only views, casts or picks; empty for any that is not listed."""
+def made(tensor: Tensor) -> Scores:
+    """Which function computed a tensor, behind whatever only views, casts or picks, if it is one of those listed."""
     node = tensor.grad_fn
     for _ in range(_FAR):
         if node is None or node.name() not in _PASSING:
             break
         node = node.next_functions[0][0]
-    made_by = _MAKERS.get(node.name(), "") if node is not None else ""
-    return "" if made_by == "softmax" and node is not None and _is_sampled(node) else made_by
+    if node is None:
+        return Scores("")
+    soft = (
+        node.next_functions[-1][0] if node.name() == "AddBackward0" else node
+    )  # `hard=True` adds it to what is drawn
+    if soft is not None and soft.name() == "SoftmaxBackward0" and _is_sampled(soft):
+        return Scores("", are_sampled=True)
+    return Scores(_MAKERS.get(node.name(), ""))
 
 
 def _is_sampled(softmax: "Node") -> bool:

@@ -77,16 +77,25 @@ def settings_of(attribute: str, owner: str, path: str) -> list[Place]:
     each = {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign):
+        if not isinstance(node, ast.stmt) or (set_on := _set_on(node, attribute)) is None:
             continue
-        target = node.targets[0]
-        if not isinstance(target, ast.Attribute) or target.attr != attribute:
-            continue
-        receiver = ast.unparse(target.value)
+        receiver = ast.unparse(set_on)
         same_end = "." in receiver and "." in owner and receiver.split(".")[-1] == owner.split(".")[-1]
         if receiver == owner or same_end or receiver in each:
             found.append(of_node(path, node))
     return found
+
+
+def _set_on(statement: ast.stmt, attribute: str) -> ast.expr | None:
+    """What a statement sets an attribute of, by assignment or `setattr`; None if it does not."""
+    match statement:
+        case ast.Assign(targets=[ast.Attribute(value=owner, attr=name), *_]) if name == attribute:
+            return owner
+        case ast.Expr(
+            value=ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=name), _])
+        ) if name == attribute:
+            return owner
+    return None
 
 
 def _gives_modules(iterated: ast.expr) -> bool:
