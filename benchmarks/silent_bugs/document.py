@@ -14,19 +14,27 @@ from tools import TOOLS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "silent-bugs.md"
 
-OURS = ("lint", "run", "run --every 1", "run --lint")
+OURS = ("lint", "run", "run of 40 steps", "run --every 1", "run --lint")
 _WORDS: dict[Hit, str] = {"line": "line", "found": "yes", "missed": "no", "-": ""}
 
 
 def write(chosen: list[Case], results: Results) -> None:
     """Put summary and table between the markers of the document."""
-    made = "\n".join(["", *summary(chosen, results), "", *rendered(chosen, results), "", ""])
-    write_section(DOCUMENT, "benchmarks/silent_bugs/run.py", made)
+    text = "\n".join(["", *made(chosen, results), "", ""])
+    write_section(DOCUMENT, "benchmarks/silent_bugs/run.py", text)
+
+
+def made(chosen: list[Case], results: Results) -> Iterator[str]:
+    """Summary and table of the pairs that the authors of the rules wrote, and of those that were written from the pages."""
+    for hand, heading in (("", "## By the authors of the rules"), ("page", "## From the pages alone")):
+        cases = [case for case in chosen if case.hand == hand]
+        if cases:
+            yield from (heading, "", *summary(cases, results), "", *rendered(cases, results), "")
 
 
 def rendered(chosen: list[Case], results: Results) -> Iterator[str]:
     """A row for each case: `line` where the bug is named on its line, `yes` where it is named, `no` where it is not."""
-    asked = _asked(results)
+    asked = _asked(chosen, results)
     rows: list[tuple[str, ...]] = [("case", "TrainCheck", *asked, "on the healthy one")]
     for case in chosen:
         cells = [_WORDS[hit(case, results, tool)] for tool in asked]
@@ -42,14 +50,15 @@ def summary(chosen: list[Case], results: Results) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
         ("", "bugs", "named", "on the line", "any alarm on buggy", "any alarm on healthy")
     ]
-    asked = _asked(results)
+    asked = _asked(chosen, results)
     several = [*((tool,) for tool in asked), ("lint", "run"), ("lint", "run --every 1")]
     rows += [_total(tools, chosen, results) for tools in several if set(tools) <= set(asked)]
     yield from aligned(rows)
     reproduced = [case for case in chosen if case.source]
     named = [case for case in reproduced if together(case, results, OURS) in ("line", "found")]
-    yield ""
-    yield f"Of {len(reproduced)} errors of the TrainCheck paper, linter or run name {len(named)}."
+    if reproduced:
+        yield ""
+        yield f"Of {len(reproduced)} errors of the TrainCheck paper, linter or run name {len(named)}."
     suspected = [(case, found) for case in chosen for found in judged(case, results)]
     refuted = [found for _, found in suspected if found.verdict == "refuted"]
     if suspected:
@@ -63,9 +72,10 @@ def summary(chosen: list[Case], results: Results) -> Iterator[str]:
                 yield f"- false: {case.name}/healthy.py:{found.line} {found.rule} ({tool}): {found.message}"
 
 
-def _asked(results: Results) -> list[str]:
-    """The tools that have been run, in order."""
-    answered = {tool for _, _, tool in results.outcomes}
+def _asked(chosen: list[Case], results: Results) -> list[str]:
+    """The tools that have been run on these, in order."""
+    names = {case.name for case in chosen}
+    answered = {tool for name, _, tool in results.outcomes if name in names}
     return [tool for tool in TOOLS if tool in answered]
 
 

@@ -20,7 +20,7 @@ OBSERVERS: tuple[Observer, ...] = get_args(Observer)
 FOLDER = Path(__file__).parent / "scripts"
 ANY = "any"
 
-_KEYS = {"rule", "source", "trigger", "what", "ranks", "raises", "device"}
+_KEYS = {"rule", "source", "trigger", "what", "ranks", "raises", "device", "hand", "missed"}
 _MARK = re.compile(
     r"#\s*(?P<word>bug|suspected):\s+(?P<rules>(?:TA\d{3}(?:\s+or\s+TA\d{3})*|any))(?:\s+\((?P<observer>static|runtime)\))?\s*$"
 )
@@ -53,6 +53,10 @@ class Case:
     """Whether the buggy script ends with an exception."""
     device: str = ""
     """The device that a run needs to see it, if not any."""
+    hand: str = ""
+    """`page` where somebody wrote the pair from the page of the rule alone, who had not seen the check."""
+    missed: tuple[Observer, ...] = ()
+    """Who does not find the bug today, though it is marked for them."""
 
     def path(self, kind: Kind) -> Path:
         return FOLDER / self.name / f"{kind}.py"
@@ -80,6 +84,7 @@ def _read(path: Path) -> Case:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if table.keys() - _KEYS or "what" not in table:
         raise ValueError(f"{path}: keys are {', '.join(sorted(_KEYS))}, and `what` is needed")
+    table["missed"] = tuple(table.get("missed", ()))
     return Case(name=path.parent.name, **table)
 
 

@@ -13,11 +13,14 @@ from functools import partial
 from pathlib import Path
 
 import forks
-from document import OURS, rendered, summary, write
+from document import OURS, made, write
 from pairs import KINDS, Case, Kind, cases
 from scores import Results, false_alarms, problems
-from tools import TOOLS, Found, Outcome
+from tools import OF_PAGES, TOOLS, Found, Outcome
 
+_KEPT = 20
+"""Answers after which those so far are written down."""
+_OF_PAGES_ALONE = {"run of 40 steps"}
 RECORDED = Path(__file__).parent / "results.json"
 
 
@@ -27,9 +30,11 @@ def main() -> int:
     chosen = cases(arguments.only)
     results = recorded()
     if not arguments.no_run:
-        _run(chosen, arguments.tool or list(TOOLS), arguments.jobs, results)
-        _record(results)
-    print("\n".join([*rendered(chosen, results), "", *summary(chosen, results)]))
+        try:
+            _run(chosen, arguments.tool or list(TOOLS), arguments.jobs, results)
+        finally:
+            _record(results)
+    print("\n".join(made(chosen, results)))
     for problem in problems(chosen, results):
         print(problem, file=sys.stderr)
     if arguments.write:
@@ -81,7 +86,13 @@ def _record(results: Results) -> None:
 
 
 def _run(chosen: list[Case], tools: list[str], jobs: int, results: Results) -> None:
-    asked = [(case, kind, tool) for case in chosen for kind in KINDS for tool in tools]
+    asked = [
+        (case, kind, tool)
+        for case in chosen
+        for kind in KINDS
+        for tool in tools
+        if (tool in OF_PAGES if case.hand else tool not in _OF_PAGES_ALONE)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         tasks = [(job, partial(_ask, job)) for job in asked]
         for number, (job, path) in enumerate(forks.each(tasks, Path(folder), jobs), 1):
@@ -93,6 +104,8 @@ def _run(chosen: list[Case], tools: list[str], jobs: int, results: Results) -> N
             )
             results.outcomes[case.name, kind, tool] = _outcome(said)
             print(f"{number}/{len(asked)} {case.name}/{kind}.py {tool}", file=sys.stderr, flush=True)
+            if number % _KEPT == 0:
+                _record(results)
 
 
 def _ask(job: tuple[Case, Kind, str], path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +72,11 @@ def watch(case: Case, kind: Kind) -> Outcome:
     return _watched(case, kind, [])
 
 
+def watch_shortly(case: Case, kind: Kind) -> Outcome:
+    """`ta-runtime run` with its defaults, of a run that ends after 40 steps."""
+    return _watched(case, kind, [], [str(HERE / "cut.py")])
+
+
 def watch_closely(case: Case, kind: Kind) -> Outcome:
     """`ta-runtime run` with every step audited."""
     return _watched(case, kind, ["--every=1"])
@@ -92,9 +97,13 @@ def anomaly(case: Case, kind: Kind) -> Outcome:
     return _launched(case, kind, "launch_anomaly.py")
 
 
+OF_PAGES = ("lint", "run", "run of 40 steps")
+"""What is asked about the pairs that were written from the pages."""
+
 TOOLS: dict[str, Tool] = {
     "lint": lint,
     "run": watch,
+    "run of 40 steps": watch_shortly,
     "run --every 1": watch_closely,
     "run --lint": judge,
     "torch-audit": torch_audit,
@@ -102,10 +111,12 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def _watched(case: Case, kind: Kind, options: list[str]) -> Outcome:
+def _watched(case: Case, kind: Kind, options: list[str], launched: Sequence[str] = ()) -> Outcome:
     with _alone(case, kind) as folder:
         options = ["--format=json", "--output=found.json", *options, *_opted_in(case)]
-        _, said = finished([*launcher(case), "-m", "ta_runtime", "run", *options, "train.py"], folder)
+        _, said = finished(
+            [*launcher(case), "-m", "ta_runtime", "run", *options, *launched, "train.py"], folder
+        )
         return _ours(folder, said)
 
 

@@ -160,12 +160,23 @@ def _assigned(module: FileFacts, statement: cst.Assign, region: Region) -> Runni
 
 def _is_first_value(choice: cst.IfExp, target: Node) -> bool:
     """Whether the test asks if there is nothing yet: `total is None`."""
-    test = choice.test
+    return _asks_if_none(choice.test, dotted(target))
+
+
+def _asks_if_none(test: Node, name: str | None) -> bool:
+    """Whether a test is `total is None`, by the name of the total."""
     return (
         isinstance(test, cst.Comparison)
-        and dotted(test.left) == dotted(target)
+        and dotted(test.left) == name
         and isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+        and is_name(test.comparisons[0].comparator, "None")
     )
+
+
+def _is_first(module: FileFacts, node: Node, name: str | None) -> bool:
+    """Whether a node stands where a total gets its first value: below `if total is None`."""
+    blocks = (above for above in module.tree.ancestors(node) if isinstance(above, cst.If))
+    return any(_asks_if_none(block.test, name) and module.tree.contains(block.body, node) for block in blocks)
 
 
 def _added(total: Node, target: Node) -> tuple[Node, ...]:
@@ -337,7 +348,11 @@ def _is_made_anew(module: FileFacts, found: RunningSum, given: GivenGraph) -> bo
     klass = module.tree.enclosing(found.statement, cst.ClassDef)
     values = module.classes.attribute(klass, found.owner.attr.value) if klass is not None else []
     own = (found.statement, getattr(found.statement, "value", None))
-    if any(module.tree.home(value) in called for value in values if value not in own):
+    others = [value for value in values if value not in own]
+    if any(
+        module.tree.home(value) in called and not _is_first(module, value, dotted(found.owner))
+        for value in others
+    ):
         return True
     if any(_empties(module, function, found.owner) for function in called):
         return True
@@ -531,7 +546,11 @@ def _starts_of_variable(module: FileFacts, owner: cst.Name, found: RunningSum) -
     """The value of a variable before the passes, in a list; empty if a pass sets it, or it is uncertain."""
     tree = module.tree
     bindings = [
-        b for b in module.names.bindings(owner) if b.how != "augment" and b.node is not found.statement
+        binding
+        for binding in module.names.bindings(owner)
+        if binding.how != "augment"
+        and binding.node is not found.statement
+        and not _is_first(module, binding.node, owner.value)
     ]
     if any(tree.contains(found.region, binding.node) for binding in bindings):
         return []
@@ -572,7 +591,13 @@ def _starts_of_attribute(module: FileFacts, name: str, found: RunningSum) -> lis
     klass = tree.enclosing(found.statement, cst.ClassDef)
     values = module.classes.attribute(klass, name) if klass is not None else []
     own = (found.statement, getattr(found.statement, "value", None))
-    starts = [value for value in values if value not in own and not isinstance(value, cst.AugAssign)]
+    starts = [
+        value
+        for value in values
+        if value not in own
+        and not isinstance(value, cst.AugAssign)
+        and not _is_first(module, value, f"self.{name}")
+    ]
     called = {called_name(call) for call in tree.own(found.region, cst.Call)}
     homes = [tree.home(start) for start in starts]
     in_pass = any(isinstance(home, cst.FunctionDef) and home.name.value in called for home in homes)
@@ -597,8 +622,16 @@ def _is_start(module: FileFacts, start: Node, found: RunningSum) -> bool:
     if call is not None and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
         return _is_start(module, call.func.value, found)  # torch.zeros(1).to(device)
     if is_name(start, "None"):
-        return isinstance(found.statement, cst.Assign) and isinstance(found.statement.value, cst.IfExp)
+        return isinstance(found.statement, cst.Assign) and _has_first(module, found)
     return module.number(start) is not None or called.startswith("torch.") or called == "builtins.float"
+
+
+def _has_first(module: FileFacts, found: RunningSum) -> bool:
+    """Whether a total that starts as `None` gets its first value where it is asked for."""
+    name, home = dotted(found.owner), module.tree.home(found.statement)
+    return isinstance(getattr(found.statement, "value", None), cst.IfExp) or any(
+        _asks_if_none(block.test, name) for block in module.tree.own(home, cst.If)
+    )
 
 
 def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
@@ -609,7 +642,7 @@ def _is_emptied(module: FileFacts, found: RunningSum) -> bool:
     for target in tree.own(found.region, cst.AssignTarget, cst.Del):
         mentioned = {dotted(part) for part in tree.within(target, cst.Name, cst.Attribute)}
         statement = tree.statement(target)
-        if name in mentioned and statement is not found.statement:
+        if name in mentioned and statement is not found.statement and not _is_first(module, target, name):
             goes_on = isinstance(statement, (cst.Assign, cst.AugAssign)) and _running_sum(
                 module, statement, found.region
             )
