@@ -291,7 +291,7 @@ class Budget:
             is_due = index == burst and (self._regardless or not lacks)
             if index < burst or is_due or burst < index < burst + self._length:
                 return
-            if index > burst:
+            if index > burst and (index >= self._young or not self._seconds[Look.COUNT]):
                 self._calm = max(self._calm, index + _PLAIN)
         earned = self._share * plain - (self.cost(Look.GRADIENTS) if self._reads(index) else 0.0)
         afforded = math.ceil(lacks / earned) if earned > 0 else math.inf
