@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from ta_runtime.facts import Attribute, Model
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes import construction
-from ta_runtime.probes.places import Place
-from ta_runtime.probes.sources import of_attribute
+from ta_runtime.probes.places import NOWHERE, Place
+from ta_runtime.probes.sources import of_attribute, of_class
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
@@ -43,13 +43,24 @@ class Attributes(Observer):
             tuple[Place, str], _Seen
         ] = {}  # by line and layer: a class may have several instances
         self._kept: dict[tuple[str, str, str], tuple[Tensor, Attribute]] = {}
+        self._criteria: dict[int, nn.Module] = {}  # modules of this step that have no parameters
+
+    def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        """A criterion may keep what it learns, too: a running centre, say."""
+        step = self.session.window.step
+        if step is None or not step.structural or not torch.is_grad_enabled():
+            return
+        if of_class(type(module)) is not None and next(module.parameters(), None) is None:
+            self._criteria[id(module)] = module
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if window.step is None or not window.step.structural or window.stepped:
             return
-        for model in {
-            id(forward.model.module): forward.model for forward in window.step.training_forwards
-        }.values():
+        models = {id(forward.model.module): forward.model for forward in window.step.training_forwards}
+        for module in self._criteria.values():
+            models[id(module)] = self.session.model(module, NOWHERE)
+        self._criteria = {}
+        for model in models.values():
             self._look(model)
 
     def report(self, run: "Run") -> None:
@@ -57,7 +68,8 @@ class Attributes(Observer):
 
     @torch.no_grad()
     def _look(self, model: Model) -> None:
-        first = next(model.module.parameters())
+        first = next(model.module.parameters(), None)
+        device = first.device if first is not None else None
         held = _held(model)
         for layer in model.own_layers:
             kind = type(layer.module)
@@ -73,12 +85,12 @@ class Attributes(Observer):
                 attribute = self._attributes.setdefault(place, Attribute(place, name, registered))
                 attribute.registered = registered
                 attribute.looks += 1
-                attribute.device, attribute.model_device = str(tensor.device), str(first.device)
+                attribute.device, attribute.model_device = str(tensor.device), str(device or "")
                 if registered or tensor.is_meta:
                     continue
                 if attribute.looks == 1:
                     self.session.history.is_waiting = True  # something may write to it in the next step
-                attribute.apart = tensor.device != first.device and tensor.dim() > 0
+                attribute.apart = device not in (None, tensor.device) and tensor.dim() > 0
                 lost = _origin(tensor) if tensor.requires_grad else None
                 attribute.of_lost_parameter = lost is not None and id(lost) not in held
                 attribute.learns = tensor.requires_grad and tensor.is_leaf and tensor.grad is not None
