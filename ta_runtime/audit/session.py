@@ -52,7 +52,7 @@ _LONGEST = 256
 """Steps in a row that are but counted: then what the loop does is looked at again."""
 _AWAKE = 3
 """Steps in a row, at least, that are told of, the first of them from its middle on."""
-_OF_CONTENTS = {"TA308", "TA313", "TA314", "TA856"}
+_OF_CONTENTS = {"TA308", "TA313", "TA314", "TA320", "TA856"}
 """The rules for which batches are hashed."""
 _PATIENCE = 3
 """How often an observer may raise before the session lets go of the run."""

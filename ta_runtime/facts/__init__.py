@@ -27,6 +27,7 @@ from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.normalisation import Normalisation
+from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import (
     Collective,
@@ -41,7 +42,7 @@ from ta_runtime.facts.peers import (
     Wrapper,
 )
 from ta_runtime.facts.run import Run
-from ta_runtime.facts.sampling import Pass, Samples, Seeding, Seeds, Stream
+from ta_runtime.facts.sampling import Digests, Indices, Pass, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.step import (
     IDLE,
@@ -72,6 +73,7 @@ __all__ = [
     "Condition",
     "Content",
     "Copy",
+    "Digests",
     "DivergedReplicas",
     "Drawn",
     "Dropping",
@@ -82,6 +84,7 @@ __all__ = [
     "Filters",
     "Forward",
     "Gradients",
+    "Indices",
     "Inference",
     "Initialisation",
     "Kept",
@@ -101,6 +104,7 @@ __all__ = [
     "Normalisation",
     "ObservedAction",
     "Optimizer",
+    "Overlap",
     "Override",
     "Padding",
     "Parameter",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ta_runtime.facts.sampling import Pass, Samples, Stream
+from ta_runtime.facts.sampling import Digests, Indices, Pass, Samples, Stream
 
 if TYPE_CHECKING:
     from ta_runtime.facts.value import Value
@@ -55,13 +55,32 @@ class Loader:
     """The last of its passes, at most 16."""
     stepped_at: "Place | None" = None
     """The line that first called `optimizer.step()` after one of its batches."""
+    inferred: int = 0
+    """Forward passes that train nothing after one of its batches, of those that were looked at."""
+    restarted: int = 0
+    """The most passes in a row that were left after their first batch, which an optimizer step followed."""
+    restarted_at: "Place | None" = None
+    """The line that asked for the last of these."""
+    last_step: int = 0
+    """The optimizer steps of the run when it last handed out a batch."""
     seen: Samples = field(default_factory=Samples)
+    told: Digests = field(default_factory=Digests)
+    indices: Indices | None = None
     streams: list[Stream] = field(default_factory=list)
 
     @property
     def divides(self) -> bool:
         """Whether something in it may divide its samples among ranks: a stream, or a sampler that is made for it."""
         return self.iterable or "Distributed" in self.sampler
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether models were asked about its batches, and none was trained on them.
+
+        A batch of training that was taken before an evaluation may be stepped on after it.
+        """
+        by_chance = all(each.steps <= 1 < each.batches for each in self.passes if each.steps)
+        return self.inferred > 0 and not self.trained and by_chance
 
     @property
     def training_passes(self) -> list[Pass]:

@@ -17,6 +17,7 @@ from ta_runtime.facts.membership import Membership
 from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
 from ta_runtime.facts.normalisation import Normalisation
+from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
 from ta_runtime.facts.sampling import Seeds
@@ -63,6 +64,7 @@ class Run:
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
+    overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     failure: Failure | None = None

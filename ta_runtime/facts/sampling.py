@@ -1,8 +1,10 @@
 """What was seen of the samples of a run: their order, what was in them, and the random numbers that made them."""
 
+import weakref
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ta_runtime.probes.places import Place
@@ -19,8 +21,16 @@ class Pass:
     """How many were used in one step with a batch of another loader, as `zip` gives them."""
     ended: bool = False
     """Whether it came to its end: one that was left has not."""
+    begun: "Place | None" = None
+    """The line that asked for it."""
     place: "Place | None" = None
     """The line that took its second batch."""
+    started_at: int = 0
+    """The optimizer steps of the run when it was asked for."""
+    ended_at: int = 0
+    """And when it came to its end."""
+    kept: bool | None = None
+    """Of one that ended: whether all that was noted of its batches is still in memory; None where that cannot be told."""
     shuffled_by: tuple[int, int] | None = None
     """Seed and epoch of the `DistributedSampler` that shuffled it, at its first batch."""
     hashed: int = 0
@@ -50,6 +60,39 @@ class Samples:
     """Samples with the label of the one before."""
     last: int | None = None
     """The label of the last one."""
+
+
+@dataclass(slots=True)
+class Digests:
+    """Hashes of the samples of a loader's first pass, each of an even part of its bytes; a sample that says little has none."""
+
+    hashes: set[int] = field(default_factory=set)
+    count: int = 0
+    """How many samples were hashed."""
+    repeated: int = 0
+    """How many of them had come before."""
+    whole: bool = True
+    """Whether all samples of the pass so far were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Which samples of a data set a loader can draw: those of its own, or of the data set that its `Subset`s are of."""
+
+    dataset: "weakref.ref[Any]"
+    chosen: tuple[Sequence[int], ...]
+    """What each `Subset` chooses of the one below it, the outermost first."""
+    length: int
+    """Of the data set."""
+
+    def numbers(self) -> set[int]:
+        """The numbers of the samples in the data set."""
+        if not self.chosen:
+            return set(range(self.length))
+        numbers = [int(number) for number in self.chosen[0]]
+        for below in self.chosen[1:]:
+            numbers = [int(below[number]) for number in numbers]
+        return set(numbers)
 
 
 @dataclass(frozen=True, slots=True)

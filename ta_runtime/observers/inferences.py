@@ -123,6 +123,8 @@ class Inferences:
                 return
             inference = found[key] = Inference(place)
         inference.passes += 1
+        if not (records and module.training) and (loader := self._session.loaders.current) is not None:
+            loader.inferred += 1
         if records:
             self._follow(inference, result)
             if module.training:

@@ -22,9 +22,10 @@ from torch.utils.data import (
     RandomSampler,
     SequentialSampler,
     Subset,
+    SubsetRandomSampler,
 )
 
-from ta_runtime.facts import Batch, Loader, Pass, Value
+from ta_runtime.facts import Batch, Indices, Loader, Pass, Value
 from ta_runtime.measure.tree import tensors
 from ta_runtime.observers import samples
 from ta_runtime.probes.listener import Listener
@@ -42,6 +43,7 @@ _REMEMBERED = 100_000  # hashes of one epoch
 _DIGESTS = 64
 _MOST = 256  # loaders of a run, which may build one an epoch: of more, the first
 _PASSES = 16  # whose facts are kept
+_EARLY = 2  # batches of which it is seen whether they are kept
 _LITTLE = 64  # compressed bytes: what says less may well come again by chance
 
 # What numpy has a name for; others, such as bfloat16, are not hashed.
@@ -55,7 +57,7 @@ class _Pass:
     """One iterator over a loader, and what its batches hashed to."""
 
     __slots__ = (
-        "facts", "first", "hashed", "loader", "requested", "rows", "samples", "stepped", "waited", "whole",
+        "early", "facts", "first", "hashed", "loader", "requested", "rows", "samples", "stepped", "waited", "whole",
     )  # fmt: skip
 
     def __init__(self, loader: Loader, facts: Pass) -> None:
@@ -69,6 +71,7 @@ class _Pass:
         self.requested: float | None = None
         self.waited = 0.0
         self.stepped = False
+        self.early: list[weakref.ref[Tensor]] = []  # a tensor of each of the first batches
 
 
 class LoaderObserver(Listener):
@@ -81,6 +84,9 @@ class LoaderObserver(Listener):
         self._current: _Pass | None = None
         self._steps = 0  # of the run, when that of `_current` was asked for
         self._last: list[tuple[weakref.ref[Tensor], Loader]] = []
+        self._restarts: dict[
+            int, int
+        ] = {}  # passes in a row that were left after a batch, by the id of the facts
         self.found: list[Loader] = []
         """The loaders that were iterated, in order of first use."""
 
@@ -140,11 +146,20 @@ class LoaderObserver(Listener):
             self._facts[id(loader)] = facts
             self.found.append(facts)
         facts.epochs += 1
-        begun = Pass()
+        begun = Pass(begun=here(), started_at=self._session.step_count)
+        self._note_restart(facts)
         facts.passes.append(begun)
         del facts.passes[:-_PASSES]
         self._passes = {key: entry for key, entry in self._passes.items() if entry[0]() is not None}
         self._passes[id(iterator)] = (weakref.ref(iterator), _Pass(facts, begun))
+
+    def _note_restart(self, facts: Loader) -> None:
+        """Whether the pass before was left after one batch, which a step followed."""
+        last = facts.passes[-1] if facts.passes else None
+        restarted = last is not None and last.batches == last.steps == 1 and not last.ended
+        self._restarts[id(facts)] = streak = self._restarts.get(id(facts), 0) + 1 if restarted else 0
+        if last is not None and streak >= facts.restarted:
+            facts.restarted, facts.restarted_at = streak, last.begun
 
     def batch(self, call: Call) -> End:
         return partial(self._came, started=time.perf_counter())
@@ -168,6 +183,9 @@ class LoaderObserver(Listener):
         if entry is not None:
             taken = entry[1]
             taken.facts.ended = True
+            taken.facts.ended_at = self._session.step_count
+            if taken.facts.batches > _EARLY + 1 and taken.early:  # the last one is in hand
+                taken.facts.kept = all(reference() is not None for reference in taken.early)
             taken.loader.seen.ended |= taken.loader.epochs == 1
 
     def _note(self, iterator: Any, batch: Any, started: float, ended: float) -> None:
@@ -179,6 +197,7 @@ class LoaderObserver(Listener):
         taken = entry[1]
         loader = taken.loader
         loader.batches += 1
+        loader.last_step = self._session.step_count
         if taken.requested is not None and taken.stepped:
             loader.trained += 1
             loader.waited += taken.waited
@@ -191,6 +210,8 @@ class LoaderObserver(Listener):
         self._current = taken
         window = self._session.window
         found = list(tensors(batch))
+        if found and len(taken.early) < _EARLY:
+            taken.early.append(weakref.ref(found[0][1]))
         if window.step is not None:
             self._last = [(weakref.ref(tensor), loader) for _, tensor in found]
             window.step.batches.append(Batch(loader, [Value.of(name, tensor) for name, tensor in found]))
@@ -217,6 +238,8 @@ class LoaderObserver(Listener):
         loader, rules = taken.loader, self._session.settings.rules
         if loader.epochs > 1:
             return
+        if "TA320" in rules:
+            samples.tell_apart(loader.told, found)
         if "TA314" in rules and loader.sampler == "SequentialSampler":
             samples.label(loader.seen, found)
         shared = "TA308" in rules and loader.iterable and (loader.workers or 0) > 1
@@ -293,8 +316,9 @@ def _crc(pieces: list[memoryview], value: int = 0) -> int:
 
 def _describe(loader: Any, facts: Loader) -> None:
     """What a loader says of itself. A length is asked of user code, which may have none."""
-    dataset = loader.dataset
+    dataset, chosen = loader.dataset, []
     while isinstance(dataset, Subset):
+        chosen.append(dataset.indices)
         dataset = dataset.dataset
     facts.dataset = type(dataset)
     facts.iterable = isinstance(dataset, IterableDataset)
@@ -307,6 +331,11 @@ def _describe(loader: Any, facts: Loader) -> None:
         facts.length = len(loader)
         if type(loader.batch_sampler) is BatchSampler:
             facts.samples = len(sampler)
+        if type(sampler) is SubsetRandomSampler:
+            chosen.insert(0, sampler.indices)
+        elif not facts.once and type(sampler) not in (SequentialSampler, RandomSampler):
+            return
+        facts.indices = Indices(weakref.ref(dataset), tuple(chosen), len(dataset))
 
 
 def _sampler(loader: Any) -> Any:

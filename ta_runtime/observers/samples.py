@@ -1,9 +1,11 @@
 """Looks at the samples of a batch, one by one: which came before, what is missing in them, and of which class they are."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Samples
+from ta_runtime.facts import Digests, Samples
 
 _MOST = 10_000
 """Samples that are looked at, and classes that are counted."""
@@ -11,6 +13,12 @@ _SMALL = 1 << 18
 """Bytes of a batch that takes about a tenth of a millisecond to look at; larger ones only on audited steps."""
 _TELLING = 16
 """Bytes of a sample: shorter ones are alike by chance."""
+_HASHES = 50_000
+"""Samples of a loader that are hashed."""
+_PARTS, _PART = 16, 32
+"""Of a large tensor, so many bytes at so many places."""
+_DISTINCT = 8
+"""Different bytes of a sample: one with fewer, such as a blank picture, says little."""
 _INTEGERS = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
 
 
@@ -47,6 +55,33 @@ def label(seen: Samples, found: list[Tensor]) -> None:
     seen.alike += sum(value == other for value, other in zip(values, before, strict=True))
     seen.labels.update(values)
     seen.last = values[-1]
+
+
+def tell_apart(told: Digests, found: list[Tensor]) -> None:
+    """Hash each sample of a batch, CPU tensors with one row for each: an even part of its bytes, or all of few."""
+    import numpy as np  # there is no tensor to look at without it
+
+    count = _count(found)
+    if not count or len(told.hashes) >= _HASHES:
+        told.whole = False
+        return
+    parts = [part for tensor in found for part in _parts(tensor.numpy().reshape(count, -1).view(np.uint8))]
+    for index in range(count):
+        sample = b"".join([part[index].tobytes() for part in parts])
+        if len(sample) < _TELLING or len(set(sample)) < _DISTINCT:
+            told.whole = False
+            continue
+        value = hash(sample)
+        told.count += 1
+        told.repeated += value in told.hashes
+        told.hashes.add(value)
+
+
+def _parts(rows: Any) -> list[Any]:
+    width = rows.shape[1]
+    if width <= _PARTS * _PART:
+        return [rows]
+    return [rows[:, index * (width // _PARTS) :][:, :_PART] for index in range(_PARTS)]
 
 
 def _count(found: list[Tensor]) -> int:

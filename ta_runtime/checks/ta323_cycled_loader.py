@@ -1,0 +1,37 @@
+"""TA323: training goes on with the batches of the first epoch, which were kept, and never asks its loader again."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loader, Refutation, Run, Suspicion
+
+IN_ORDER = "SequentialSampler"
+FEW = 2
+"""Steps of a run before it says anything."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        if loader.stepped_at is None or loader.sampler in ("", IN_ORDER) or not loader.passes:
+            continue
+        last = loader.passes[-1]
+        if last.begun is None or last.steps < FEW:
+            continue
+        first, after = last.ended_at - last.started_at, run.steps - last.ended_at
+        numbers = {"batches kept": last.batches, "steps with them again": after}
+        if not last.ended:
+            yield Refutation(last.begun, {"batches": last.batches, "come again": 0})
+        elif (
+            last.kept and after >= first and 2 * last.steps >= last.batches and not _others_go_on(loader, run)
+        ):
+            message = (
+                "training repeats the batches of the first epoch, which are kept and never shuffled again"
+            )
+            yield Suspicion(last.begun, message, numbers)
+
+
+def _others_go_on(loader: Loader, run: Run) -> bool:
+    """Whether another loader gives batches to train on after this one has come to its end."""
+    end = loader.passes[-1].ended_at
+    return any(
+        other is not loader and not other.evaluates and other.last_step > end + 1 for other in run.loaders
+    )

@@ -1,0 +1,25 @@
+"""TA331: a loader that evaluates left out the samples of its last batch."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loader, Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for loader in run.loaders:
+        dropped = _dropped(loader)
+        if dropped is None or not loader.samples:
+            continue
+        numbers = {"samples": loader.samples, "left out": dropped}
+        if loader.trained or not dropped:
+            yield Refutation(loader.place, {**numbers, "steps of training": loader.trained})
+        elif loader.evaluates and any(each.ended for each in loader.passes):
+            message = f"{dropped} of {loader.samples} samples are left out of the evaluation"
+            yield Suspicion(loader.place, message, numbers)
+
+
+def _dropped(loader: Loader) -> int | None:
+    """How many samples a pass leaves out; None if its loader drops none by its settings, or cannot tell."""
+    if not loader.drop_last or loader.samples is None or not loader.batch_size:
+        return None
+    return loader.samples % loader.batch_size

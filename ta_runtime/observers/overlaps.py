@@ -1,0 +1,52 @@
+"""Compares the samples of loaders that evaluate with those of loaders that train, when the run is over."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loader, Overlap, Run
+from ta_runtime.observers.observer import Observer
+
+_MOST = 64
+"""Pairs of loaders that are compared."""
+_LONGEST = 2_000_000
+"""Samples of a data set whose numbers are compared."""
+
+
+class Overlaps(Observer):
+    """Keeps nothing: the loaders have what was noted."""
+
+    def report(self, run: Run) -> None:
+        if run.over and "TA320" in self.session.settings.rules:
+            run.overlaps += _compared(run.loaders)
+
+
+def _compared(loaders: list[Loader]) -> Iterator[Overlap]:
+    evaluating = [loader for loader in loaders if loader.evaluates]
+    training = [loader for loader in loaders if loader.stepped_at is not None and not loader.evaluates]
+    pairs = [(one, other) for one in evaluating for other in training]
+    for one, other in pairs[:_MOST]:
+        found = _by_number(one, other) or _by_content(one, other)
+        if found is not None:
+            yield found
+
+
+def _by_number(evaluated: Loader, trained: Loader) -> Overlap | None:
+    """Of one data set: as long as one reference to it is kept, all of them are the same object."""
+    first, second = evaluated.indices, trained.indices
+    if first is None or second is None or first.length > _LONGEST or first.length != second.length:
+        return None
+    if first.dataset is not second.dataset:
+        return None
+    numbers, others = first.numbers(), second.numbers()
+    if not numbers:
+        return None
+    return Overlap(evaluated, trained, len(numbers), len(numbers & others), True, 0.0, True)
+
+
+def _by_content(evaluated: Loader, trained: Loader) -> Overlap | None:
+    first, second = evaluated.told, trained.told
+    if not first.count or not second.count:
+        return None
+    repeated = max(first.repeated / first.count, second.repeated / second.count)
+    shared = len(first.hashes & second.hashes)
+    whole = first.whole and second.whole and evaluated.seen.ended and trained.seen.ended
+    return Overlap(evaluated, trained, len(first.hashes), shared, False, repeated, whole)
