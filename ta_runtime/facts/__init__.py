@@ -42,7 +42,7 @@ from ta_runtime.facts.peers import (
     Wrapper,
 )
 from ta_runtime.facts.run import Run
-from ta_runtime.facts.sampling import Digests, Indices, Pass, Samples, Seeding, Seeds, Stream
+from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.step import (
     IDLE,
@@ -73,7 +73,6 @@ __all__ = [
     "Condition",
     "Content",
     "Copy",
-    "Digests",
     "DivergedReplicas",
     "Drawn",
     "Dropping",
@@ -116,6 +115,7 @@ __all__ = [
     "Replica",
     "ReplicaState",
     "Run",
+    "SampleHashes",
     "Samples",
     "Saved",
     "SavedState",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ta_runtime.facts.sampling import Digests, Indices, Pass, Samples, Stream
+from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Stream
 
 if TYPE_CHECKING:
     from ta_runtime.facts.value import Value
@@ -64,7 +64,7 @@ class Loader:
     last_step: int = 0
     """The optimizer steps of the run when it last handed out a batch."""
     seen: Samples = field(default_factory=Samples)
-    told: Digests = field(default_factory=Digests)
+    told: SampleHashes = field(default_factory=SampleHashes)
     indices: Indices | None = None
     streams: list[Stream] = field(default_factory=list)
 

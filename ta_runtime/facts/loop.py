@@ -129,6 +129,12 @@ class SchedulerCalls:
     """The passes over its loader, which handed out the batch before the first call, from then to the last call."""
     batches: int = 0
     """The batches of that loader in the same time."""
+    skipped: int = 0
+    """How many of the calls came after a step that a scaler left out, without another since the call before."""
+    rising: int = 0
+    """How many of the calls raised the rate, as in a warm-up."""
+    skipped_rising: int = 0
+    """How many did both."""
 
 
 @dataclass(slots=True, eq=False)

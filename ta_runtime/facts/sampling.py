@@ -63,7 +63,7 @@ class Samples:
 
 
 @dataclass(slots=True)
-class Digests:
+class SampleHashes:
     """Hashes of the samples of a loader's first pass, each of an even part of its bytes; a sample that says little has none."""
 
     hashes: set[int] = field(default_factory=set)

@@ -219,8 +219,9 @@ class LoaderObserver(Listener):
         batch_of = [tensor for _, tensor in found if _hashable(tensor)]
         self._session.tell("handed_out", loader, batch_of)
         if self._session.wants_digests:
-            self._hash(taken, batch_of)
-            self._look(taken, batch_of)
+            data = [_bytes(tensor) for tensor in batch_of]
+            self._hash(taken, batch_of, data)
+            self._look(taken, batch_of, data)
 
     def _count(self, taken: _Pass) -> None:
         facts, last = taken.facts, self._current
@@ -233,13 +234,13 @@ class LoaderObserver(Listener):
         elif facts.batches == 2:
             facts.place = here()
 
-    def _look(self, taken: _Pass, found: list[Tensor]) -> None:
+    def _look(self, taken: _Pass, found: list[Tensor], data: list[memoryview]) -> None:
         """Look at the samples of the first pass of a loader, for the rules that ask what is in them."""
         loader, rules = taken.loader, self._session.settings.rules
         if loader.epochs > 1:
             return
         if "TA320" in rules:
-            samples.tell_apart(loader.told, found)
+            samples.tell_apart(loader.told, found, data)
         if "TA314" in rules and loader.sampler == "SequentialSampler":
             samples.label(loader.seen, found)
         shared = "TA308" in rules and loader.iterable and (loader.workers or 0) > 1
@@ -247,10 +248,10 @@ class LoaderObserver(Listener):
             audited = self._session.window.step is not None
             samples.inspect(loader.seen, found, taken.rows, everything=audited)
 
-    def _hash(self, taken: _Pass, found: list[Tensor]) -> None:
+    def _hash(self, taken: _Pass, found: list[Tensor], data: list[memoryview]) -> None:
         if not found or len(taken.samples) >= _REMEMBERED:
             return
-        by_tensor = [_pieces(tensor) for tensor in found]
+        by_tensor = [_pieces(each) for each in data]
         pieces = [piece for pieces in by_tensor for piece in pieces]
         sample = _crc(pieces)
         loader = taken.loader
@@ -274,8 +275,8 @@ class LoaderObserver(Listener):
             if taken.whole is None:
                 return
             digest = hashlib.blake2b(digest_size=16)
-            for tensor in found:
-                digest.update(_bytes(tensor))
+            for each in data:
+                digest.update(each)
             first = taken.whole.setdefault(digest.digest(), number)
         workers = loader.workers or 1  # they take turns
         loader.repeats += first != number and (workers == 1 or first % workers != number % workers)
@@ -297,11 +298,8 @@ def _bytes(tensor: Tensor) -> memoryview:
     return (array if array.flags.c_contiguous else array.copy()).data.cast("B")
 
 
-def _pieces(tensor: Tensor) -> list[memoryview]:
+def _pieces(data: memoryview) -> list[memoryview]:
     """All bytes of a small tensor, an even sample of those of a large one."""
-    if tensor.layout is not torch.strided or tensor.numel() == 0:
-        return []
-    data = _bytes(tensor)
     if len(data) <= _WHOLE:
         return [data]
     stride = len(data) // _SLICES

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Digests, Samples
+from ta_runtime.facts import SampleHashes, Samples
 
 _MOST = 10_000
 """Samples that are looked at, and classes that are counted."""
@@ -57,15 +57,16 @@ def label(seen: Samples, found: list[Tensor]) -> None:
     seen.last = values[-1]
 
 
-def tell_apart(told: Digests, found: list[Tensor]) -> None:
-    """Hash each sample of a batch, CPU tensors with one row for each: an even part of its bytes, or all of few."""
+def tell_apart(told: SampleHashes, found: list[Tensor], data: list[memoryview]) -> None:
+    """Hash each sample of a batch, tensors with one row for each, of which `data` are the bytes: an even part, or all of few."""
     import numpy as np  # there is no tensor to look at without it
 
     count = _count(found)
     if not count or len(told.hashes) >= _HASHES:
         told.whole = False
         return
-    parts = [part for tensor in found for part in _parts(tensor.numpy().reshape(count, -1).view(np.uint8))]
+    rows = [np.frombuffer(each, np.uint8).reshape(count, -1) for each in data]
+    parts = [part for each in rows for part in _parts(each)]
     for index in range(count):
         sample = b"".join([part[index].tobytes() for part in parts])
         if len(sample) < _TELLING or len(set(sample)) < _DISTINCT:

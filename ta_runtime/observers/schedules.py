@@ -37,6 +37,10 @@ class _Followed:
     scheduler: weakref.ref[Any]
     schedule: SchedulerCalls
     fed: tuple[Loader, int, int] | None
+    made: int = 0
+    """The steps that its optimizer had made at its last call."""
+    skipped: int = 0
+    """And those that a scaler had left out."""
 
 
 class Schedules(Observer):
@@ -45,7 +49,7 @@ class Schedules(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._running = False  # a scheduler steps others inside its own step
-        self._steps: Register[list[int]] = Register()  # of each optimizer, so far
+        self._steps: Register[list[int]] = Register()  # of each optimizer so far, and how many were left out
         self._found: dict[tuple[int, Place], _Followed] = {}
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
@@ -55,7 +59,9 @@ class Schedules(Observer):
         self._taken(optimizer)[0] += steps
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
-        self._taken(optimizer)[0] += 1
+        taken = self._taken(optimizer)
+        taken[0] += 1
+        taken[1] += 1
 
     def report(self, run: "Run") -> None:
         run.loop.schedules += [followed.schedule for followed in self._found.values()]
@@ -100,17 +106,32 @@ class Schedules(Observer):
         schedule.has_argument |= has_argument
         schedule.before_first += not taken
         schedule.optimizer_steps = taken
-        schedule.rate = _rate(scheduler.optimizer)
+        rate = _rate(scheduler.optimizer)
+        self._note_skip(followed, scheduler.optimizer, taken, rate)
+        schedule.rate = rate
         if schedule.times == 1:
             schedule.second_rate = schedule.rate
         if followed.fed is not None:
             loader, epochs, batches = followed.fed
             schedule.passes, schedule.batches = loader.epochs - epochs + 1, loader.batches - batches + 1
 
+    def _note_skip(
+        self, followed: "_Followed", optimizer: torch.optim.Optimizer, taken: int, rate: float | None
+    ) -> None:
+        """Whether the optimizer made no step since the call before, as a scaler left it out."""
+        schedule, skipped = followed.schedule, self._taken(optimizer)[1]
+        before = schedule.first_rate if schedule.times == 1 else schedule.rate
+        rises = rate is not None and before is not None and rate > before
+        is_skip = skipped > followed.skipped and taken - skipped == followed.made
+        schedule.skipped += is_skip
+        schedule.rising += rises
+        schedule.skipped_rising += is_skip and rises
+        followed.made, followed.skipped = taken - skipped, skipped
+
     def _taken(self, optimizer: torch.optim.Optimizer) -> list[int]:
         taken = self._steps.get(optimizer)
         if taken is None:
-            taken = [0]
+            taken = [0, 0]
             self._steps.add(optimizer, taken)
         return taken
 

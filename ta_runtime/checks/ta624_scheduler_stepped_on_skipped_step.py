@@ -1,0 +1,26 @@
+"""TA624: a schedule went on where a gradient scaler left the step of its optimizer out."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Run, Suspicion
+
+SHARE = 0.01
+"""Of the steps of a schedule: the few with which a scaler finds its factor hardly move a long one."""
+OF_WARM_UP = 0.1
+"""Of the steps that raise the rate: a short warm-up is soon lost."""
+FEW = 3
+"""Steps of a schedule that shows a cadence."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion]:
+    for schedule in run.loop.schedules:
+        lost = schedule.skipped > SHARE * schedule.times
+        cold = schedule.skipped_rising > OF_WARM_UP * schedule.rising
+        if schedule.times >= FEW and (lost or cold):
+            numbers = {
+                "steps of the schedule": schedule.times,
+                "without one of the optimizer": schedule.skipped,
+                "of these in a warm-up": schedule.skipped_rising,
+            }
+            message = "the schedule steps where the scaler skips the optimizer: step it where the scale holds"
+            yield Suspicion(schedule.place, message, numbers)
