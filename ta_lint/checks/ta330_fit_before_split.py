@@ -1,0 +1,138 @@
+"""TA330: statistics of all rows are fitted, and the rows are split after that."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.splits import is_for_training
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, dotted, is_name
+
+KEYWORDS = (("train_test_split", "random_split"), ("fit", "fit_transform", "std", "max"))
+
+_SPLITS = ("sklearn.model_selection.train_test_split", "torch.utils.data.random_split")
+# Those whose `fit` looks at the values of all rows; others look at one row, or name the classes of a target.
+_FITS = regex(
+    r"sklearn\.(preprocessing\.(\w+\.)*(StandardScaler|MinMaxScaler|MaxAbsScaler|RobustScaler|QuantileTransformer|"
+    r"PowerTransformer|KBinsDiscretizer)|decomposition\.(\w+\.)*[A-Z]\w*|impute\.(\w+\.)*[A-Z]\w*|"
+    r"feature_selection\.(\w+\.)*[A-Z]\w*)"
+)
+# What gives the same rows in another container.
+_CASTS = frozenset(
+    "array as_tensor asarray astype DataFrame double float FloatTensor from_numpy numpy Tensor tensor TensorDataset to "
+    "to_numpy values".split()
+)
+_METHODS = frozenset("astype double float numpy to to_numpy".split())
+_SPREADS = frozenset(("std", "max"))
+_DEPTH = 4
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    reported: set[Node] = set()
+    for split in module.calls_to(*_SPLITS):
+        if not split.args or split.args[0].keyword is not None or split.args[0].star:
+            continue
+        fitted = _fitted(split.args[0].value, module)
+        if fitted is not None and fitted not in reported:
+            reported.add(fitted)
+            message = "this looks at all rows before they are split, those of the test too: fit to the training part"
+            yield Suspicion(fitted, message, ((split, "the rows are split here"),))
+
+
+def _fitted(rows: Node, module: FileFacts, depth: int = _DEPTH) -> Node | None:
+    """What was fitted to all of the rows that are split; None where one way leads to other rows."""
+    if not depth or is_for_training(dotted(rows)):
+        return None
+    found: list[Node] = []
+    for origin in module.flow.of(rows).origins:
+        node = origin.node
+        if node is rows and isinstance(node, cst.Name):
+            return None
+        fitted = _fit_of(node, module) if isinstance(node, cst.Call) else _scaled_by_hand(node, module)
+        if fitted is None and (inner := _inside(node)) is not None:
+            fitted = _fitted(inner, module, depth - 1)
+        if fitted is None:
+            return None
+        found.append(fitted)
+    return found[0] if found else None
+
+
+def _inside(node: Node) -> Node | None:
+    """The rows of an expression that puts them into another container."""
+    if isinstance(node, cst.Attribute) and node.attr.value in _CASTS:
+        return node.value
+    if not isinstance(node, cst.Call) or called_name(node) not in _CASTS:
+        return None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _METHODS:
+        return node.func.value
+    return node.args[0].value if node.args else None
+
+
+def _fit_of(call: cst.Call, module: FileFacts) -> Node | None:
+    """The call that fits a transformer to the rows that a call gives transformed."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or not call.args or not _is_transformer(func.value, module):
+        return None
+    given = call.args[0].value
+    if func.attr.value == "fit_transform":
+        return None if _is_part(given, module) else call
+    if func.attr.value != "transform":
+        return None
+    fits = [
+        other
+        for other in module.tree.own(module.tree.home(call), cst.Call)
+        if called_name(other) == "fit"
+        and isinstance(other.func, cst.Attribute)
+        and dotted(other.func.value) == dotted(func.value) is not None
+        and other.args
+    ]
+    is_alone = len(fits) == 1 and module.tree.before(fits[0], call)
+    same = is_alone and dotted(fits[0].args[0].value) == dotted(given) is not None
+    return fits[0] if same and not _is_part(given, module) else None
+
+
+def _is_transformer(node: Node, module: FileFacts) -> bool:
+    made = module.kinds.construction(node)
+    return made is not None and _FITS.fullmatch(module.qualified(made.func) or "") is not None
+
+
+def _is_part(rows: Node, module: FileFacts) -> bool:
+    """Whether rows are a part that a split has made before, by their name or by where they come from."""
+    if is_for_training(dotted(rows)):
+        return True
+    calls = [origin.node for origin in module.flow.of(rows).origins if isinstance(origin.node, cst.Call)]
+    return any(module.qualified(call.func) in _SPLITS for call in calls)
+
+
+def _scaled_by_hand(node: Node, module: FileFacts) -> Node | None:
+    """`(x - x.mean(0)) / x.std(0)`, and the like with the range, over all rows of one variable."""
+    if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Divide):
+        return None
+    if not isinstance(node.left, cst.BinaryOperation) or not isinstance(node.left.operator, cst.Subtract):
+        return None
+    rows = dotted(node.left.left)
+    spread = module.kinds.origin(node.right)
+    calls = module.tree.within(spread, cst.Call)
+    over_all = [
+        call
+        for call in calls
+        if called_name(call) in _SPREADS
+        and isinstance(call.func, cst.Attribute)
+        and dotted(call.func.value) == rows is not None
+        and _is_over_rows(call, module)
+    ]
+    return node if over_all and not is_for_training(rows) else None
+
+
+def _is_over_rows(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a statistic is of all rows: without a dimension, or of the first."""
+    over = [
+        arg.value
+        for arg in call.args
+        if arg.keyword is None or is_name(arg.keyword, "axis") or is_name(arg.keyword, "dim")
+    ]
+    return not over or module.number(over[0]) == 0
