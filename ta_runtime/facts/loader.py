@@ -66,6 +66,8 @@ class Loader:
     seen: Samples = field(default_factory=Samples)
     told: SampleHashes = field(default_factory=SampleHashes)
     indices: Indices | None = None
+    split_at: "Place | None" = None
+    """The line that split its data set by `random_split`."""
     streams: list[Stream] = field(default_factory=list)
 
     @property

@@ -132,6 +132,16 @@ class Drawn:
     whole: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The samples of a data set of `length` that a loader draws from, a bit for each, and what it does with them."""
+
+    length: int
+    numbers: int
+    trains: bool
+    evaluates: bool
+
+
 @dataclass(slots=True)
 class Told:
     """What one rank tells the others at the end. The lists of loaders are in order of first use."""
@@ -142,6 +152,8 @@ class Told:
     """Of each loader the seed and the epoch of the `DistributedSampler` that shuffled each pass."""
     samples: list[Drawn] = field(default_factory=list)
     """Of each loader its first samples."""
+    parts: list[Part | None] = field(default_factory=list)
+    """Of each loader what it draws from, where that is a part of a data set."""
     saved: list[Saved] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     snapshot: ReplicaState | None = None

@@ -127,6 +127,13 @@ class LoaderObserver(Listener):
                 return loader
         return None
 
+    def split(self, call: Call) -> End:
+        return self._was_split
+
+    def _was_split(self, call: Call) -> None:
+        for part in call.result if not call.raised else ():
+            BUILT.add(part, here())
+
     def epoch(self, call: Call) -> End:
         return partial(self._begun, started=time.perf_counter())  # workers take their time to start
 
@@ -315,6 +322,7 @@ def _crc(pieces: list[memoryview], value: int = 0) -> int:
 def _describe(loader: Any, facts: Loader) -> None:
     """What a loader says of itself. A length is asked of user code, which may have none."""
     dataset, chosen = loader.dataset, []
+    facts.split_at = BUILT.get(dataset)
     while isinstance(dataset, Subset):
         chosen.append(dataset.indices)
         dataset = dataset.dataset

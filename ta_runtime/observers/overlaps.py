@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Loader, Overlap, Run
+from ta_runtime import ranks
+from ta_runtime.facts import Loader, Overlap, Part, Run
 from ta_runtime.observers.observer import Observer
 
 _MOST = 64
 """Pairs of loaders that are compared."""
 _LONGEST = 2_000_000
 """Samples of a data set whose numbers are compared."""
+_TOLD = 400_000
+"""Samples of one of whose parts the ranks tell each other: 50 kB."""
 
 
 class Overlaps(Observer):
@@ -17,6 +20,19 @@ class Overlaps(Observer):
     def report(self, run: Run) -> None:
         if run.over and "TA320" in self.session.settings.rules:
             run.overlaps += _compared(run.loaders)
+        if run.over and "TA328" in self.session.settings.rules and ranks.known():
+            run.told.parts = [_part(loader) for loader in run.loaders]
+
+
+def _part(loader: Loader) -> Part | None:
+    indices = loader.indices
+    if indices is None or not indices.chosen or indices.length > _TOLD:
+        return None
+    bits = bytearray(indices.length // 8 + 1)
+    for number in indices.numbers():
+        bits[number // 8] |= 1 << number % 8
+    trains = loader.stepped_at is not None and not loader.evaluates
+    return Part(indices.length, int.from_bytes(bits, "little"), trains, loader.evaluates)
 
 
 def _compared(loaders: list[Loader]) -> Iterator[Overlap]:

@@ -11,6 +11,9 @@ class Listener:
 
     # -- loaders ----------------------------------------------------------------------------------------------
 
+    def split(self, call: Call) -> End | None:
+        """`random_split` of a data set."""
+
     def build_loader(self, call: Call) -> End | None:
         """A `DataLoader` is built."""
 

@@ -1,0 +1,88 @@
+"""TA328: every rank of a distributed run draws a split of its own."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, spreads
+
+KEYWORDS = ("random_split",)
+AROUND = (("init_process_group", "DistributedDataParallel", "Accelerator"),)
+
+_RANKS = (
+    "torch.distributed.init_process_group",
+    "torch.nn.parallel.DistributedDataParallel",
+    "accelerate.Accelerator",
+)
+_TORCH = ("torch.manual_seed", "torch.random.manual_seed")
+_OTHERS = ("random.seed", "numpy.random.seed")
+_SHARES = frozenset("broadcast broadcast_object_list scatter_object_list broadcast_object".split())
+_OF_A_RANK = regex(r"(^|_)rank|process_index|worker_id")
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test or module.loops.framework is not None:
+        return
+    splits = [call for call in module.calls_to("torch.utils.data.random_split") if not spreads(call)]
+    if not splits or not _has_ranks(module) or _is_shared(module):
+        return
+    seeds = [call for each in module.script for call in each.tree.all(cst.Call) if _seeds_all(call, each)]
+    for split in splits:
+        given = argument(split, "generator", 2)
+        if module.ranks.only_main(split):
+            continue
+        reason = _own_generator(given, module) if given is not None else _own_seed(seeds, module)
+        if reason is not None:
+            message = f"each rank draws another split, {reason}: give it a generator with one seed"
+            yield Suspicion(split, message)
+
+
+def _has_ranks(module: FileFacts) -> bool:
+    return any(each.calls_to(*_RANKS) for each in module.script)
+
+
+def _is_shared(module: FileFacts) -> bool:
+    """Whether anything of the program hands objects from one rank to the others."""
+    return any(called_name(call) in _SHARES for each in module.script for call in each.tree.all(cst.Call))
+
+
+def _seeds(call: cst.Call) -> bool:
+    """Whether a call seeds a generator, by its name: `torch.manual_seed`, `seed_everything`, `self.set_seed`."""
+    name = (called_name(call) or "").lower()
+    return "seed" in name and not name.endswith(("worker", "worker_init_fn")) and name != "initial_seed"
+
+
+def _seeds_all(call: cst.Call, module: FileFacts) -> bool:
+    """Whether a call seeds torch's own generator, or may: not one of another generator."""
+    called = module.qualified(call.func)
+    is_other = called in _OTHERS or (called_name(call) == "manual_seed" and called not in _TORCH)
+    return _seeds(call) and not is_other
+
+
+def _own_seed(seeds: list[cst.Call], module: FileFacts) -> str | None:
+    """Why ranks draw differently from the global generator; None where one seed may be common to all."""
+    if not seeds:
+        return "as nothing seeds it"
+    return "as the seed has the rank in it" if all(_has_rank(call, module) for call in seeds) else None
+
+
+def _own_generator(given: Node, module: FileFacts) -> str | None:
+    """Why ranks draw differently from a generator of their own."""
+    made = module.kinds.origin(given)
+    seeds = [call for call in module.tree.within(made, cst.Call) if _seeds(call)]
+    return "as the seed has the rank in it" if seeds and all(_has_rank(c, module) for c in seeds) else None
+
+
+def _has_rank(call: cst.Call, module: FileFacts) -> bool:
+    """Whether the first argument of a call is computed from the rank."""
+    if not call.args:
+        return False
+    parts = module.parts.of(call.args[0].value)
+    return any(
+        _OF_A_RANK.search(name.value.lower()) is not None
+        for part in parts
+        for name in module.tree.within(part, cst.Name)
+    )

@@ -1,0 +1,33 @@
+"""TA328: each rank drew a split of its own, so that what one evaluates another trains on."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Part, Refutation, Run, Suspicion
+
+SHARE = 0.01
+"""Of the samples that a rank evaluates."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    own = run.told.parts
+    for loader, part in zip(run.loaders, own, strict=False):
+        if part is None or not part.evaluates or not run.peers or _shared(part, own):
+            continue
+        place = loader.split_at or loader.place
+        leaks = {rank: _shared(part, told.parts) for rank, told in sorted(run.peers.items())}
+        worst = max(leaks, key=lambda rank: leaks[rank])
+        count = part.numbers.bit_count()
+        numbers = {"samples evaluated": count, "trained on by another rank": leaks[worst], "rank": worst}
+        if leaks[worst] > SHARE * count:
+            message = "ranks draw different splits: samples that one evaluates are trained on by another"
+            yield Suspicion(place, message, numbers, related=((loader.place, "the loader that evaluates"),))
+        elif all(any(other == part for other in told.parts) for told in run.peers.values()):
+            yield Refutation(place, numbers)
+
+
+def _shared(evaluated: Part, parts: list[Part | None]) -> int:
+    """How many samples of a part loaders train on that draw from the same data set."""
+    training = [
+        part.numbers for part in parts if part is not None and part.trains and part.length == evaluated.length
+    ]
+    return max(((evaluated.numbers & numbers).bit_count() for numbers in training), default=0)
