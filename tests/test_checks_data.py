@@ -36,7 +36,7 @@ from ta_runtime.facts import (
 )
 from ta_runtime.facts.history import History
 from ta_runtime.naming import Names
-from ta_runtime.observers.loaders import LoaderObserver, _draws_once, _Pass
+from ta_runtime.observers.loaders import LoaderObserver, _bytes, _draws_once, _Pass
 from ta_runtime.probes.places import Place
 
 LINE = Place("train.py", 7)
@@ -226,7 +226,7 @@ def repeats(order: list[int], workers: int, size: int) -> int:
     loader = Loader(lambda: None, LINE, workers=workers, epochs=1)
     taken = _Pass(loader, Pass())
     for number in order:
-        LoaderObserver._hash(None, taken, [rows[number]])
+        LoaderObserver._hash(None, taken, [rows[number]], [_bytes(rows[number])])
     return loader.repeats
 
 

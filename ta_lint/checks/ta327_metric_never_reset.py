@@ -1,18 +1,63 @@
-"""TA327: a sum goes on over the epochs and is divided by the size of one."""
+"""TA327: a sum, or a metric, goes on over the epochs and is taken for that of one."""
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.losses import unwrapped
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node, is_name
 
-KEYWORDS = ("for", "len")
+KEYWORDS = ("for", ("len", "torchmetrics"))
+
+_METRIC = regex(r"torchmetrics\.(\w+\.)*[A-Z]\w*")
+_GATHERS, _GIVES = "update", "compute"
+_MOVES = "to"
+_OF_ALL = regex(r"total|cumul|overall|global|lifetime|all", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
+    yield from _sums(module)
+    yield from _metrics(module)
+
+
+def _metrics(module: FileFacts) -> Iterator[Suspicion]:
+    """Metrics of torchmetrics that are computed after the batches of each epoch, and that nothing resets."""
+    if module.is_test or module.loops.framework is not None:
+        return
+    for made, _ in module.calls_matching(_METRIC):
+        above = module.tree.parent[made]
+        moving = module.tree.parent[above] if isinstance(above, cst.Attribute) else None
+        is_moved = isinstance(moving, cst.Call) and called_name(moving) == _MOVES
+        uses = module.whereabouts.uses(moving if is_moved and isinstance(moving, cst.Call) else made) or {}
+        if not uses.keys() <= {_GATHERS, _GIVES, _MOVES} or _OF_ALL.search(
+            module.code(module.tree.statement(made))
+        ):
+            continue
+        for computing in uses.get(_GIVES, []):
+            epochs = next(iter(module.tree.loops(computing)), None)
+            if epochs is None or module.tree.contains(epochs, made):
+                continue
+            after = [one for one in uses.get(_GATHERS, []) if _is_in_batches(one, epochs, computing, module)]
+            if after:
+                message = (
+                    f"`{module.code(computing.value)}` is never reset, so that it is computed over all epochs"
+                )
+                yield Suspicion(made, message, ((after[0], "it gathers here"), (computing, "computed here")))
+                break
+
+
+def _is_in_batches(gathering: Node, epochs: Node, computing: Node, module: FileFacts) -> bool:
+    """Whether a metric gathers in a loop inside the one over the epochs, and is computed after that loop."""
+    batches, *around = module.tree.loops(gathering) or (None,)
+    return around[:1] == [epochs] and batches is not None and not module.tree.contains(batches, computing)
+
+
+def _sums(module: FileFacts) -> Iterator[Suspicion]:
+    """Sums that are divided by the size of an epoch."""
     reported: set[Node] = set()
     for added in module.tree.all(cst.AugAssign):
         total = added.target

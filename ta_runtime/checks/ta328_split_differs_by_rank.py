@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Part, Refutation, Run, Suspicion
+from ta_runtime.facts import DataShare, Refutation, Run, Suspicion
 
 SHARE = 0.01
 """Of the samples that a rank evaluates."""
@@ -25,7 +25,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Refutation(place, numbers)
 
 
-def _shared(evaluated: Part, parts: list[Part | None]) -> int:
+def _shared(evaluated: DataShare, parts: list[DataShare | None]) -> int:
     """How many samples of a part loaders train on that draw from the same data set."""
     training = [
         part.numbers for part in parts if part is not None and part.trains and part.length == evaluated.length

@@ -24,6 +24,7 @@ from ta_runtime.facts.loop import (
     Stepped,
 )
 from ta_runtime.facts.membership import Membership
+from ta_runtime.facts.metric import Metric
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.normalisation import Normalisation
@@ -31,10 +32,10 @@ from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import (
     Collective,
+    DataShare,
     DivergedReplicas,
     Drawn,
     Mismatch,
-    Part,
     Read,
     Replica,
     ReplicaState,
@@ -74,6 +75,7 @@ __all__ = [
     "Condition",
     "Content",
     "Copy",
+    "DataShare",
     "DivergedReplicas",
     "Drawn",
     "Dropping",
@@ -98,6 +100,7 @@ __all__ = [
     "Loss",
     "Machine",
     "Membership",
+    "Metric",
     "Mismatch",
     "ModeHistory",
     "Model",
@@ -108,7 +111,6 @@ __all__ = [
     "Override",
     "Padding",
     "Parameter",
-    "Part",
     "PartialLoad",
     "Pass",
     "Reach",

@@ -133,7 +133,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DataShare:
     """The samples of a data set of `length` that a loader draws from, a bit for each, and what it does with them."""
 
     length: int
@@ -152,7 +152,7 @@ class Told:
     """Of each loader the seed and the epoch of the `DistributedSampler` that shuffled each pass."""
     samples: list[Drawn] = field(default_factory=list)
     """Of each loader its first samples."""
-    parts: list[Part | None] = field(default_factory=list)
+    parts: list[DataShare | None] = field(default_factory=list)
     """Of each loader what it draws from, where that is a part of a data set."""
     saved: list[Saved] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)

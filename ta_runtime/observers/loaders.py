@@ -194,6 +194,7 @@ class LoaderObserver(Listener):
             if taken.facts.batches > _EARLY + 1 and taken.early:  # the last one is in hand
                 taken.facts.kept = all(reference() is not None for reference in taken.early)
             taken.loader.seen.ended |= taken.loader.epochs == 1
+            self._session.tell("pass_ended", taken.loader)
 
     def _note(self, iterator: Any, batch: Any, started: float, ended: float) -> None:
         self._catch_up()

@@ -54,6 +54,9 @@ class Observer(Listener):
     def handed_out(self, loader: "Loader", tensors: list[Tensor]) -> None:
         """A `DataLoader` handed out a batch: its tensors in memory that can be read, with its facts."""
 
+    def pass_ended(self, loader: "Loader") -> None:
+        """A pass over a `DataLoader` came to its end."""
+
     def took_state(self, state: Mapping[str, Any]) -> None:
         """`state_dict()` of a module returned this, with what is inside the module."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ta_runtime import ranks
-from ta_runtime.facts import Loader, Overlap, Part, Run
+from ta_runtime.facts import DataShare, Loader, Overlap, Run
 from ta_runtime.observers.observer import Observer
 
 _MOST = 64
@@ -24,7 +24,7 @@ class Overlaps(Observer):
             run.told.parts = [_part(loader) for loader in run.loaders]
 
 
-def _part(loader: Loader) -> Part | None:
+def _part(loader: Loader) -> DataShare | None:
     indices = loader.indices
     if indices is None or not indices.chosen or indices.length > _TOLD:
         return None
@@ -32,7 +32,7 @@ def _part(loader: Loader) -> Part | None:
     for number in indices.numbers():
         bits[number // 8] |= 1 << number % 8
     trains = loader.stepped_at is not None and not loader.evaluates
-    return Part(indices.length, int.from_bytes(bits, "little"), trains, loader.evaluates)
+    return DataShare(indices.length, int.from_bytes(bits, "little"), trains, loader.evaluates)
 
 
 def _compared(loaders: list[Loader]) -> Iterator[Overlap]:
