@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ta_runtime.facts import Metric, Refutation, Run, Suspicion
+from ta_runtime.facts import Refutation, Run, Suspicion, TorchMetric
 from ta_runtime.probes.sources import assigned_to
 
 FEW = 3
@@ -22,6 +22,6 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             yield Suspicion(metric.built, message, numbers)
 
 
-def _goes_on(metric: Metric, passes: set[int]) -> bool:
+def _goes_on(metric: TorchMetric, passes: set[int]) -> bool:
     """Whether it grew by a whole pass over a loader each time."""
     return len(metric.added) >= FEW and all(added in passes for added in metric.added)

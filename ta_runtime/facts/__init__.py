@@ -24,7 +24,7 @@ from ta_runtime.facts.loop import (
     Stepped,
 )
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.metric import Metric
+from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import Dropping, Evaluated, Inference, ModeHistory, Switch
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.normalisation import Normalisation
@@ -100,7 +100,6 @@ __all__ = [
     "Loss",
     "Machine",
     "Membership",
-    "Metric",
     "Mismatch",
     "ModeHistory",
     "Model",
@@ -137,6 +136,7 @@ __all__ = [
     "Switch",
     "Sync",
     "Told",
+    "TorchMetric",
     "Update",
     "Value",
     "Violation",

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Metric:
+class TorchMetric:
     """A metric of torchmetrics that was built in this run, as passes over loaders found it."""
 
     built: "Place"

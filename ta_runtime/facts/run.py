@@ -14,7 +14,7 @@ from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
 from ta_runtime.facts.membership import Membership
-from ta_runtime.facts.metric import Metric
+from ta_runtime.facts.metric import TorchMetric
 from ta_runtime.facts.mode import ModeHistory
 from ta_runtime.facts.model import Machine
 from ta_runtime.facts.normalisation import Normalisation
@@ -65,7 +65,7 @@ class Run:
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
-    metrics: list[Metric] = field(default_factory=list)
+    metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from ta_runtime.facts import Loader, Metric, Run
+from ta_runtime.facts import Loader, Run, TorchMetric
 from ta_runtime.observers.observer import Observer
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.registers import BUILT, Register
@@ -17,13 +17,13 @@ _LOOKS = 4096
 _KEPT = 16
 
 
-class Metrics(Observer):
+class TorchMetrics(Observer):
     """Watches the metrics of a session."""
 
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
-        self._known: Register[Metric] = Register()
-        self._found: list[Metric] = []
+        self._known: Register[TorchMetric] = Register()
+        self._found: list[TorchMetric] = []
         self._built = 0  # objects that were there when metrics were last looked for
         self._looks = 0
 
@@ -55,12 +55,12 @@ class Metrics(Observer):
             place = BUILT.get(built)
             if base is None or not isinstance(built, base) or built in self._known or place is None:
                 continue
-            found = Metric(place, type(built).__name__)
+            found = TorchMetric(place, type(built).__name__)
             self._known.add(built, found)
             self._found.append(found)
 
 
-def _note(found: Metric, updates: int, *, is_computed: bool) -> None:
+def _note(found: TorchMetric, updates: int, *, is_computed: bool) -> None:
     if updates < found.updates:
         found.resets += 1
         found.computed_at = 0
