@@ -212,8 +212,8 @@ def zero_for(
 @pytest.mark.parametrize(
     ("steps", "norms", "found"),
     [
-        pytest.param(50, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], ["1.bias"], id="the nearest to the loss"),
-        pytest.param(49, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [], id="too early"),
+        pytest.param(20, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], ["1.bias"], id="the nearest to the loss"),
+        pytest.param(19, [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], [], id="too early"),
         pytest.param(50, [0.0] * 6, [], id="every gradient: the loss is satisfied"),
         pytest.param(50, [0.0, 0.0, 1e-13, 1e-13, 1.0, 1.0], [], id="squares below float32"),
         pytest.param(50, [1.0, 1.0, None, None, 1.0, 1.0], [], id="no gradient"),
@@ -296,7 +296,7 @@ def vanishing(norms: list[float], samples: int = 5) -> bool:
 def test_a_gradient_that_falls_from_quarter_to_quarter_vanishes() -> None:
     falling = [10.0 ** (index - 8) for index in range(8)]
     assert vanishing(falling)
-    assert not vanishing(falling, samples=4)
+    assert not vanishing(falling, samples=3)
     assert not vanishing(falling[1:])
     assert not vanishing([10.0 ** (0.7 * index) for index in range(8)])
 
@@ -348,10 +348,17 @@ def small(watched: Watched, ratios: Sequence[float], index: int) -> bool:
 
 
 def test_an_update_is_small_if_none_was_ever_larger() -> None:
-    assert small(Watched(), [1e-9] * 3, 100)
+    assert small(Watched(), [1e-9] * 3, 25)
     assert not small(Watched(), [1e-9] * 2, 100)
-    assert not small(Watched(), [1e-9] * 3, 99)
+    assert not small(Watched(), [1e-9] * 3, 24)
     assert not small(Watched(), [1e-3, 1e-9, 1e-9, 1e-9], 1000)
+
+
+def test_a_rate_that_a_scheduler_has_in_hand_may_warm_up_for_longer() -> None:
+    scheduled = Watched()
+    torch.optim.lr_scheduler.LinearLR(scheduled.optimizer.optimizer)
+    assert not small(scheduled, [1e-9] * 3, 99)
+    assert small(scheduled, [1e-9] * 3, 100)
 
 
 # -- TA108 ------------------------------------------------------------------------------------------------------
@@ -360,8 +367,8 @@ def test_an_update_is_small_if_none_was_ever_larger() -> None:
 @pytest.mark.parametrize(
     ("past", "loss", "found"),
     [
-        pytest.param([0.7] * 50, 0.7, True, id="constant"),
-        pytest.param([0.7] * 49, 0.7, False, id="too early"),
+        pytest.param([0.7] * 20, 0.7, True, id="constant"),
+        pytest.param([0.7] * 19, 0.7, False, id="too early"),
         pytest.param([0.8] + [0.7] * 50, 0.7, False, id="it was higher once"),
         pytest.param([0.0] * 50, 0.0, False, id="a margin that is met"),
     ],

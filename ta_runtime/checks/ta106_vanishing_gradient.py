@@ -14,7 +14,7 @@ FALL = 20.0
 """From each quarter of the weights to the one before it; if the fall of 1e5 is even, it is 46."""
 WEIGHTS = 8
 """Fewer are not deep."""
-SAMPLES = 5
+SAMPLES = 4
 """Samples, of every tenth step, that must all show it: a zero-initialised head delays the layers before it."""
 
 

@@ -24,12 +24,16 @@ SMALL = 1e-6
 
 SageMaker Debugger has 1e-8. AdamW with a rate of 1e-7 changes weights of 0.02 by 5e-6.
 """
+SMALL_FOR_ALL = 1e-5
+"""That of every weight is below, or gradients vanish on their way, which is another pitfall."""
 SAMPLE = 4096
 """Elements of a large weight that an `Update` is about."""
 AUDITS = 3
 """Audited steps without another before small is called so."""
 LATE = 100
-"""Steps after which a rate that warms up is no longer an excuse."""
+"""Steps after which a rate that warms up is no longer an excuse,"""
+SETTLED = 25
+"""and steps that are enough where no scheduler of torch has the rate in hand."""
 
 
 def check_step(step: Step) -> Iterator[Suspicion]:
@@ -64,10 +68,15 @@ def _is_full(update: Update) -> bool:
 
 
 def _is_always_small(optimizer: Optimizer, step: Step) -> bool:
-    if step.index < LATE or not step.gradients:
+    is_scheduled = any("initial_lr" in group for group in optimizer.optimizer.param_groups)
+    if step.index < (LATE if is_scheduled else SETTLED) or not step.gradients:
         return False
-    ratios = optimizer.history.ratios
-    return ratios.count >= AUDITS and ratios.highest <= SMALL
+    history = optimizer.history
+    return (
+        history.ratios.count >= AUDITS
+        and history.ratios.highest <= SMALL
+        and history.largest_ratio <= SMALL_FOR_ALL
+    )
 
 
 def _evidence(usual: float, updates: list[tuple[float, Update]]) -> dict[str, float | int | str]:

@@ -7,7 +7,7 @@ from statistics import median
 from ta_runtime.facts import Gradients, Loss, Step, Suspicion
 from ta_runtime.probes.places import Place
 
-CONSTANT = 50
+CONSTANT = 20
 """Steps with the very same loss, bit for bit."""
 GUESSING = 0.99
 """Of the logarithm of the number of classes, the loss of a uniform guess."""

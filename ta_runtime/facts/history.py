@@ -19,7 +19,7 @@ SAMPLED_EVERY = 10
 _SAMPLES = 5
 LONGEST_STREAK = 3
 """Steps in a row that the most patient check asks for."""
-LONGEST_SILENCE = 50
+LONGEST_SILENCE = 20
 """Steps without any gradient other than zero that the most patient check asks for."""
 
 
@@ -155,6 +155,8 @@ class OptimizerHistory:
         """`Gradients.norms` of the last 5 earlier steps whose number is a multiple of 10, the oldest first."""
         self.ratios = RecentValues()
         """Of each audited step, the median over weights of the update's norm over the weight's."""
+        self.largest_ratio = 0.0
+        """The largest of any weight at any of them."""
         self.usage = Usage()
         self._asked_for_loss = 0
 
@@ -239,3 +241,4 @@ class History:
                 found.setdefault(id(history), (history, []))[1].append(ratio)
         for history, known in found.values():
             history.ratios.add(median_low(known))
+            history.largest_ratio = max(history.largest_ratio, *known)

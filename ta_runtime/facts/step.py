@@ -189,8 +189,9 @@ class Update:
 
     @property
     def ratio(self) -> float | None:
-        """`change` over `weight`, for a weight of two or more dimensions that a gradient moved; else None."""
-        if self.tensor.dim() < 2 or not self.had_gradient or self.skipped or not self.learning_rate > 0:
+        """`change` over `weight`, for a weight of two or more dimensions that a gradient other than zero moved; else None."""
+        moved = self.had_gradient and self.gradient != 0.0 and not self.skipped and self.learning_rate > 0
+        if self.tensor.dim() < 2 or not moved:
             return None
         return self.change / self.weight if self.weight and self.change is not None else None
 
