@@ -6,6 +6,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.syntax.edits import ProposedFix, Side, move
+from ta_lint.syntax.tree import argument
 
 KEYWORDS = ("*clip*",)
 AROUND = (
@@ -21,7 +22,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     for clip in module.order.events(Action.CLIP):
         region = module.order.region(clip, Action.BACKWARD, Action.STEP)
-        if region is None:
+        limit = argument(clip.call, "max_norm", 1)
+        if region is None or (limit is not None and module.kinds.is_infinite(limit)):  # it measures, and clips nothing
             continue
         paths = module.order.paths_with(region, clip)
         code = module.code(clip.call.func)

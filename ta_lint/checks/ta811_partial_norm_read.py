@@ -1,6 +1,5 @@
 """TA811: the norm of a sharded gradient is read before the ranks combine their parts."""
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -71,10 +70,7 @@ def _sharded(norm: cst.Call, module: FileFacts) -> str | None:
 def _is_maximum(norm: cst.Call, called: str, module: FileFacts) -> bool:
     """Whether a total norm is the largest entry, which stays partial in every release."""
     given = argument(norm, "norm_type", 2 if called.endswith("clip_grad_norm_") else 1)
-    if given is None:
-        return False
-    code = module.code(module.kinds.origin(given))
-    return re.fullmatch(r"""float\(["'](inf|infinity)["']\)|(math|np|numpy|torch)\.inf""", code) is not None
+    return given is not None and module.kinds.is_infinite(given)
 
 
 def _owner(parameters: Node, module: FileFacts) -> str | None:

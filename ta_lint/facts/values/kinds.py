@@ -17,6 +17,7 @@ from ta_lint.syntax.tree import Node, Tree, attribute_of_self, dotted, is_name, 
 
 __all__ = ["Kind", "Kinds"]
 
+_INFINITIES = frozenset({"math.inf", "numpy.inf", "torch.inf"})
 _DEPTH = 8
 """How many steps a value is followed, and how many dots: each dot doubles what is asked."""
 
@@ -617,6 +618,13 @@ class Kinds:
         if not isinstance(literal, (cst.Integer, cst.Float)):
             return None
         return -float(literal.evaluated_value) if negative else float(literal.evaluated_value)
+
+    def is_infinite(self, node: Node) -> bool:
+        """Whether an expression is infinity: `float("inf")`, or the constant of math, numpy or torch."""
+        value = self.origin(node)
+        if isinstance(value, cst.Call) and value.args and self._names.qualified(value.func) == "builtins.float":
+            return (self.string(value.args[0].value) or "").lower() in ("inf", "infinity")
+        return self._names.qualified(value) in _INFINITIES
 
     def boolean(self, node: Node) -> bool | None:
         """The `True` or `False` that an expression evaluates to, literal or through names; None for anything else."""
