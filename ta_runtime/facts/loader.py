@@ -57,6 +57,8 @@ class Loader:
     """The line that first called `optimizer.step()` after one of its batches."""
     inferred: int = 0
     """Forward passes that train nothing after one of its batches, of those that were looked at."""
+    after: "list[Loader]" = field(default_factory=list)
+    """The loaders whose batches were trained on last when a pass over it began: others may have trained another model."""
     restarted: int = 0
     """The most passes in a row that were left after their first batch, which an optimizer step followed."""
     restarted_at: "Place | None" = None

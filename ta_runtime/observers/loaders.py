@@ -82,6 +82,7 @@ class LoaderObserver(Listener):
         self._passes: dict[int, tuple[weakref.ref[Any], _Pass]] = {}
         self._facts: dict[int, Loader] = {}
         self._current: _Pass | None = None
+        self._trainer: Loader | None = None  # whose batch a step last followed
         self._steps = 0  # of the run, when that of `_current` was asked for
         self._last: list[tuple[weakref.ref[Tensor], Loader]] = []
         self._restarts: dict[
@@ -111,6 +112,7 @@ class LoaderObserver(Listener):
         self._steps = self._session.step_count
         if taken is not None and not taken.stepped:
             taken.stepped = True
+            self._trainer = taken.loader
             taken.facts.steps += 1
             if taken.loader.stepped_at is None:
                 taken.loader.stepped_at = here()
@@ -239,6 +241,10 @@ class LoaderObserver(Listener):
             facts.paired += 1
         if facts.batches == 1:
             facts.shuffled_by = _shuffled_by(taken.loader.loader())
+            trainer, before = self._trainer, taken.loader.after
+            known = (taken.loader, *before)
+            if trainer is not None and len(before) < _PASSES and all(trainer is not each for each in known):
+                before.append(trainer)
         elif facts.batches == 2:
             facts.place = here()
 

@@ -37,8 +37,7 @@ def _part(loader: Loader) -> DataShare | None:
 
 def _compared(loaders: list[Loader]) -> Iterator[Overlap]:
     evaluating = [loader for loader in loaders if loader.evaluates]
-    training = [loader for loader in loaders if loader.stepped_at is not None and not loader.evaluates]
-    pairs = [(one, other) for one in evaluating for other in training]
+    pairs = [(one, other) for one in evaluating for other in one.after if not other.evaluates]
     for one, other in pairs[:_MOST]:
         found = _by_number(one, other) or _by_content(one, other)
         if found is not None:
