@@ -30,4 +30,4 @@ def _has_epochs(loader: Loader) -> bool:
 def _harm(loader: Loader) -> str:
     if loader.sampler == "SequentialSampler":
         return "it gives its first batch each time"
-    return "its epochs are lost, and its workers start each time"
+    return "its epochs are lost"
