@@ -23,7 +23,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for clip in module.order.events(Action.CLIP):
         region = module.order.region(clip, Action.BACKWARD, Action.STEP)
         limit = argument(clip.call, "max_norm", 1)
-        if region is None or (limit is not None and module.kinds.is_infinite(limit)):  # it measures, and clips nothing
+        if region is None or (
+            limit is not None and module.kinds.is_infinite(limit)
+        ):  # it measures, and clips nothing
             continue
         paths = module.order.paths_with(region, clip)
         code = module.code(clip.call.func)

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Run, Suspicion
+from ta_runtime.facts import Run, SavedState, Suspicion
 
 
 def check_progress(run: Run) -> Iterator[Suspicion]:
     for saved in run.checkpoints.saved:
         kept: dict[str, int | str] = {"saved as they are": saved.kept}
-        if saved.lost:
+        if lost := _lost(saved, run):
             message = "parameters that this run has trained are missing from what is saved"
-            yield Suspicion(
-                saved.place, message, {"missing": len(saved.lost), "first": saved.lost[0], **kept}
-            )
+            yield Suspicion(saved.place, message, {"missing": len(lost), "first": lost[0], **kept})
         elif saved.changed:
             message = "parameters that this run has trained are saved with other values than they have"
             evidence = {"changed": len(saved.changed), "first": saved.changed[0], **kept}
             yield Suspicion(saved.place, message, evidence)
+
+
+def _lost(saved: SavedState, run: Run) -> list[str]:
+    """What is lost, not only saved into another file by the same line: a state may be written in shards."""
+    shards = [one for one in run.checkpoints.saved if (one.place, one.step) == (saved.place, saved.step)]
+    return [name for name in saved.lost if not any(name in shard.names for shard in shards)]

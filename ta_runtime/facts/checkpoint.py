@@ -21,6 +21,8 @@ class SavedState:
     kept: int = 0
     changed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    names: frozenset[str] = frozenset()
+    """The names of all tensors that it holds of the model."""
 
 
 @dataclass(slots=True)

@@ -100,8 +100,10 @@ class CheckpointObserver(Observer):
             self.session.ask_soon()
         if known is None and len(self._facts.saved) < _MOST:
             self._facts.saved.append(saved)
-        elif known is not None and (saved.changed or saved.lost):
-            known.kept, known.changed, known.lost = saved.kept, saved.changed, saved.lost
+        elif known is not None:
+            known.step, known.names = saved.step, saved.names
+            if saved.changed or saved.lost:
+                known.kept, known.changed, known.lost = saved.kept, saved.changed, saved.lost
 
     @torch.no_grad()
     def _compare(self, state: Mapping[str, Tensor], content: Any, saved: SavedState) -> None:
@@ -125,6 +127,7 @@ class CheckpointObserver(Observer):
         everything = list(_tensors(content, _DEPTH))
         stored = {_storage(value) for value in everything}
         kept = {stripped_key(name) for name in state}
+        saved.names = frozenset(kept)
         gone = [name for name in trained if name not in kept and _storage(own[name]) not in stored]
         saved.lost = sorted(name for name in gone if self._by_mistake(name, own, kept))
 

@@ -622,7 +622,11 @@ class Kinds:
     def is_infinite(self, node: Node) -> bool:
         """Whether an expression is infinity: `float("inf")`, or the constant of math, numpy or torch."""
         value = self.origin(node)
-        if isinstance(value, cst.Call) and value.args and self._names.qualified(value.func) == "builtins.float":
+        if (
+            isinstance(value, cst.Call)
+            and value.args
+            and self._names.qualified(value.func) == "builtins.float"
+        ):
             return (self.string(value.args[0].value) or "").lower() in ("inf", "infinity")
         return self._names.qualified(value) in _INFINITIES
 

@@ -35,9 +35,7 @@ def main():
     parser.add_argument("--lr", type=float, default=0.02)
     args = parser.parse_args()
     torch.manual_seed(3)
-    encoder = nn.Sequential(
-        nn.Conv2d(1, 8, 4, 2, 1), nn.SiLU(), nn.Conv2d(8, 16, 4, 2, 1), nn.SiLU()
-    )
+    encoder = nn.Sequential(nn.Conv2d(1, 8, 4, 2, 1), nn.SiLU(), nn.Conv2d(8, 16, 4, 2, 1), nn.SiLU())
     decoder = Decoder([16, 12, 8])
     optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=args.lr, momentum=0.9)
     loader = DataLoader(TensorDataset(blobs(640)), batch_size=32, shuffle=True, drop_last=True)

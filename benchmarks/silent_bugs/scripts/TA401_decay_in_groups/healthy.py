@@ -47,5 +47,12 @@ def train(model, loader, optimizer, epochs):
 if __name__ == "__main__":
     torch.manual_seed(11)
     width = CONFIG["width"]
-    net = nn.Sequential(nn.Linear(6, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 1))
-    train(net, DataLoader(make_data(), batch_size=30, shuffle=True), build_optimizer(net, CONFIG), CONFIG["epochs"])
+    net = nn.Sequential(
+        nn.Linear(6, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, 1)
+    )
+    train(
+        net,
+        DataLoader(make_data(), batch_size=30, shuffle=True),
+        build_optimizer(net, CONFIG),
+        CONFIG["epochs"],
+    )

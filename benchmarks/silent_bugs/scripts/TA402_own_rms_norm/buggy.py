@@ -44,7 +44,9 @@ def run(epochs=2, width=24):
     x = torch.randn(1024, 8)
     y = (x[:, 0] * x[:, 1] > 0).long()
     loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
-    model = nn.Sequential(nn.Linear(8, width), Residual(width), Residual(width), RMSNorm(width), nn.Linear(width, 2))
+    model = nn.Sequential(
+        nn.Linear(8, width), Residual(width), Residual(width), RMSNorm(width), nn.Linear(width, 2)
+    )
     optimizer = torch.optim.AdamW(groups_for(model, 0.1), lr=2e-3, betas=(0.9, 0.95))  # bug: TA402
     for epoch in range(epochs):
         losses = []

@@ -51,7 +51,9 @@ def main(settings):
     model = NeuMF(settings)
     tables = [*model.user.parameters(), *model.item.parameters()]
     groups = [{"params": tables, "lr": 4 * settings.lr}, {"params": model.mlp.parameters()}]
-    optimizer = torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, weight_decay=settings.decay)  # bug: TA403
+    optimizer = torch.optim.SGD(
+        groups, lr=settings.lr, momentum=0.9, weight_decay=settings.decay
+    )  # bug: TA403
     for epoch in range(settings.epochs):
         seen, total = 0, 0.0
         for user, item, score in loader:

@@ -50,7 +50,10 @@ def main(settings):
     loader = DataLoader(data, batch_size=48, shuffle=True)
     model = NeuMF(settings)
     tables = [*model.user.parameters(), *model.item.parameters()]
-    groups = [{"params": tables, "lr": 4 * settings.lr, "weight_decay": 0.0}, {"params": model.mlp.parameters()}]
+    groups = [
+        {"params": tables, "lr": 4 * settings.lr, "weight_decay": 0.0},
+        {"params": model.mlp.parameters()},
+    ]
     optimizer = torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, weight_decay=settings.decay)
     for epoch in range(settings.epochs):
         seen, total = 0, 0.0

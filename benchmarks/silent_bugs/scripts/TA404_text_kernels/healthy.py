@@ -10,8 +10,7 @@ class TextCNN(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.convs = nn.ModuleList(
-            nn.Conv1d(width, channels, kernel_size=size, padding=size // 2)
-            for size in sizes
+            nn.Conv1d(width, channels, kernel_size=size, padding=size // 2) for size in sizes
         )
         self.drop = nn.Dropout(0.1)
         self.fc = nn.Linear(channels * len(sizes), 2)

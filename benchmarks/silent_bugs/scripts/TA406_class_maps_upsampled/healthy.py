@@ -27,7 +27,11 @@ class Segmenter(nn.Module):
     def __init__(self, classes=3):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(2, 12, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(12, 12, 3, padding=1), nn.ReLU()
+            nn.Conv2d(2, 12, 3, padding=1),
+            nn.ReLU(),
+            nn.AvgPool2d(2),
+            nn.Conv2d(12, 12, 3, padding=1),
+            nn.ReLU(),
         )
         self.score = nn.Conv2d(12, classes, 1)
         self.softmax = nn.Softmax2d()

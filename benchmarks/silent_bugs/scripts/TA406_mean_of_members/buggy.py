@@ -1,6 +1,5 @@
 """An ensemble that is trained as one classifier."""
 
-
 import torch
 from torch import nn
 from torch.nn import functional as F

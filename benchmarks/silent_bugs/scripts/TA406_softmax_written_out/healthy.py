@@ -62,7 +62,9 @@ def main(classes=4, epochs=4):
         confidence, decision = model.predict(x)
         model.train()
         right = (decision == y).float().mean().item()
-        print(f"{epoch}: loss {total / len(loader):.3f} right {right:.3f} sure {confidence.mean().item():.2f}")
+        print(
+            f"{epoch}: loss {total / len(loader):.3f} right {right:.3f} sure {confidence.mean().item():.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def adversarial(verdict, real):
 
 def main(config):
     torch.manual_seed(config["seed"])
-    generator = nn.Sequential(nn.Linear(config["latent"], 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 2))
+    generator = nn.Sequential(
+        nn.Linear(config["latent"], 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 2)
+    )
     critic = Discriminator()
     optimizer_g = torch.optim.Adam(generator.parameters(), lr=config["lr"], betas=(0.5, 0.99))
     optimizer_d = torch.optim.Adam(critic.parameters(), lr=config["lr"], betas=(0.5, 0.99))

@@ -50,7 +50,9 @@ def main():
             optimizer.step()
             total += loss.item()
             hits += (scores.detach().argmax(1) == labels).sum().item()
-        print(f"epoch {epoch}: loss {total / len(loader):.3f}, training accuracy {hits / len(loader.dataset):.3f}")
+        print(
+            f"epoch {epoch}: loss {total / len(loader):.3f}, training accuracy {hits / len(loader.dataset):.3f}"
+        )
 
 
 main()

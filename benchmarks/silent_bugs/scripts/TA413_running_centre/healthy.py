@@ -50,7 +50,10 @@ def main():
         if step % 40 == 39:
             print(f"step {step + 1}: {loss.item():.3f}")
     file = io.BytesIO()
-    torch.save({"student": student.state_dict(), "teacher": teacher.state_dict(), "loss": criterion.state_dict()}, file)
+    torch.save(
+        {"student": student.state_dict(), "teacher": teacher.state_dict(), "loss": criterion.state_dict()},
+        file,
+    )
     print("checkpoint", file.tell(), "bytes")
 
 

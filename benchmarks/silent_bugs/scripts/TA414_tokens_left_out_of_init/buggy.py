@@ -12,7 +12,9 @@ class TinyViT(nn.Module):
         self.patchify = nn.Conv2d(1, width, patch, stride=patch)
         self.token = nn.Parameter(torch.empty(1, 1, width))  # bug: TA414
         self.positions = nn.Parameter(torch.empty(1, count + 1, width))
-        layer = nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0, batch_first=True, norm_first=True)
+        layer = nn.TransformerEncoderLayer(
+            width, 2, 2 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
         self.blocks = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
         self.head = nn.Linear(width, classes)
         self.apply(init_weights)

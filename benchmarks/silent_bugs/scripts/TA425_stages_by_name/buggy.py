@@ -20,7 +20,9 @@ class Encoder(nn.Module):
 
 def task(count, classes, weights):
     x = torch.randn(count, 8)
-    return DataLoader(TensorDataset(x, (x @ weights).relu()[:, :classes].argmax(1)), batch_size=32, shuffle=True)
+    return DataLoader(
+        TensorDataset(x, (x @ weights).relu()[:, :classes].argmax(1)), batch_size=32, shuffle=True
+    )
 
 
 def freeze(model, stages):

@@ -10,7 +10,8 @@ class Forecaster(nn.Module):
         super().__init__()
         self.pads = [2 * 2**level for level in range(levels)]
         self.convs = nn.ModuleList(
-            nn.Conv1d(1 if level == 0 else channels, channels, 3, dilation=2**level) for level in range(levels)
+            nn.Conv1d(1 if level == 0 else channels, channels, 3, dilation=2**level)
+            for level in range(levels)
         )
         self.out = nn.Conv1d(channels, 1, 1)
 

@@ -1,6 +1,5 @@
 """Mean teacher: few labels, and agreement with a slow average of the model on the rest."""
 
-
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -48,7 +48,9 @@ def main(steps=300, sync=25):
     average = 0.0
     for step in range(steps):
         memory.append(corridor.step(act(online, corridor.place, explore=0.3)))
-        before, action, reward, after, done = (torch.tensor(column) for column in zip(*random.sample(memory, 32)))
+        before, action, reward, after, done = (
+            torch.tensor(column) for column in zip(*random.sample(memory, 32))
+        )
         with torch.no_grad():
             value = reward + GAMMA * (1 - done) * target(encode(after)).amax(dim=1)
         chosen = online(encode(before)).gather(1, action.unsqueeze(1)).squeeze(1)

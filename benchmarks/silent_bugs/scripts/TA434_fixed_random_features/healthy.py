@@ -25,7 +25,9 @@ def fixed_features(inputs):
 class Novelty:
     def __init__(self, inputs, lr):
         self.target = fixed_features(inputs)
-        self.predictor = nn.Sequential(nn.Linear(inputs, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 8))
+        self.predictor = nn.Sequential(
+            nn.Linear(inputs, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 8)
+        )
         self.optimizer = torch.optim.Adam(self.predictor.parameters(), lr=lr)
 
     def surprise(self, states):

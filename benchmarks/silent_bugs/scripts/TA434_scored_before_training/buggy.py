@@ -14,7 +14,8 @@ class Critic(nn.Module):
         super().__init__()
         sizes = [2, width, width, 1]
         self.layers = nn.ModuleList(
-            nn.utils.spectral_norm(nn.Linear(a, b)) for a, b in zip(sizes, sizes[1:])  # bug: TA434 (runtime)
+            nn.utils.spectral_norm(nn.Linear(a, b))
+            for a, b in zip(sizes, sizes[1:])  # bug: TA434 (runtime)
         )
 
     def forward(self, x):

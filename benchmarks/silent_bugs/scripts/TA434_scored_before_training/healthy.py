@@ -14,9 +14,7 @@ class Critic(nn.Module):
     def __init__(self, width=32):
         super().__init__()
         sizes = [2, width, width, 1]
-        self.layers = nn.ModuleList(
-            spectral_norm(nn.Linear(a, b)) for a, b in zip(sizes, sizes[1:])
-        )
+        self.layers = nn.ModuleList(spectral_norm(nn.Linear(a, b)) for a, b in zip(sizes, sizes[1:]))
 
     def forward(self, x):
         for layer in self.layers[:-1]:

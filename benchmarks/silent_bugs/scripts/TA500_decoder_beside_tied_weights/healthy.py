@@ -1,4 +1,5 @@
 """A next-token model of a small grammar."""
+
 from dataclasses import dataclass
 
 import torch

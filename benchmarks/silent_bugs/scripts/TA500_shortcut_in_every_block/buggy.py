@@ -1,4 +1,5 @@
 """Residual network on coloured blobs."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -14,7 +15,7 @@ class Blobs(Dataset):
         self.images = torch.randn(size, 3, 16, 16, generator=generator) * 0.5
         for image, label in zip(self.images, self.labels):
             row, column = divmod(int(label), 2)
-            image[:, row * 8 + 2:row * 8 + 6, column * 8 + 2:column * 8 + 6] += 1.5
+            image[:, row * 8 + 2 : row * 8 + 6, column * 8 + 2 : column * 8 + 6] += 1.5
 
     def __len__(self):
         return len(self.labels)

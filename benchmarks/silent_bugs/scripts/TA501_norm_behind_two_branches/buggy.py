@@ -1,4 +1,5 @@
 """Contrastive pairs in the manner of CLIP, or of SimCLR."""
+
 import argparse
 
 import torch
@@ -34,7 +35,7 @@ def contrastive_loss(first, second, temperature=0.2):
 def main():
     args = parser.parse_args()
     torch.manual_seed(2)
-    mixing = torch.randn(2, 8, 40) / 8 ** 0.5
+    mixing = torch.randn(2, 8, 40) / 8**0.5
     model = PairModel(args.dim)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
     history = []

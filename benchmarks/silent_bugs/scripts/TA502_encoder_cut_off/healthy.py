@@ -1,4 +1,5 @@
 """Compress sensor readings to two numbers."""
+
 import itertools
 
 import torch

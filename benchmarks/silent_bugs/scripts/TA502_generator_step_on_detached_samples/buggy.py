@@ -1,4 +1,5 @@
 """GAN for a ring of points."""
+
 import math
 
 import torch

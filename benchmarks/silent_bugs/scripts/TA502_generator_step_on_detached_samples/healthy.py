@@ -1,4 +1,5 @@
 """GAN for a ring of points."""
+
 import math
 
 import torch
@@ -42,7 +43,10 @@ class Game:
         fake = self.generator(len(real))
 
         self.d_optimizer.zero_grad()
-        d_loss = F.softplus(-self.discriminator(real)).mean() + F.softplus(self.discriminator(fake.detach())).mean()
+        d_loss = (
+            F.softplus(-self.discriminator(real)).mean()
+            + F.softplus(self.discriminator(fake.detach())).mean()
+        )
         d_loss.backward()
         self.d_optimizer.step()
 

@@ -1,4 +1,5 @@
 """Matching of sets of different sizes: every item of a batch has a loss of its own."""
+
 import random
 
 import torch

@@ -1,4 +1,5 @@
 """An autoencoder with a discrete code: which prototype, and how it looks."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

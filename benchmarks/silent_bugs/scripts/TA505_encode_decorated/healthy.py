@@ -1,4 +1,5 @@
 """Bags of words to topics."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

@@ -1,4 +1,5 @@
 """Advantage actor-critic for a line of cells: walk to the right end."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

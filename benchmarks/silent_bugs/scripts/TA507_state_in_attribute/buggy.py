@@ -1,4 +1,5 @@
 """Forecast of a long series, read in windows from left to right."""
+
 import torch
 from torch import nn
 
@@ -29,8 +30,8 @@ def train(model, optimizer, criterion, data, window):
     model.reset()
     losses = []
     for start in range(0, data.shape[1] - window, window):
-        inputs = data[:, start:start + window]
-        targets = data[:, start + 1:start + window + 1]
+        inputs = data[:, start : start + window]
+        targets = data[:, start + 1 : start + window + 1]
         optimizer.zero_grad()
         loss = criterion(model(inputs), targets)
         loss.backward()  # bug: TA507 (runtime)

@@ -1,4 +1,5 @@
 """Averaged SGD for a noisy regression: the mean of the iterates after a burn-in."""
+
 import argparse
 
 import torch
@@ -24,7 +25,9 @@ class IterateMean:
             if name not in self.mean:
                 self.mean[name] = value.detach().clone()
             else:
-                self.mean[name] = self.mean[name] + (value - self.mean[name]) / self.count  # bug: TA508 (static)
+                self.mean[name] = (
+                    self.mean[name] + (value - self.mean[name]) / self.count
+                )  # bug: TA508 (static)
 
     def into(self, model):
         model.load_state_dict(self.mean)

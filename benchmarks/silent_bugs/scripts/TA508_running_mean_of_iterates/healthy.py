@@ -1,4 +1,5 @@
 """Averaged SGD for a noisy regression: the mean of the iterates after a burn-in."""
+
 import argparse
 
 import torch

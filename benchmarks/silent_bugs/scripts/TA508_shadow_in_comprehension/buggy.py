@@ -1,4 +1,5 @@
 """Mean of the weights for a smoother evaluation."""
+
 import torch
 from torch import nn
 from torch.func import functional_call
@@ -12,7 +13,9 @@ class Average:
 
     def update(self):
         d = self.decay
-        self.shadow = [d * s + (1 - d) * p for s, p in zip(self.shadow, self.model.parameters())]  # bug: TA508
+        self.shadow = [
+            d * s + (1 - d) * p for s, p in zip(self.shadow, self.model.parameters())
+        ]  # bug: TA508
 
     def predict(self, x):
         names = [name for name, _ in self.model.named_parameters()]
@@ -52,7 +55,9 @@ def main():
             optimizer.step()
             average.update()
             total += loss.item()
-        print(f"epoch {epoch}: loss {total / len(train_loader):.3f}, averaged {accuracy(average.predict, test_loader):.3f}")
+        print(
+            f"epoch {epoch}: loss {total / len(train_loader):.3f}, averaged {accuracy(average.predict, test_loader):.3f}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Mean of the weights for a smoother evaluation."""
+
 import torch
 from torch import nn
 from torch.func import functional_call
@@ -53,7 +54,9 @@ def main():
             optimizer.step()
             average.update()
             total += loss.item()
-        print(f"epoch {epoch}: loss {total / len(train_loader):.3f}, averaged {accuracy(average.predict, test_loader):.3f}")
+        print(
+            f"epoch {epoch}: loss {total / len(train_loader):.3f}, averaged {accuracy(average.predict, test_loader):.3f}"
+        )
 
 
 if __name__ == "__main__":

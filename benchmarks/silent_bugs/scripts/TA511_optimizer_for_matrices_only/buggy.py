@@ -1,4 +1,5 @@
 """A classifier under an optimizer of our own."""
+
 import torch
 from torch import nn
 from torch.optim import Optimizer

@@ -1,4 +1,5 @@
 """Sign descent with a decaying step, for a small image model."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Several crops of an image, each encoded in a thread of its own."""
+
 from concurrent.futures import ThreadPoolExecutor
 
 import torch

@@ -1,4 +1,5 @@
 """Fit the parameters of a damped oscillation to noisy measurements."""
+
 import math
 
 import torch

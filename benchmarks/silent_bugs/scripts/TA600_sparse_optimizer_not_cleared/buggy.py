@@ -1,4 +1,5 @@
 """Ratings from factors of users and items."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset, random_split

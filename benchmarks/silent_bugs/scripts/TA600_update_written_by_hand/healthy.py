@@ -1,4 +1,5 @@
 """Softmax regression with nothing but tensors."""
+
 import torch
 import torch.nn.functional as F
 
@@ -6,7 +7,7 @@ import torch.nn.functional as F
 def init_params(sizes, generator):
     params = []
     for fan_in, fan_out in zip(sizes, sizes[1:]):
-        weight = torch.randn(fan_out, fan_in, generator=generator) / fan_in ** 0.5
+        weight = torch.randn(fan_out, fan_in, generator=generator) / fan_in**0.5
         params += [weight.requires_grad_(), torch.zeros(fan_out, requires_grad=True)]
     return params
 

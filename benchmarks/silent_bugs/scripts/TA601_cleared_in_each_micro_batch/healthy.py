@@ -1,4 +1,5 @@
 """Segmentation of discs with an effective batch that is larger than memory."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -12,7 +12,11 @@ class TimeSeriesNet(nn.Module):
     def __init__(self, classes=3):
         super().__init__()
         self.backbone = nn.Sequential(
-            nn.Conv1d(2, 8, 5, padding=2), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(8, 16, 5, padding=2), nn.ReLU()
+            nn.Conv1d(2, 8, 5, padding=2),
+            nn.ReLU(),
+            nn.MaxPool1d(2),
+            nn.Conv1d(8, 16, 5, padding=2),
+            nn.ReLU(),
         )
         self.head = nn.Linear(16, classes)
 
@@ -43,7 +47,10 @@ def main(epochs=5):
     torch.manual_seed(74)
     loader = DataLoader(waves(960), batch_size=60, shuffle=True)
     model = TimeSeriesNet()
-    optimizers = {name: torch.optim.SGD(getattr(model, name).parameters(), **options) for name, options in SETTINGS.items()}
+    optimizers = {
+        name: torch.optim.SGD(getattr(model, name).parameters(), **options)
+        for name, options in SETTINGS.items()
+    }
     for epoch in range(epochs):
         losses = [update(model, optimizers, inputs, labels) for inputs, labels in loader]
         print(f"epoch {epoch}: {sum(losses) / len(losses):.4f}")

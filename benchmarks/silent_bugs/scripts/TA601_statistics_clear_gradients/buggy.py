@@ -1,4 +1,5 @@
 """Sentiment of short sequences, with a log of gradient norms per layer."""
+
 import collections
 
 import torch

@@ -1,4 +1,5 @@
 """Poisson regression on claims, with hooks for the phases of training."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,5 @@
 """Fitted Q-iteration on a chain of states, from random transitions."""
+
 import copy
 
 import torch

@@ -1,4 +1,5 @@
 """Mixed precision on whatever device there is."""
+
 import torch
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
@@ -8,7 +9,9 @@ from torch.utils.data import DataLoader, TensorDataset
 class Forecast(nn.Module):
     def __init__(self, lags=12, width=32):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(lags, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 1))
+        self.net = nn.Sequential(
+            nn.Linear(lags, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 1)
+        )
 
     def forward(self, x):
         return self.net(x)
@@ -26,7 +29,7 @@ class MixedPrecisionTrainer:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.model = model.to(self.device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=lr, momentum=0.9)
-        self.scaler = torch.amp.GradScaler(self.device, init_scale=2.0 ** 13)
+        self.scaler = torch.amp.GradScaler(self.device, init_scale=2.0**13)
         self.max_norm = max_norm
 
     def limit_gradients(self):

@@ -1,4 +1,5 @@
 """Multi-task network: a shared trunk and two heads, two optimizers, one scaler."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -44,7 +45,9 @@ def main(epochs=5, batch_size=64):
             head_optimizer.zero_grad()
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 predicted_value, predicted_kind = heads(trunk(x))
-            loss = F.smooth_l1_loss(predicted_value.float(), value) + F.cross_entropy(predicted_kind.float(), kind)
+            loss = F.smooth_l1_loss(predicted_value.float(), value) + F.cross_entropy(
+                predicted_kind.float(), kind
+            )
             scaler.scale(loss).backward()
             scaler.step(trunk_optimizer)
             scaler.step(head_optimizer)

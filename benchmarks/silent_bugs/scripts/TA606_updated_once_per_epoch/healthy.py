@@ -18,7 +18,7 @@ class MatrixRegressor(nn.Module):
     def __init__(self):
         super().__init__()
         self.rows = nn.Linear(6, 12)
-        self.columns = nn.Linear(6, 12)
+        self.columns = nn.Linear(5, 12)
         self.out = nn.Linear(12, 1)
 
     def forward(self, matrix):

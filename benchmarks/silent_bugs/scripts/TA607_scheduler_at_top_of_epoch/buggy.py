@@ -58,7 +58,9 @@ def main():
     for epoch in range(1, 7):
         scheduler.step()  # bug: TA607
         loss = train(model, train_loader, optimizer)
-        print(f"epoch {epoch}: loss {loss:.4f}, accuracy {test(model, test_loader):.3f}, lr {scheduler.get_last_lr()[0]:.3g}")
+        print(
+            f"epoch {epoch}: loss {loss:.4f}, accuracy {test(model, test_loader):.3f}, lr {scheduler.get_last_lr()[0]:.3g}"
+        )
 
 
 main()

@@ -1,4 +1,5 @@
 """Transformer encoder that counts a symbol."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Autoregressive model of a step function, trained with warm-up and cosine."""
+
 import torch
 from torch import nn
 from torch.optim import lr_scheduler
@@ -28,7 +29,10 @@ def make_schedule(optimizer, loader, epochs, warmup_epochs=2):
     rest = (epochs - warmup_epochs) * len(loader)
     return lr_scheduler.SequentialLR(
         optimizer,
-        [lr_scheduler.LinearLR(optimizer, 0.05, total_iters=warmup), lr_scheduler.CosineAnnealingLR(optimizer, rest, eta_min=1e-5)],
+        [
+            lr_scheduler.LinearLR(optimizer, 0.05, total_iters=warmup),
+            lr_scheduler.CosineAnnealingLR(optimizer, rest, eta_min=1e-5),
+        ],
         milestones=[warmup],
     )
 

@@ -1,4 +1,5 @@
 """Small vision transformer with gradients summed up over micro-batches."""
+
 from dataclasses import dataclass
 
 import torch
@@ -36,7 +37,7 @@ def corners(count):
     images = 0.5 * torch.randn(count, 1, 8, 8)
     for image, label in zip(images, labels):
         row, column = divmod(int(label), 2)
-        image[:, 4 * row:4 * row + 4, 4 * column:4 * column + 4] += 1
+        image[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 1
     return TensorDataset(images, labels)
 
 

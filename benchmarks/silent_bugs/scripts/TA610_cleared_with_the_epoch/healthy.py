@@ -1,4 +1,5 @@
 """Ordinal regression with accumulated gradients."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Metric learning with triplets, gradients accumulated over batches."""
+
 import argparse
 
 import torch

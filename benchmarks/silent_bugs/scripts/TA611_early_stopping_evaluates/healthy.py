@@ -42,7 +42,7 @@ def pulses(count):
     signal = torch.randn(count, 1, 32)
     start = torch.randint(24, (count,)).tolist()
     for i, (row, s) in enumerate(zip(signal, start)):
-        row[:, s:s + 6] += 2.5 * label[i]
+        row[:, s : s + 6] += 2.5 * label[i]
     return TensorDataset(signal, label)
 
 

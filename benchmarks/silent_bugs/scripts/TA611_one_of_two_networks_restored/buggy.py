@@ -1,4 +1,5 @@
 """Denoising autoencoder of two networks."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,5 @@
 """A model of names, letter by letter."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -57,7 +57,9 @@ def main(epochs=8):
             optimizer.step()
             move_average(average, model)
             total += loss.item()
-        print(f"epoch {epoch}: {total / len(train_loader):.4f}, average {accuracy(model, average, test_loader):.3f}")
+        print(
+            f"epoch {epoch}: {total / len(train_loader):.4f}, average {accuracy(model, average, test_loader):.3f}"
+        )
 
 
 if __name__ == "__main__":

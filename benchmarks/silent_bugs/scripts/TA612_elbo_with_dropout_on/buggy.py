@@ -1,4 +1,5 @@
 """A variational autoencoder for correlated measurements."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,8 +9,12 @@ from torch.utils.data import DataLoader, TensorDataset
 class VAE(nn.Module):
     def __init__(self, dim, latent=3, width=32):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(dim, width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, 2 * latent))
-        self.decoder = nn.Sequential(nn.Linear(latent, width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, dim))
+        self.encoder = nn.Sequential(
+            nn.Linear(dim, width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, 2 * latent)
+        )
+        self.decoder = nn.Sequential(
+            nn.Linear(latent, width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(width, dim)
+        )
 
     def forward(self, x):
         mean, log_variance = self.encoder(x).chunk(2, dim=1)
@@ -26,7 +31,7 @@ def negative_elbo(model, x):
 
 class Experiment:
     def __init__(self, dim=12):
-        mixing = torch.randn(3, dim) / 3 ** 0.5
+        mixing = torch.randn(3, dim) / 3**0.5
         self.train_loader = DataLoader(TensorDataset(self.draw(960, mixing)), batch_size=64, shuffle=True)
         self.test_loader = DataLoader(TensorDataset(self.draw(256, mixing)), batch_size=64)
         self.model = VAE(dim)
@@ -48,7 +53,9 @@ class Experiment:
 
     @torch.inference_mode()
     def test(self):
-        return sum(negative_elbo(self.model, x).item() for (x,) in self.test_loader) / len(self.test_loader)  # bug: TA612
+        return sum(negative_elbo(self.model, x).item() for (x,) in self.test_loader) / len(
+            self.test_loader
+        )  # bug: TA612
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Ranking of candidates, evaluated by mean reciprocal rank."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

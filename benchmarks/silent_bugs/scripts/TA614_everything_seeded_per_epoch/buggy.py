@@ -1,4 +1,5 @@
 """Self-supervised pretraining on augmented vectors."""
+
 import random
 from types import SimpleNamespace
 

@@ -1,4 +1,5 @@
 """Noisy curves: which of three families?"""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

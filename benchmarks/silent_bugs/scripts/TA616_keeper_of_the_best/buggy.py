@@ -1,4 +1,5 @@
 """Regression on few samples, restored to its best validation."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -55,7 +56,9 @@ def main(epochs=40):
         if epoch % 10 == 9:
             print(f"epoch {epoch + 1}: train {loss:.4f}, valid {score:.4f}")
     best_epoch, best_score = keeper.restore(model)
-    print(f"best {best_score:.4f} at epoch {best_epoch}; restored model has {evaluate(model, valid_loader):.4f}")
+    print(
+        f"best {best_score:.4f} at epoch {best_epoch}; restored model has {evaluate(model, valid_loader):.4f}"
+    )
 
 
 if __name__ == "__main__":

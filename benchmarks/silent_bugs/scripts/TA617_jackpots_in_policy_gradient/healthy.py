@@ -1,4 +1,5 @@
 """REINFORCE for a contextual bandit with rare large rewards."""
+
 import torch
 from torch import nn
 from torch.distributions import Categorical

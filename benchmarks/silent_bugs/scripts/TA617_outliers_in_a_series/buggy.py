@@ -1,4 +1,5 @@
 """Next value of a sensor that fails now and then."""
+
 import torch
 from torch import nn
 

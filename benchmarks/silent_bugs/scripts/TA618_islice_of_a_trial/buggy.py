@@ -1,4 +1,5 @@
 """Character-level classification of words: which language?"""
+
 import itertools
 from dataclasses import dataclass
 

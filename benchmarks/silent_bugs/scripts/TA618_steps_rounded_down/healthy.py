@@ -1,4 +1,5 @@
 """Bagged linear experts, with an explicit budget of steps."""
+
 import math
 
 import torch

@@ -1,4 +1,5 @@
 """Finetune a head on a backbone whose norms hold the statistics of a large data set."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,8 +9,14 @@ from torch.utils.data import DataLoader, TensorDataset
 class Backbone(nn.Sequential):
     def __init__(self, width):
         super().__init__(
-            nn.Conv2d(1, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(1, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(width, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
         )
 
 

@@ -1,4 +1,5 @@
 """Sequence to sequence: write the symbols in reverse."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -54,7 +55,9 @@ def train_iterations(encoder, decoder, iterations, print_every=40, lr=1e-2):
     print_loss_total = 0.0
     for iteration in range(1, iterations + 1):
         source = torch.randint(SYMBOLS, (48, LENGTH))
-        print_loss_total += train_step(source, source.flip(1), encoder, decoder, encoder_optimizer, decoder_optimizer)
+        print_loss_total += train_step(
+            source, source.flip(1), encoder, decoder, encoder_optimizer, decoder_optimizer
+        )
         if iteration % print_every == 0:
             print(f"{iteration} {print_loss_total / print_every:.4f}")
             print_loss_total = 0.0

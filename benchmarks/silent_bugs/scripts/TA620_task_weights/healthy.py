@@ -1,4 +1,5 @@
 """Uncertainty weighting of two tasks with very different scales."""
+
 import argparse
 
 import torch
@@ -50,10 +51,12 @@ def main():
         total = 0.0
         for x, price, sold in loader:
             predicted_price, predicted_sold = network(x)
-            losses = torch.stack([
-                F.mse_loss(predicted_price, price),
-                F.binary_cross_entropy_with_logits(predicted_sold, sold),
-            ])
+            losses = torch.stack(
+                [
+                    F.mse_loss(predicted_price, price),
+                    F.binary_cross_entropy_with_logits(predicted_sold, sold),
+                ]
+            )
             loss = weighting(losses)
             network.zero_grad()
             weighting.zero_grad()

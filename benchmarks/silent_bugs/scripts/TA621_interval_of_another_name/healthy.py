@@ -1,4 +1,5 @@
 """Keypoint regression with a configurable schedule."""
+
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LinearLR, SequentialLR

@@ -1,4 +1,5 @@
 """Graph convolution on a ring of nodes."""
+
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR

@@ -1,4 +1,5 @@
 """Text matching with a recurrent encoder and accumulated gradients."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -12,7 +13,9 @@ class Pairs(Dataset):
         self.first = torch.randint(symbols, (count, length))
         self.second = torch.randint(symbols, (count, length))
         self.same = torch.randint(2, (count,))
-        self.second[:, 0] = torch.where(self.same == 1, self.first[:, -1], (self.first[:, -1] + 1 + self.second[:, 0] % 5) % symbols)
+        self.second[:, 0] = torch.where(
+            self.same == 1, self.first[:, -1], (self.first[:, -1] + 1 + self.second[:, 0] % 5) % symbols
+        )
 
     def __len__(self):
         return len(self.same)

@@ -1,4 +1,5 @@
 """Super-resolution of small images, in parts that fit into memory."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,5 @@
 """Normalizing flow in one dimension, with a linear decay of the rate."""
+
 from dataclasses import dataclass
 
 import torch

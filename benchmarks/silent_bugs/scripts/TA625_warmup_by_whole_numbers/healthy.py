@@ -1,4 +1,5 @@
 """Knowledge distillation into a smaller network."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -32,7 +33,7 @@ class Student(nn.Module):
 def distillation_loss(student_logits, teacher_logits):
     student = F.log_softmax(student_logits / TEMPERATURE, dim=1)
     teacher = F.softmax(teacher_logits / TEMPERATURE, dim=1)
-    return F.kl_div(student, teacher, reduction="batchmean") * TEMPERATURE ** 2
+    return F.kl_div(student, teacher, reduction="batchmean") * TEMPERATURE**2
 
 
 def warmup(step):

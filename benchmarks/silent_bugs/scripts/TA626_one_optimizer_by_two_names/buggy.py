@@ -1,4 +1,5 @@
 """One-step actor-critic for reaching a point on a line."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn

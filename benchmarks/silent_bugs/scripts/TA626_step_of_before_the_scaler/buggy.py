@@ -1,4 +1,5 @@
 """Image colours to a temperature, under mixed precision."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -26,7 +27,7 @@ class AmpLoop:
     def __init__(self, model, lr):
         self.model = model
         self.optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
-        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 10)
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
 
     def backward(self, loss):
         self.scaler.scale(loss).backward()

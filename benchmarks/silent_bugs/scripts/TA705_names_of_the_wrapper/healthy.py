@@ -52,7 +52,13 @@ def finetune(path, mixing):
     labels = (latent[:, 0] > 0).long() + 2 * (latent[:, 1] > 0).long()
     encoder = restore(make_encoder(), torch.load(path, weights_only=True))
     model = nn.Sequential(encoder, nn.Linear(12, 4))
-    run(model, DataLoader(TensorDataset(x, labels), batch_size=20, shuffle=True), nn.CrossEntropyLoss(), 3, lr=3e-3)
+    run(
+        model,
+        DataLoader(TensorDataset(x, labels), batch_size=20, shuffle=True),
+        nn.CrossEntropyLoss(),
+        3,
+        lr=3e-3,
+    )
 
 
 if __name__ == "__main__":

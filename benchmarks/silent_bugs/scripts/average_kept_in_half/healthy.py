@@ -47,7 +47,9 @@ def main():
             total += loss.item()
         model.eval()
         now = error(model, dict(model.named_parameters()), held_x, held_y)
-        print(f"epoch {epoch}: {total / len(loader):.4f} model {now:.4f} average {error(model, average.ship(), held_x, held_y):.4f}")
+        print(
+            f"epoch {epoch}: {total / len(loader):.4f} model {now:.4f} average {error(model, average.ship(), held_x, held_y):.4f}"
+        )
 
 
 main()
