@@ -239,13 +239,16 @@ def test_a_lightning_run_is_told_right_and_stays_as_it_was(
 
 
 class Sentences(torch.utils.data.Dataset[Any]):
-    """Counting sequences, the first tokens of which are not to be predicted: labels of -100."""
+    """Sequences that count up or down, the first tokens of which are not to be predicted: labels of -100."""
+
+    def __init__(self, stride: int = 1) -> None:
+        self.stride = stride
 
     def __len__(self) -> int:
         return 32
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
-        ids = (torch.arange(12) + index) % 50
+        ids = (self.stride * torch.arange(12) + index) % 50
         labels = ids.clone()
         labels[: 2 + index % 5] = -100
         return {"input_ids": ids, "labels": labels}
@@ -274,13 +277,12 @@ def trainer_of(*callbacks: Any, folder: Path = Path(), collate: Any = None, **op
         use_cpu=True,
         **options,
     )
-    data = Sentences()
     model = transformers.GPT2LMHeadModel(config)
     return transformers.Trainer(
         model=model,
         args=arguments,
-        train_dataset=data,
-        eval_dataset=data,
+        train_dataset=Sentences(),
+        eval_dataset=Sentences(-1),
         data_collator=collate,
         callbacks=list(callbacks),
     )
@@ -457,8 +459,9 @@ def test_an_evaluation_between_the_steps_of_a_trainer_is_no_step(
             use_cpu=True,
         )
         model = transformers.GPT2LMHeadModel(config)
-        data = Sentences()
-        transformers.Trainer(model=model, args=arguments, train_dataset=data, eval_dataset=data).train()
+        transformers.Trainer(
+            model=model, args=arguments, train_dataset=Sentences(), eval_dataset=Sentences(-1)
+        ).train()
     assert seen.findings == []
     assert [gradients.step for gradients in seen.gradients] == [0, 1, 2]
     assert [len(step.training_forwards) for step in seen.steps] == [1, 1, 1, 0]

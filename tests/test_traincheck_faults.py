@@ -139,7 +139,10 @@ def test_the_commands_of_the_page_print_what_it_shows(shown: tuple[Path, dict[st
         printed = "\n".join(
             line.rstrip() for line in (ran[command].stdout + ran[command].stderr).splitlines()
         )
-        blocks = [re.escape(block) for block in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)]
+        blocks = [
+            re.sub(r"Looked\\ at\\ \d+", r"Looked\\ at\\ \\d+", re.escape(block))  # what the machine affords
+            for block in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)
+        ]
         assert re.fullmatch(r"(?:.*\n)*".join(blocks), f"{printed}\n"), f"{command}\n{printed}"
 
 

@@ -11,7 +11,6 @@ from ta_lint.facts.values.whereabouts import Uses
 from ta_lint.syntax.tree import LOOPS, Node, dotted, literal_text
 
 KEYWORDS = (("optim", "*optimizer*", "*adam*"),)
-AROUND = ("*backward",)
 
 # What code does with an optimizer besides stepping it.
 _DONE = frozenset("add_param_group defaults load_state_dict param_groups state state_dict zero_grad".split())

@@ -9,7 +9,8 @@ from ta_lint.syntax.tree import argument, spreads
 
 KEYWORDS = (
     tuple(
-        "auto_gptq datasets diffusers evaluate huggingface_hub optimum peft sentence_transformers transformers trl vllm".split()
+        "auto_gptq datasets diffusers evaluate huggingface_hub optimum peft sentence_transformers transformers trl"
+        " trust_remote_code vllm".split()
     ),
 )
 

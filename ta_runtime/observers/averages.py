@@ -80,7 +80,8 @@ class Averages(Observer):
 
     def _note(self, call: Call) -> None:
         place = here()
-        if place not in self._loops and _LOOP.search(linecache.getline(place.path, place.line)):
+        lines = linecache.getlines(place.path)[place.line - 1 : place.end_line or place.line]
+        if place not in self._loops and _LOOP.search("".join(lines)):
             self._loops.append(place)
 
     def _visit(self, root: Any, parameters: dict[int, Tensor], step: int) -> tuple[int, bool]:

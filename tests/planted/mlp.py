@@ -126,6 +126,26 @@ def one_ulp(training: Training) -> None:
     training.built = built
 
 
+class Spare(Net):
+    """With a parameter that nothing computes with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Parameter(torch.zeros(()))
+
+
+@planted
+def spare(training: Training) -> None:
+    """For one step alone."""
+    training.model = Spare
+    training.stepped = lambda step, model, optimizer: model.spare.data.fill_(step == 1)
+
+
+@planted
+def spare_base(training: Training) -> None:
+    training.model = Spare
+
+
 @planted
 def one_weight_later(training: Training) -> None:
     def stepped(step: int, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -31,9 +31,9 @@ class CausalAttention(nn.Module):
             part.view(batch, steps, self.heads, width // self.heads).transpose(1, 2)
             for part in self.qkv(x).chunk(3, dim=-1)
         )
-        y = F.scaled_dot_product_attention(
+        y = F.scaled_dot_product_attention(  # bug: TA417
             q, k, v, dropout_p=self.residual_drop.p, is_causal=True
-        )  # bug: TA417
+        )
         return self.residual_drop(self.out(y.transpose(1, 2).reshape(batch, steps, width)))
 
 

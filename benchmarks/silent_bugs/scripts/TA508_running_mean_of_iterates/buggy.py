@@ -25,9 +25,9 @@ class IterateMean:
             if name not in self.mean:
                 self.mean[name] = value.detach().clone()
             else:
-                self.mean[name] = (
+                self.mean[name] = (  # bug: TA508 (static)
                     self.mean[name] + (value - self.mean[name]) / self.count
-                )  # bug: TA508 (static)
+                )
 
     def into(self, model):
         model.load_state_dict(self.mean)

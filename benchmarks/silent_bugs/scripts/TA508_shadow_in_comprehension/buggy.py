@@ -13,9 +13,9 @@ class Average:
 
     def update(self):
         d = self.decay
-        self.shadow = [
+        self.shadow = [  # bug: TA508
             d * s + (1 - d) * p for s, p in zip(self.shadow, self.model.parameters())
-        ]  # bug: TA508
+        ]
 
     def predict(self, x):
         names = [name for name, _ in self.model.named_parameters()]
