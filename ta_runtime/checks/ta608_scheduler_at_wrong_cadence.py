@@ -19,7 +19,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         related = ((schedule.built, "the schedule is laid out here"),)
         evidence = _evidence(schedule)
-        if schedule.counts_batches and _is_per_epoch(schedule):
+        if _is_per_epoch(schedule):
             message = (
                 f"`{schedule.kind}` is laid out over the steps of the optimizer, and steps far more rarely"
             )
@@ -32,11 +32,14 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _is_per_epoch(schedule: SchedulerCalls) -> bool:
-    """Whether the optimizer made as many steps as the scheduler was laid out for, and that at most half as many."""
+    """Whether the optimizer made as many steps as the scheduler was laid out for, and that at most half as many.
+
+    A length that may count epochs must be met exactly, as it could be met by chance.
+    """
     if schedule.length is None or schedule.times > schedule.length / 2:
         return False
-    between = schedule.optimizer_steps / schedule.times
-    return abs(schedule.optimizer_steps - schedule.length) <= between
+    tolerance = schedule.optimizer_steps / schedule.times if schedule.counts_batches else 0
+    return abs(schedule.optimizer_steps - schedule.length) <= tolerance
 
 
 def _is_per_batch(schedule: SchedulerCalls) -> bool:

@@ -30,7 +30,7 @@ def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:
     found: dict[Place, tuple[int, int, int]] = {}
     counts = Counter[int]()
     for pattern, times in history.patterns.items():
-        if (backward := _accumulated(pattern)) is None:
+        if (backward := _accumulated(pattern, is_chunked=history.chunked > 0)) is None:
             continue
         event, count = backward
         counts[count] += times
@@ -43,9 +43,15 @@ def _accumulations(history: LoopHistory) -> dict[Place, tuple[int, int, int]]:
     return found
 
 
-def _accumulated(pattern: StepPattern) -> tuple[ObservedAction, int] | None:
-    """The backward pass and its count, if all for a step are equal, each is for the next batch, and nothing else changes gradients."""
-    backwards = [(event, count) for event, count in pattern if event.action is Action.BACKWARD]
+def _accumulated(pattern: StepPattern, *, is_chunked: bool) -> tuple[ObservedAction, int] | None:
+    """The backward pass and its count, if all for a step are equal and nothing else changes gradients.
+
+    Each is for the next batch, or for the next part of one.
+    """
+    backwards = Counter[ObservedAction]()
+    for event, count in pattern:
+        if event.action is Action.BACKWARD:
+            backwards[event._replace(is_next_batch=event.is_next_batch or is_chunked)] += count
     passes = any(event.action is Action.EPOCH for event, _ in pattern)
     last = pattern[-1][0]
     if (
@@ -55,5 +61,5 @@ def _accumulated(pattern: StepPattern) -> tuple[ObservedAction, int] | None:
         or last.gradients is not Condition.FRESH
     ):
         return None
-    [(event, count)] = backwards
+    [(event, count)] = backwards.items()
     return (event, count) if count > 1 and event.is_next_batch else None

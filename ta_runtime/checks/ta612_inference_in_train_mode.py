@@ -29,4 +29,4 @@ def _evaluates(inference: Inference) -> bool:
     if not inference.noisy:
         return False
     unseen = bool(inference.loaders) and not any(loader.trained for loader in inference.loaders)
-    return unseen or inference.measured > 0
+    return unseen or (inference.measured > 0 and not inference.copied)

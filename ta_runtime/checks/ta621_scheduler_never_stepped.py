@@ -12,7 +12,11 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
     for schedule in run.loop.schedulers:
         if schedule.steps:
             yield Refutation(schedule.built, {"steps": schedule.steps})
-        elif run.failure is None and not schedule.is_part and _has_trained(schedule.optimizer):
+        elif (
+            run.failure is None
+            and not (schedule.is_part or schedule.is_replaced)
+            and _has_trained(schedule.optimizer)
+        ):
             message = f"`{schedule.kind}` never stepped, so that the learning rate stayed as it began"
             evidence = {"steps": 0, "steps of the optimizer": schedule.optimizer.steps}
             yield Suspicion(schedule.built, message, evidence)

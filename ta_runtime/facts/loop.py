@@ -72,6 +72,8 @@ class LoopHistory:
     """Where scaled gradients were clipped: the limit, and the factor of the scaler at that moment."""
     without_update: "Place | None" = None
     """Where a gradient scaler stepped the same optimizer twice without an update in between."""
+    chunked: int = 0
+    """Audited steps of several forward passes in training, each over another part of one tensor, such as a batch."""
     epoch_is_over: bool = False
     """Whether the loader of the last backward pass has handed out all batches of its epoch."""
 
@@ -170,6 +172,8 @@ class Scheduled:
     """The steps after which the rate of a `CosineAnnealingLR` climbs again."""
     is_part: bool = False
     """Whether another scheduler holds it, and steps it when its turn comes."""
+    is_replaced: bool = False
+    """Whether nothing holds it any more, and another scheduler steps for its optimizer."""
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ class Inference:
     """Passes without gradients."""
     noisy: int = 0
     """Passes without gradients and in training mode, several in a row over different batches, after steps that trained
-    this model, with nothing having set the mode since."""
+    this model, or another one of its class, with nothing having set the mode since."""
     dropouts: int = 0
     """Of its last pass in training mode, the dropout layers that dropped."""
     norms: int = 0
@@ -51,6 +51,8 @@ class Inference:
     loaded: int = 0
     """As `noisy`, in a program without an optimizer: of a model with weights that were loaded, and that nothing put into a
     mode."""
+    copied: bool = False
+    """Whether its model is never trained itself, and of the class of one that is: an average of it, or a target."""
     unsettled: int = 0
     """Passes in training mode of a model with layers that depend on the mode."""
     measured: int = 0

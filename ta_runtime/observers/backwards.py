@@ -69,6 +69,8 @@ class Backwards(Listener):
         if call.raised:
             return
         window, norm = self._session.window, call.result
+        if norm is None:  # of `clip_grads_with_norm_`, which is given it
+            norm = call.given(2, "total_norm")
         if self._session.looks_at(window) and type(norm) is Tensor and norm.dim() == 0:
             window.clipped = norm
 

@@ -50,6 +50,7 @@ class CheckpointObserver(Observer):
         super().__init__(session)
         self._facts = CheckpointHistory()
         self._taken: list[_Taken] = []
+        self._last_taken: dict[int, tuple[Place, int]] = {}  # by where the first tensor lies: line, step
         self._trained: Register[bool] = Register()
         self._optimizers: Register[int] = Register()
         self._depth = 0  # of `state_dict` calls inside each other
@@ -211,7 +212,9 @@ class CheckpointObserver(Observer):
             taken for taken in self._taken if any(ref() is not None for ref in taken.tensors.values())
         ]
         if values and len(self._taken) < _MOST:
-            self._taken.append(_Taken(here(), self.session.step_count, values))
+            taken = _Taken(here(), self.session.step_count, values)
+            self._taken.append(taken)
+            self._last_taken[_storage(values[0])] = taken.place, taken.step
 
     def _note_used(self, state: Any, place: Place | None) -> None:
         """A state is loaded, or saved: it is looked at whether it is one that was kept from an earlier step."""
@@ -219,13 +222,20 @@ class CheckpointObserver(Observer):
             return
         values = [value for value in state.values() if isinstance(value, Tensor) and value.numel()]
         first = values[0] if values else None
-        taken = next((one for one in self._taken if first is not None and one.holds(first)), None)
+        if first is None:
+            return
+        taken = next((one for one in self._taken if one.holds(first)), None)
+        # the tensors of the state, or others in the same memory, such as detached ones
+        since = (taken.place, taken.step) if taken is not None else self._last_taken.get(_storage(first))
         step = self.session.step_count
-        if taken is None or taken.step == step:
+        if since is None or since[1] == step:
             return
         parameters = {_storage(value) for model in self.session.names.models for _, value in _named(model)}
-        shared = sum(taken.holds(value) and _storage(value) in parameters for value in values)
-        self._facts.kept.append(Kept(taken.place, place or here(), taken.step, step, len(values), shared))
+        shared = sum(
+            (taken is None or taken.holds(value)) and _storage(value) in parameters for value in values
+        )
+        if taken is not None or shared:
+            self._facts.kept.append(Kept(since[0], place or here(), since[1], step, len(values), shared))
 
 
 def _of_user(frame: FrameType) -> bool:

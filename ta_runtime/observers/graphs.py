@@ -66,7 +66,7 @@ class GraphObserver(Observer):
         super().__init__(session)
         self._passes: dict[Place, Backward] = {}
         self._reaches: dict[Place, Reach] = {}
-        self._trails: dict[Place, _Trail] = {}
+        self._trails: dict[tuple[Place, bool], _Trail] = {}  # of losses and of buffers
         self._mark_key, self._step_key = (
             object(),
             object(),
@@ -101,7 +101,10 @@ class GraphObserver(Observer):
         passes.recorded += 1
         if looks:
             self._mark(node, passes, window.index)
-            if window.step is not None and window.step.thorough:
+            thorough = window.step is not None and window.step.thorough
+            if thorough or (place, True) in self._trails:
+                self._mark_buffer(passes, window.index)
+            if thorough:
                 self._follow(node, passes, window.index)
             self._running = weakref.ref(loss), passes, window.index
 
@@ -188,8 +191,15 @@ class GraphObserver(Observer):
 
     # -- how long a graph lives -------------------------------------------------------------------------------
 
-    def _mark(self, node: Any, passes: Backward, step: int) -> None:
-        trail = self._trails.setdefault(passes.place, _Trail())
+    def _mark_buffer(self, passes: Backward, step: int) -> None:
+        """A buffer that was computed from itself and the batch keeps the graphs of all steps so far."""
+        buffers = chain.from_iterable(model.buffers() for model in self.session.names.models)
+        node = next((buffer.grad_fn for buffer in buffers if buffer.grad_fn is not None), None)
+        if node is not None:
+            self._mark(node, passes, step, is_buffer=True)
+
+    def _mark(self, node: Any, passes: Backward, step: int, *, is_buffer: bool = False) -> None:
+        trail = self._trails.setdefault((passes.place, is_buffer), _Trail())
         if trail.last == step:
             return
         alive = trail.alive
@@ -203,7 +213,7 @@ class GraphObserver(Observer):
         mark = node.metadata[self._mark_key] = _Mark()
         trail.marks.append(weakref.ref(mark))
         trail.last = step
-        passes.graphs += 1
+        passes.graphs += not is_buffer
 
     def _spare_higher_orders(self, optimizer: torch.optim.Optimizer, step: int) -> None:
         """A gradient that has a graph (`create_graph=True`) is to be gone back through: what it needs has to live."""

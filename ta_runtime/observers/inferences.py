@@ -162,8 +162,12 @@ class Inferences:
             return  # the same batch again: several samples of one output
         steps = self._session.step_count
         inference.loaded += not steps and self._is_loaded(module)
-        if not steps or self.switched.get(module) == steps or not self._is_trained(module):
+        if not steps or self.switched.get(module) == steps:
             return
+        if not self._is_trained(module):
+            if not self._is_copy(module):
+                return
+            inference.copied = True
         inference.noisy += 1
         loader = self._session.loaders.current
         if loader is not None and all(loader is not other for other in inference.loaders):
@@ -176,6 +180,11 @@ class Inferences:
 
     def _is_trained(self, module: nn.Module) -> bool:
         return any(id(parameter) in self.trained for parameter in module.parameters())
+
+    def _is_copy(self, module: nn.Module) -> bool:
+        """Whether a trained model is of its class."""
+        models = self._session.names.models
+        return any(type(model) is type(module) and self._is_trained(model) for model in models)
 
     def _measured(self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._last is not None:

@@ -52,7 +52,7 @@ class ModeObserver(Observer):
         self._inferences = Inferences(session, self._passed)
         self._switching = False
         self._asked: Place | None = None  # where `eval` was called, which calls `train`
-        self._switches: dict[Place, Switch] = {}
+        self._switches: dict[tuple[Place, bool], Switch] = {}  # by whether the mode changes anything
         self._off: list[_Off] = []
         self._stepped: set[int] = set()  # ids of optimizers
         self._looks = 0
@@ -99,8 +99,9 @@ class ModeObserver(Observer):
     def report(self, run: Run) -> None:
         self._inferences.deliver(wait=run.over)
         recorded = self._inferences.recorded if run.infers and not self._inferences.backwards else {}
+        switches = self._switches
         run.modes = ModeHistory(
-            list(self._switches.values()),
+            [one for (place, depends), one in switches.items() if depends or (place, True) not in switches],
             [*self._inferences.found.values(), *recorded.values()],
             list(self._dropouts.found.values()),
             list(self._inferences.evaluated.values()),
@@ -172,10 +173,8 @@ class ModeObserver(Observer):
         if len(self._off) == _OWN or self._is_part(module) or not module._modules:
             return
         place = self._asked or here()
-        switch = self._switches.get(place)
-        if switch is None:
-            layers = sum(depends_on_mode(layer) for layer in module.modules() if layer.training)
-            switch = self._switches[place] = Switch(place, type(module).__name__, layers)
+        layers = sum(depends_on_mode(layer) for layer in module.modules() if layer.training)
+        switch = self._switches.setdefault((place, layers > 0), Switch(place, type(module).__name__, layers))
         parameters = {id(parameter) for parameter in module.parameters()}
         self._off = [off for off in self._off if off.module() is not module]
         self._off.append(_Off(switch, weakref.ref(module), parameters))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.optim.lr_scheduler import ChainedScheduler, SequentialLR
+from torch.optim.lr_scheduler import ChainedScheduler
 
 from ta_runtime.facts import Loader, SchedulerCalls
 from ta_runtime.observers.observer import Observer
@@ -84,9 +84,7 @@ class Schedules(Observer):
         followed = self._found.get(key)
         if followed is not None and followed.scheduler() is scheduler:
             return followed
-        if isinstance(
-            scheduler, (SequentialLR, ChainedScheduler)
-        ):  # what they step begins before their own step
+        if isinstance(scheduler, ChainedScheduler):  # what it steps begins before its own step
             return None
         optimizer, built = getattr(scheduler, "optimizer", None), BUILT.get(scheduler)
         if not isinstance(optimizer, torch.optim.Optimizer) or built is None or len(self._found) >= _MOST:
@@ -138,13 +136,22 @@ class Schedules(Observer):
 
 def _schedule(scheduler: Any, place: Place, built: Place) -> SchedulerCalls:
     """Its layout; a schedule of transformers is a `LambdaLR` that was given its number of steps."""
+    kind, length = type(scheduler).__name__, _length(scheduler)
+    counts_batches = kind == "OneCycleLR" or (kind == "LambdaLR" and length is not None)
+    return SchedulerCalls(place, built, kind, length, counts_batches)
+
+
+def _length(scheduler: Any) -> int | None:
+    """For how many of its steps a scheduler is laid out; of a sequence, up to the end of the last."""
     kind = type(scheduler).__name__
-    length = getattr(scheduler, _LENGTHS[kind], None) if kind in _LENGTHS else None
-    counts_batches = kind == "OneCycleLR"
+    if kind == "SequentialLR":
+        last = _length(scheduler._schedulers[-1])
+        return scheduler._milestones[-1] + last if last is not None else None
     if kind == "LambdaLR":
         length = getattr(scheduler.lr_lambdas[0], "keywords", {}).get("num_training_steps")
-        counts_batches = length is not None
-    return SchedulerCalls(place, built, kind, length if isinstance(length, int) else None, counts_batches)
+    else:
+        length = getattr(scheduler, _LENGTHS.get(kind, ""), None)
+    return length if isinstance(length, int) else None
 
 
 def _rate(optimizer: torch.optim.Optimizer) -> float | None:

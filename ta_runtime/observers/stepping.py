@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
 from ta_lint.core.protocol import Action
@@ -47,9 +47,13 @@ class Stepping(Observer):
         # losses that a scaler has scaled since its last update, and what they were divided by
         self._scaled: deque[tuple[weakref.ref[Tensor] | None, float | None]] = deque(maxlen=_SCALED)
         self._scaler: weakref.ref[Any] | None = None
+        self._parts: list[tuple[int, int]] = []  # that models were given: what they are of, and from where on
         self._made: set[tuple[int, int]] = (
             set()
         )  # steps of scalers since their last update: scaler, optimizer
+
+    def begin(self, window: "Window") -> None:
+        self._parts = []
 
     def detach(self) -> None:
         super().detach()
@@ -118,8 +122,17 @@ class Stepping(Observer):
                 if is_scaled is not False and state.is_scaled is not True:
                     state.is_scaled = is_scaled
 
+    def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
+        given = args[0] if args else None
+        learns = module.training and torch.is_grad_enabled() and next(module.parameters(), None) is not None
+        if learns and type(given) is Tensor:
+            self._parts.append((given.untyped_storage().data_ptr(), int(given.storage_offset())))
+
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         if (state := self._state(optimizer)) is not None:
+            whole = {storage for storage, _ in self._parts}
+            if len(whole) == 1 and 1 < len(set(self._parts)) == len(self._parts):
+                state.history.chunked += 1
             state.look()
             state.steps(
                 ObservedAction(
@@ -147,6 +160,8 @@ class Stepping(Observer):
         if gradient is None or state.looks >= _LOOKS or not self.session.looks_at(window):
             return
         values = local(gradient)
+        if values.layout is torch.sparse_coo:
+            values = values._values()
         if not measurable(values):
             return
         state.looks += 1

@@ -54,10 +54,9 @@ class Turns(Observer):
                 self._zeros[stepped] += steps
 
     def schedule(self, call: Call) -> End | None:
-        if not getattr(call.args[0], "_is_initial", False):
-            scheduled = self._scheduler(call.args[0])
-            if scheduled is not None:
-                scheduled.steps += 1
+        scheduled = self._scheduler(call.args[0])
+        if scheduled is not None and not getattr(call.args[0], "_is_initial", False):
+            scheduled.steps += 1
         return None
 
     def report(self, run: "Run") -> None:
@@ -76,6 +75,10 @@ class Turns(Observer):
             scheduled = self._scheduler(scheduler)
             if scheduled is not None:
                 scheduled.is_part |= any(_holds(other, scheduler) for other in schedulers)
+        kept = {id(scheduled) for scheduled in self._schedulers.values()}
+        in_use = {id(scheduled.optimizer) for scheduled in self._scheduled if scheduled.steps}
+        for scheduled in self._scheduled:
+            scheduled.is_replaced = id(scheduled) not in kept and id(scheduled.optimizer) in in_use
         for stepped in self._stepped:
             stepped.others = self._steps - self._before[stepped] - stepped.steps
         run.loop.optimizers += self._stepped

@@ -1,4 +1,4 @@
-"""The clipping of gradients by norm and by value."""
+"""The clipping of gradients by norm, by a norm that is known, and by value."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -8,22 +8,39 @@ from torch.nn.utils import clip_grad
 
 from ta_runtime.probes.patching import Call, End, PutOn, Watch, code
 
+_clips = False
+"""Whether a clipping runs: that by norm calls that by a known norm."""
+
 
 def _clipping(function: Callable[..., Any]) -> PutOn:
     put_on = code(inspect.unwrap(function))
 
     def watched(watch: Watch) -> Callable[[], None]:
         def begin(call: Call) -> End | None:
+            global _clips
+            if _clips:
+                return None
             parameters = call.given(0, "parameters")
             if isinstance(parameters, Iterator):  # which could be read but once
                 parameters = list(parameters)
             call.args = (parameters, *call.args[1:])
             call.kwargs.pop("parameters", None)
-            return watch(call)
+            end = watch(call)
+            _clips = True
+
+            def over(call: Call) -> None:
+                global _clips
+                _clips = False
+                if end is not None:
+                    end(call)
+
+            return over
 
         return put_on(begin)
 
     return watched
 
 
-PLACES = {"clip": (_clipping(clip_grad.clip_grad_norm_), _clipping(clip_grad.clip_grad_value_))}
+_WITH_NORM = getattr(clip_grad, "_clip_grads_with_norm_", None)  # torch 2.6; public by another name
+_FUNCTIONS = (clip_grad.clip_grad_norm_, clip_grad.clip_grad_value_, _WITH_NORM)
+PLACES = {"clip": tuple(_clipping(function) for function in _FUNCTIONS if function is not None)}

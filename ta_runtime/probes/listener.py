@@ -73,7 +73,7 @@ class Listener:
         """`GradScaler.unscale_`."""
 
     def clip(self, call: Call) -> End | None:
-        """`clip_grad_norm_` or `clip_grad_value_`, however the run came by them."""
+        """`clip_grad_norm_`, `clip_grads_with_norm_` or `clip_grad_value_`, however the run came by them."""
 
     def clear(self, call: Call) -> End | None:
         """`Optimizer.zero_grad`."""

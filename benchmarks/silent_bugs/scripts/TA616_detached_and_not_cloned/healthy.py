@@ -51,7 +51,7 @@ def main():
     model, final = Translator(), Translator()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
     held_out = batch(64)
-    best_loss, best = search(model, optimizer, steps=200, every=20, held_out=held_out)
+    best_loss, best = search(model, optimizer, steps=190, every=20, held_out=held_out)
     final.load_state_dict(best)
     with torch.no_grad():
         print(f"best was {best_loss:.4f}, the final model has {loss_of(final, *held_out).item():.4f}")
