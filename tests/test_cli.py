@@ -508,7 +508,7 @@ def test_rules_are_listed_as_text_and_as_json(ta_lint: Command) -> None:
 
 def test_colour_and_progress_only_on_a_terminal(project: Path) -> None:
     """A real pseudo-terminal, through util-linux's `script`."""
-    slow = BUGGY + "x = [" + "(1, 2, 3), " * 500 + "]\n"  # a bar is shown after a second
+    slow = BUGGY + "x = [" + "(1, 2, 3), " * 2000 + "]\n"  # a bar is shown after a second
     for number in range(60):
         (project / f"train_{number}.py").write_text(slow)
     command = f"{sys.executable} -m ta_lint check --select=TA401 --no-cache --jobs=1"

@@ -24,7 +24,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if uses is None or not uses.keys() <= _DONE or _steps_by_hand(module, optimizer.call, uses):
             continue
         cleared = uses.get("zero_grad", [])
-        if cleared or (_trains_around(module, optimizer.call) and not _is_replaced(module, optimizer)):
+        trains = module.is_nearby("backward") if cleared else _trains_around(module, optimizer.call)
+        if trains and (cleared or not _is_replaced(module, optimizer)):
             related = tuple((node, "its gradients are cleared here") for node in cleared[:1])
             yield Suspicion(optimizer.call, "the optimizer is never stepped", related)
 
