@@ -1,32 +1,46 @@
-"""TA411: `forward` creates a layer or parameter, so each call has a new, untrained one."""
+"""TA411: `forward`, or a method for it alone, creates a layer or parameter, so each call has a new, untrained one."""
 
 from collections.abc import Iterator
 
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.syntax.tree import Node, dotted
+from ta_lint.syntax.tree import Node, attribute_of_self, dotted
 
 KEYWORDS = ("forward",)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for klass in module.classes.modules():
-        forward = module.classes.methods(klass).get("forward")
-        if forward is None:
-            continue
-        for call in module.tree.within(forward.body, cst.Call):
-            if module.tree.home(call) is not forward or not _is_used_up(module, call):
-                continue
-            layer = module.layers.made(call)
-            if layer is not None and not _is_inside_another(module, call):
-                yield Suspicion(call, _message(layer))
+        for method in _of_forward(module, klass):
+            for call in module.tree.within(method.body, cst.Call):
+                if module.tree.home(call) is not method or not _is_used_up(module, call):
+                    continue
+                layer = module.layers.made(call)
+                if layer is not None and not _is_inside_another(module, call):
+                    yield Suspicion(call, _message(method.name.value, layer))
 
 
-def _message(layer: str) -> str:
+def _of_forward(module: FileFacts, klass: cst.ClassDef) -> list[cst.FunctionDef]:
+    """`forward`, and the methods that it calls and nothing else does."""
+    methods = module.classes.methods(klass)
+    if (forward := methods.get("forward")) is None:
+        return []
+    found = [forward]
+    for method in found:  # which grows
+        for call in module.tree.within(method.body, cst.Call):
+            called = methods.get(attribute_of_self(call.func) or "")
+            if called is not None and called not in found:
+                sites = module.calls.sites(called)
+                if sites and all(module.tree.home(site) in found for site in sites):
+                    found.append(called)
+    return found
+
+
+def _message(method: str, layer: str) -> str:
     if layer.endswith(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")):
-        return f"`forward` makes a new `{layer}` each time, which drops values in evaluation too"
-    return f"`forward` makes a new `{layer}` each time, so what it learns is lost"
+        return f"`{method}` makes a new `{layer}` each time, which drops values in evaluation too"
+    return f"`{method}` makes a new `{layer}` each time, so what it learns is lost"
 
 
 def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:
@@ -57,14 +71,15 @@ def _is_used_up(module: FileFacts, call: cst.Call) -> bool:
 
 
 def _serves_locally(module: FileFacts, target: Node, assign: cst.Assign) -> bool:
-    """Whether the layer's name is only ever called, or its `self` attribute is set unconditionally."""
+    """Whether the layer's name is only ever called, or `forward` sets its `self` attribute unconditionally."""
     if isinstance(target, cst.Name):
         uses = [use for use in module.names.mentions(target) if use is not target]
         return bool(uses) and all(_is_called(module, use) for use in uses)
     home = module.tree.home(assign)
+    is_forward = isinstance(home, cst.FunctionDef) and home.name.value == "forward"
     unconditional = isinstance(home, cst.FunctionDef) and module.tree.block(assign) is home.body
     on_self = (dotted(target) or "").startswith("self.")
-    return on_self and unconditional
+    return on_self and is_forward and unconditional
 
 
 def _is_called(module: FileFacts, use: cst.Name) -> bool:

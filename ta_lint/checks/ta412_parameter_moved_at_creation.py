@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.edits import Anchor, ProposedFix, Replacement, Side, insert_after, wrap
-from ta_lint.syntax.tree import argument, spreads
+from ta_lint.syntax.tree import Node, argument, spreads
 
 _MAKE_FLOATS = ("torch.ones", "torch.rand", "torch.randn", "torch.zeros", "torch.empty")
 _MOVES = "bfloat16 cpu cuda double float half to type type_as"
@@ -14,21 +14,34 @@ KEYWORDS = ("Parameter", ("bfloat16", "cpu", "cuda", "double", "float", "half", 
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    for call in module.calls_to("torch.nn.Parameter"):
-        attribute = module.tree.parent[call]
-        moved = module.tree.parent[attribute]
+    for moved in module.tree.all(cst.Call):
+        attribute = moved.func
         if (
-            isinstance(attribute, cst.Attribute)
-            and attribute.attr.value in _MOVES.split()
-            and isinstance(moved, cst.Call)
-            and _is_kept(module, moved)
-            and not (attribute.attr.value == "float" and _is_float(module, call))
+            not isinstance(attribute, cst.Attribute)
+            or attribute.attr.value not in _MOVES.split()
+            or not _is_kept(module, moved)
         ):
-            method = attribute.attr.value
-            message = (
-                f"`.{method}()` of a new parameter gives a plain tensor, which is not registered or trained"
-            )
-            yield Suspicion(moved, message, fix=_fix(module, call, moved))
+            continue
+        call = _parameter(module, attribute.value)
+        if call is None:
+            continue
+        method = attribute.attr.value
+        if method == "float" and (call is not attribute.value or _is_float(module, call)):
+            continue
+        message = f"`.{method}()` of a new parameter gives a plain tensor, which is not registered or trained"
+        fix = _fix(module, call, moved) if call is attribute.value else None
+        yield Suspicion(moved, message, fix=fix)
+
+
+def _parameter(module: FileFacts, moved: Node) -> cst.Call | None:
+    """The call that makes a parameter: what is moved itself, or a local name that nothing else uses."""
+    made = moved
+    if isinstance(moved, cst.Name):
+        bound = module.names.definition(moved)
+        alone = bound is not None and len(module.names.mentions(moved)) == 2
+        made = bound.value if alone and bound is not None and bound.value is not None else moved
+    is_one = isinstance(made, cst.Call) and module.qualified(made.func) == "torch.nn.Parameter"
+    return made if is_one and isinstance(made, cst.Call) else None
 
 
 def _is_kept(module: FileFacts, moved: cst.Call) -> bool:

@@ -19,8 +19,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         probability = argument(call, "p", 1)
         if probability is not None and module.number(probability) == 0:
             continue
-        if argument(call, "training", 2) is None and module.modes.always_on(call):
+        if argument(call, "training", 2) is not None or not module.dropping.is_always_on(call):
+            continue
+        in_module = module.modes.always_on(call)
+        if in_module or probability is None or module.dropping.drops(probability):
             when = "nothing, not even in training" if function["alpha"] else "also in evaluation"
-            edit = add_argument(call, "training=self.training")
+            edit = add_argument(call, "training=self.training") if in_module else None
             fix = ProposedFix("drop in training alone", (edit,)) if edit is not None else None
             yield Suspicion(call, f"`{function[1]}` without `training` drops {when}", fix=fix)

@@ -1,4 +1,4 @@
-"""TA419: `[layer] * n` repeats one layer n times, with shared weights."""
+"""TA419: `[layer] * n`, or a loop that appends it n times, repeats one layer, with shared weights."""
 
 import re
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ KEYWORDS = (("*", "ModuleList", "Sequential"),)
 _SHARED = regex(r"shar|\btie|tied|tying|same|recurren|recursive|reus|universal|albert", re.IGNORECASE)
 
 _NO_WEIGHTS = regex(r"nn\.\w*Dropout[123]?d?")
+_GROWS = frozenset({"append", "add_module", "insert", "register_module"})
 _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 
 
@@ -27,6 +28,43 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     for listed in module.tree.all(cst.ListComp, cst.GeneratorExp):
         if (layer := _of_one(module, listed)) is not None:
             yield Suspicion(listed, f"this repeats one `{layer}`: all copies share the same weights")
+    for call in module.tree.all(cst.Call):
+        if (layer := _given_again(module, call) or _of_repeat(module, call)) is not None:
+            yield Suspicion(call, f"this repeats one `{layer}`: all copies share the same weights")
+
+
+def _given_again(module: FileFacts, call: cst.Call) -> str | None:
+    """The layer that a loop gives to a container in each pass, and that was made before it."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _GROWS or not call.args:
+        return None
+    given, loops = call.args[-1].value, module.tree.loops(call)
+    holder = module.kinds.construction(call.func.value)
+    if not loops or not isinstance(given, cst.Name) or holder is None:
+        return None
+    if module.qualified(holder.func) not in _HOLDERS or module.tree.contains(loops[0], holder):
+        return None
+    made = module.kinds.construction(given)
+    if made is None or any(module.tree.contains(loop, made) for loop in loops):
+        return None
+    ends = any(True for _ in module.tree.own(loops[0], cst.Break, cst.Return))
+    return _with_weights(module, module.layers.made(made), call) if not ends else None
+
+
+def _of_repeat(module: FileFacts, call: cst.Call) -> str | None:
+    """The layer of `nn.Sequential(*itertools.repeat(layer, n))`."""
+    if module.qualified(call.func) != "itertools.repeat" or len(call.args) != 2 or not _is_held(module, call):
+        return None
+    given = call.args[0].value
+    if (made := module.kinds.construction(given)) is not None:
+        return _with_weights(module, module.layers.made(made), call)
+    is_given = isinstance(module.kinds.origin(given), cst.Param)
+    return _with_weights(module, module.code(given), call) if is_given else None
+
+
+def _with_weights(module: FileFacts, layer: str | None, use: Node) -> str | None:
+    """A layer that has weights, and that is not shared on purpose."""
+    has = layer is not None and not _NO_WEIGHTS.fullmatch(layer) and not _is_meant(module, use)
+    return layer if has else None
 
 
 def _repeated(module: FileFacts, product: cst.BinaryOperation) -> str | None:

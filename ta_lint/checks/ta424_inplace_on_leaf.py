@@ -18,6 +18,8 @@ _IN_PLACE = frozenset(
     "random_ sub_ uniform_ zero_".split()
 )
 _FACTORY = regex(rf"torch\.({_FACTORIES})(_like)?")
+_WEIGHTED = frozenset(f"torch.nn.{name}" for name in "Bilinear Conv1d Conv2d Conv3d Embedding Linear".split())
+"""Layers that always have a weight."""
 _OPTIONAL = frozenset({"affine", "bias", "elementwise_affine"})
 _EXPECTS = regex(r"aises|suppress")
 
@@ -33,7 +35,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and not _switches(module, node)
         ):
             message = f"`{module.code(node)}` changes `{module.code(leaf)}` in place, a leaf that requires a gradient"
-            yield Suspicion(node, message, related=((made, "the leaf is made here"),))
+            yield Suspicion(node, message, related=((made, _said(made, module)),))
+
+
+def _said(made: Node, module: FileFacts) -> str:
+    is_test = isinstance(made, cst.Call) and module.qualified(made.func) == "builtins.isinstance"
+    return "it is a layer with a weight" if is_test else "the leaf is made here"
 
 
 def _changes(module: FileFacts) -> Iterator[tuple[Node, Node]]:
@@ -72,11 +79,37 @@ def _made(module: FileFacts, node: Node, leaf: Node) -> Node | None:
 def _layer_with(parameter: cst.Attribute, module: FileFacts) -> cst.Call | None:
     """The call that makes the layer of torch whose weight or bias this is, if nothing in the file freezes parameters."""
     made = module.kinds.layer_with(parameter)
+    if made is None and not module.recording.freezes(module.tree.root):
+        return _tested(parameter.value, parameter, module) if parameter.attr.value == "weight" else None
     if made is None or spreads(made):
         return None
     if any(arg.keyword is not None and arg.keyword.value in _OPTIONAL for arg in made.args):
         return None  # perhaps without such a parameter
     return made if not module.recording.freezes(module.tree.root) else None
+
+
+def _tested(layer: Node, use: Node, module: FileFacts) -> cst.Call | None:
+    """The test of a loop variable around its use that it is a linear layer or a convolution: `isinstance(layer, nn.Linear)`.
+
+    What a function is given may be given by `apply`, from wherever recording is off.
+    """
+    name = dotted(layer)
+    if not isinstance(layer, cst.Name) or not all(
+        isinstance(binding.node, cst.For) for binding in module.names.bindings(layer)
+    ):
+        return None
+    for above in module.tree.ancestors(use):
+        test = above.test if isinstance(above, cst.If) and module.tree.contains(above.body, use) else None
+        if (
+            isinstance(test, cst.Call)
+            and module.qualified(test.func) == "builtins.isinstance"
+            and len(test.args) == 2
+            and dotted(test.args[0].value) == name
+        ):
+            kinds = test.args[1].value
+            classes = [one.value for one in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+            return test if all(module.qualified(one) in _WEIGHTED for one in classes) else None
+    return None
 
 
 def _loop_that_gives(name: cst.Name, change: Node, module: FileFacts) -> Node | None:

@@ -24,10 +24,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 and _is_module(target.value, module)
                 and not _is_read(target, module)
             ):
-                receiver = module.code(target.value)
-                message = (
-                    f"`{receiver}` is a module: setting its `requires_grad` leaves its parameters as they are"
-                )
+                message = f"`{module.code(target.value)}` is a module: setting its `requires_grad` leaves its parameters as they are"
                 code = f"{module.verbatim(target.value)}.requires_grad_({module.verbatim(statement.value)})"
                 fix = (
                     ProposedFix("call `requires_grad_`", (replace(statement, code),))
@@ -35,6 +32,19 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                     else None
                 )
                 yield Suspicion(statement, message, fix=fix)
+
+    for call in module.tree.all(cst.Call):
+        receiver = _set_by_name(call, module)
+        if receiver is not None and _is_module(receiver, module):
+            message = f"`{module.code(receiver)}` is a module: setting its `requires_grad` leaves its parameters as they are"
+            yield Suspicion(call, message)
+
+
+def _set_by_name(call: cst.Call, module: FileFacts) -> Node | None:
+    """`x` in `setattr(x, "requires_grad", False)`."""
+    if module.qualified(call.func) != "builtins.setattr" or len(call.args) != 3:
+        return None
+    return call.args[0].value if module.string(call.args[1].value) == "requires_grad" else None
 
 
 def _is_module(node: Node, module: FileFacts) -> bool:

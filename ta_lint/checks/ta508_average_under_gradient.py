@@ -26,8 +26,11 @@ _MIXES = frozenset({"add_", "lerp_"})
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     loops = [loop for loop in module.tree.all(cst.For) if _parameters(module, loop)]
-    if not loops or not _speaks_of_averages(module):
+    made = list(_made_anew(module))
+    if not (loops or made) or not _speaks_of_averages(module):
         return
+    for anew in made:
+        yield _suspicion(module, *anew)
     for loop in loops:
         sources = _parameters(module, loop)
         for statement in module.tree.own(loop.body, cst.Assign, cst.Expr):
@@ -35,14 +38,53 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             live = _taken_in(module, statement, sources)
             if live is not None:
-                message = f"the average takes in the graph of `{module.code(live)}` with every update"
-                fix = ProposedFix("detach the parameter", (insert_after(live, ".detach()"),))
-                yield Suspicion(
-                    statement,
-                    message,
-                    fix=fix if isinstance(statement, cst.Assign) else None,
-                    related=((loop, "the loop over the parameters"),),
-                )
+                yield _suspicion(module, statement, loop, live)
+
+
+def _suspicion(
+    module: FileFacts, statement: cst.Assign | cst.Expr, loop: cst.For | cst.CompFor, live: Node
+) -> Suspicion:
+    message = f"the average takes in the graph of `{module.code(live)}` with every update"
+    fix = ProposedFix("detach the parameter", (insert_after(live, ".detach()"),))
+    return Suspicion(
+        statement,
+        message,
+        fix=fix if isinstance(statement, cst.Assign) else None,
+        related=((loop, "the loop over the parameters"),),
+    )
+
+
+def _made_anew(module: FileFacts) -> Iterator[tuple[cst.Assign, cst.CompFor, Node]]:
+    """Lists of averages that a comprehension over themselves and the parameters makes anew.
+
+    `shadow = [d * s + (1 - d) * p for s, p in zip(shadow, model.parameters())]`
+    """
+    for listed in module.tree.all(cst.ListComp):
+        assign, loop = module.tree.parent[listed], listed.for_in
+        if not isinstance(assign, cst.Assign) or not isinstance(listed.elt, cst.BinaryOperation):
+            continue
+        averages = _zipped_with(loop, dotted(assign.targets[0].target))
+        sources = _parameters(module, loop)
+        is_sum = isinstance(listed.elt.operator, cst.Add)
+        mixes = is_sum and averages & {name.value for name in module.tree.within(listed.elt, cst.Name)}
+        if not mixes or not sources or module.recording.records(assign) is not True:
+            continue
+        if (live := _live(module, listed.elt, sources - averages)) is not None:
+            yield assign, loop, live
+
+
+def _zipped_with(loop: cst.CompFor, target: str | None) -> set[str]:
+    """The loop variables that are elements of the list which is made anew."""
+    iterable = loop.iter
+    elements = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
+    if target is None or not isinstance(iterable, cst.Call) or called_name(iterable) != "zip":
+        return set()
+    pairs = zip(elements, iterable.args, strict=False)
+    return {
+        element.value.value
+        for element, arg in pairs
+        if isinstance(element.value, cst.Name) and dotted(arg.value) == target
+    }
 
 
 def _speaks_of_averages(module: FileFacts) -> bool:
@@ -50,7 +92,7 @@ def _speaks_of_averages(module: FileFacts) -> bool:
     return any(part in word for part in _AVERAGED for word in said)
 
 
-def _parameters(module: FileFacts, loop: cst.For) -> set[str]:
+def _parameters(module: FileFacts, loop: cst.For | cst.CompFor) -> set[str]:
     """The loop variables that are parameters of a model: those of `parameters()`, alone or in a `zip`."""
     iterable = loop.iter
     if isinstance(iterable, cst.Call) and called_name(iterable) == "zip":

@@ -28,22 +28,38 @@ _RESTORES = regex(r"set_rng_state\w*|fork_rng|setstate|set_state|get_rng_state\w
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         return
+    seen = set()
     for call in module.tree.all(cst.Call):
         if _SEEDS.fullmatch(module.qualified(call.func) or "") is None or not call.args:
             continue
-        place = _repeated(module, call)
-        home = module.tree.home(call)
-        if place is not None and not any(
-            _RESTORES.fullmatch(name.value) for name in module.tree.within(home, cst.Name)
-        ):
-            again, which = place
-            message = f"`{module.code(call)}` starts the same random numbers again {again}"
-            yield Suspicion(call, message, ((which, "what is repeated"),))
+        for place, seed in (call, call.args[0].value), *_helped(module, call):
+            repeated = _repeated(module, place, seed)
+            home = module.tree.home(place)
+            restores = any(_RESTORES.fullmatch(name.value) for name in module.tree.within(home, cst.Name))
+            if repeated is not None and not restores and place not in seen:
+                seen.add(place)
+                again, which = repeated
+                message = f"`{module.code(place)}` starts the same random numbers again {again}"
+                yield Suspicion(place, message, ((which, "what is repeated"),))
 
 
-def _repeated(module: FileFacts, call: cst.Call) -> tuple[str, Node] | None:
+def _helped(module: FileFacts, call: cst.Call) -> Iterator[tuple[cst.Call, Node]]:
+    """The calls of a function that seeds with what it is given, each with that seed."""
+    home, seed = module.tree.home(call), call.args[0].value
+    parameter = module.kinds.origin(seed)
+    if not isinstance(home, cst.FunctionDef) or not isinstance(parameter, cst.Param):
+        return
+    if module.tree.enclosing(call, cst.If, cst.For, cst.While, cst.Try) is not None:
+        return
+    for site in module.calls.sites(home):
+        given = module.calls.arguments(site, home).get(parameter)
+        if given is not None and module.is_here(site):
+            yield site, given
+
+
+def _repeated(module: FileFacts, call: cst.Call, seed: Node) -> tuple[str, Node] | None:
     """The description and node of the place where a seed is repeatedly set to the same value."""
-    seed, home = call.args[0].value, module.tree.home(call)
+    home = module.tree.home(call)
     for loop in module.tree.loops(call):
         if _changes(module, seed, loop) or _is_sometimes(module, call, loop) or _starts_anew(module, loop):
             return None

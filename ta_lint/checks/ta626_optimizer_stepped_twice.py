@@ -8,7 +8,7 @@ from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import LOOPS
+from ta_lint.syntax.tree import LOOPS, Node
 
 KEYWORDS = ("step",)
 AROUND = ("*backward",)
@@ -39,13 +39,26 @@ def _helps(module: FileFacts) -> bool:
 def _first(module: FileFacts, path: ExecutionPath, index: int) -> LoopEvent | None:
     """The step of the same optimizer just before one, with only a scaler's update or a schedule's step between."""
     step = path[index]
-    optimizer = plain(module.order.subject(step))
+    optimizer = _optimizer(module, step)
     for before in reversed(path[:index]):
-        if before.action is Action.STEP and plain(module.order.subject(before)) == optimizer:
+        if before.action is Action.STEP and _optimizer(module, before) == optimizer:
             return before if before.call is not step.call else None
         if before.action not in (Action.UPDATE, Action.SCHEDULE, Action.STEP):
             return None
     return None
+
+
+def _optimizer(module: FileFacts, step: LoopEvent) -> Node | str:
+    """The call that makes the optimizer of a step, if it is run once, as the optimizer may have two names; else its code."""
+    subject = module.order.subject(step)
+    made, tree = module.kinds.construction(subject), module.tree
+    if made is None or not isinstance(subject, (cst.Attribute, cst.Name)):
+        return plain(subject)
+    klass, home = tree.enclosing(step.call, cst.ClassDef), tree.home(made)
+    methods = module.classes.methods(klass).values() if klass is not None else ()
+    repeats = tree.loops(made) or tree.enclosing(made, cst.ListComp, cst.DictComp, cst.GeneratorExp)
+    runs_once = not repeats and (home in methods or home is tree.home(subject) or tree.is_at_top(made))
+    return made if runs_once else plain(subject)
 
 
 def _sets_gradients(module: FileFacts, first: LoopEvent, step: LoopEvent) -> bool:

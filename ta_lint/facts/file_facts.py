@@ -35,6 +35,7 @@ from ta_lint.facts.values.chains import Chains
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
 from ta_lint.facts.values.discounting import Discounting
+from ta_lint.facts.values.dropping import Dropping
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -157,6 +158,10 @@ class FileFacts:
     @cached_property
     def modes(self) -> Modes:
         return Modes(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def dropping(self) -> Dropping:
+        return Dropping(self.tree, self.kinds, self.modes)
 
     @cached_property
     def containers(self) -> Containers:

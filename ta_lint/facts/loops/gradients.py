@@ -584,9 +584,16 @@ class _Walk:
             found = self._together(arguments, frame)
             cut_first = bool(arguments) and self.of(arguments[0], frame).cut is not None
             return found if found.flow is Flow.NO and cut_first else _MAYBE
-        if kind is Kind.MODULE:
-            return _YES if made is not None and self._facts.trains(made) else _MAYBE
+        if kind is Kind.MODULE and made is not None:
+            return self._jumping(made) or (_YES if self._facts.trains(made) else _MAYBE)
         return _MAYBE
+
+    def _jumping(self, made: cst.Call) -> Gradient | None:
+        """The gradient of what a model of the project returns, if it ends in a step function."""
+        forward = self._flow.forward_of(made)
+        returned = self._flow.returned(forward).origins if forward is not None else ()
+        found = _either([self._of_origin(origin) for origin in returned]) if returned else _MAYBE
+        return found if found.cut is not None and found.cut.steps else None
 
     def _is_foreign(self, call: cst.Call, made: cst.Call | None) -> bool:
         """Whether a call runs no function of this file, or none but the `forward` of a class."""

@@ -203,6 +203,8 @@ class Containers:
                 return node is not parent.target
             case cst.IfExp():
                 return node is not parent.test
+            case cst.BinaryOperation():
+                return not isinstance(parent.operator, cst.MatrixMultiply)
         return not isinstance(parent, _LOOKING)
 
     def _goes_by_method(self, attribute: cst.Attribute) -> bool:
@@ -291,7 +293,7 @@ class Containers:
         call = self._tree.parent[arg]
         called = self._names.qualified(call.func) if isinstance(call, cst.Call) and not arg.star else None
         builtin = (called or "").removeprefix("builtins.")
-        if builtin in _LOOKS:
+        if builtin in _LOOKS or (called is not None and _computes(called)):
             return False
         if builtin == "zip" and isinstance(call, cst.Call) and (found := self._zipped(call, arg)):
             return self._targets_go(*found)
@@ -361,6 +363,12 @@ def _assigned(statement: cst.Assign | cst.AnnAssign) -> list[str]:
     )
     names = [attribute_of_self(target) for target in targets]
     return [name for name in names if name is not None] if None not in names else []
+
+
+def _computes(called: str) -> bool:
+    """Whether a function computes with a parameter that it is given, as `torch.nn.functional.linear` does."""
+    package, _, name = called.rpartition(".")
+    return package in ("torch", "torch.nn.functional") and name.islower()
 
 
 def _counts(iterable: Node) -> bool:

@@ -12,6 +12,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Frame, Origin, Value
+from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, Tree, argument, is_name
 
 _DEPTH = 8
@@ -31,6 +32,9 @@ class _Table(NamedTuple):
         str, tuple[str, ...]
     ]  # the calls that change shape, order or precision, but not the values
     picks: dict[str, tuple[str, ...]]  # the calls that take some values out of a tensor
+    between: dict[str, tuple[str, ...]]  # the calls that give values between those that they are given
+    distributions: dict[str, tuple[str, ...]]
+    given_out: dict[str, str]  # attributes of distributions
     meanings: dict[str, Meaning]
     functions: dict[str, str]
     layers: dict[str, str]
@@ -121,6 +125,10 @@ class Outputs:
         call = origin.node
         if isinstance(call, cst.Attribute) and call.attr.value in _VIEWS:
             return self._all(self._flow.of(call.value, (), origin.frame), depth - 1)
+        if len(origin.path) == 1 and (given := self._given_out(origin)) is not None:
+            return given
+        if isinstance(call, cst.BinaryOperation) and self._is_normalised(call):
+            return Output("softmax", call)
         if not isinstance(call, cst.Call) or not all(map(_keeps_values, origin.path)):
             return None
         called = self._names.qualified(call.func)
@@ -130,6 +138,10 @@ class Outputs:
             return Output(name, call)
         if (viewed := self._same_values(call, called)) is not None:
             return self._all(self._flow.of(viewed, (), origin.frame), depth - 1)
+        if called in _table().between["functions"] and (viewed := argument(call, "input", 0)) is not None:
+            return self._all(self._flow.of(viewed, (), origin.frame), depth - 1)
+        if (joined := self._averaged(call, called)) is not None:
+            return _agreed([self._all(self._flow.of(one, (), origin.frame), depth - 1) for one in joined])
         if called is not None:
             return None
         entered = self._flow.entered(call, origin.path, origin.frame)
@@ -138,6 +150,46 @@ class Outputs:
             if entered is not None
             else self._of_module(call.func, depth, origin.frame)
         )
+
+    def _given_out(self, origin: Origin) -> Output | None:
+        """The probabilities of a distribution, or their logarithms, which it normalises itself."""
+        made, name = origin.node, origin.path[0]
+        if not isinstance(made, cst.Call) or not isinstance(name, str) or name not in _table().given_out:
+            return None
+        is_distribution = self._names.qualified(made.func) in _table().distributions["classes"]
+        return Output(_table().given_out[name], made) if is_distribution else None
+
+    def _is_normalised(self, quotient: cst.BinaryOperation) -> bool:
+        """Whether it is `e / e.sum(-1, keepdim=True)` with `e = x.exp()`: a softmax that is written out."""
+        if not isinstance(quotient.operator, cst.Divide):
+            return False
+        summed = self._operand_of(quotient.right, frozenset({"sum"}))
+        if summed is None or plain(summed) != plain(quotient.left):
+            return False
+        made = [origin.node for origin in self._flow.of(quotient.left).origins]
+        return bool(made) and all(self._operand_of(one, frozenset({"exp"})) is not None for one in made)
+
+    def _operand_of(self, node: Node, names: frozenset[str]) -> Node | None:
+        return (
+            self._operand(node, self._names.qualified(node.func), names)
+            if isinstance(node, cst.Call)
+            else None
+        )
+
+    def _averaged(self, call: cst.Call, called: str | None) -> list[Node] | None:
+        """The tensors of which `torch.stack(...).mean(0)` is the mean; None for another call."""
+        means, joins = _table().between["means"], _table().between["joins"]
+        stacked = self._operand(call, called, frozenset(means))
+        for origin in self._flow.of(stacked).origins if stacked is not None else ():
+            joined = origin.node
+            if not isinstance(joined, cst.Call) or self._names.qualified(joined.func) not in joins:
+                return None
+            given = argument(joined, "tensors", 0)
+            if isinstance(given, (cst.ListComp, cst.GeneratorExp)):
+                return [given.elt]
+            if isinstance(given, (cst.List, cst.Tuple)):
+                return [element.value for element in given.elements]
+        return None
 
     def _same_values(self, call: cst.Call, called: str | None) -> Node | None:
         """`x` for `x.view(-1)` and `torch.flatten(x)`."""

@@ -14,7 +14,7 @@ settings = SimpleNamespace(seed=168, epochs=8, steps=15, batch=40, lr=3e-3, temp
 def seed_everything(seed):
     random.seed(seed)
     np.random.seed(seed)
-    torch.manual_seed(seed)  # bug: TA614
+    torch.manual_seed(seed)  # bug: TA614 (runtime)
 
 
 class Projector(nn.Module):
