@@ -43,6 +43,7 @@ from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.outputs import Output, Outputs
 from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.parts import Parts
+from ta_lint.facts.values.policies import Policies
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
@@ -121,6 +122,10 @@ class FileFacts:
     @cached_property
     def discounting(self) -> Discounting:
         return Discounting(self.tree, self.names, self.flow)
+
+    @cached_property
+    def policies(self) -> Policies:
+        return Policies(self.tree, self.names, self.flow)
 
     @cached_property
     def outputs(self) -> Outputs:
