@@ -47,6 +47,7 @@ from ta_lint.facts.values.policies import Policies
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
+from ta_lint.facts.values.states import States
 from ta_lint.facts.values.whereabouts import Whereabouts
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
@@ -126,6 +127,10 @@ class FileFacts:
     @cached_property
     def policies(self) -> Policies:
         return Policies(self.tree, self.names, self.flow)
+
+    @cached_property
+    def states(self) -> States:
+        return States(self.tree, self.names)
 
     @cached_property
     def outputs(self) -> Outputs:
