@@ -8,6 +8,8 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.gradients import Flow
+from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.differentiation import differentiation
 from ta_lint.facts.values.discounting import factors
 from ta_lint.facts.values.value import Frame
 from ta_lint.syntax.edits import ProposedFix, call_method
@@ -56,11 +58,19 @@ def _trained(module: FileFacts, weight: Node) -> cst.Call | None:
     """The call of a network into which a gradient flows through an advantage, or through the value of a critic."""
     gradient = module.gradients.of(weight)
     networks = [call for call in gradient.into if module.gradients.runs_model(call)]
-    if gradient.flow is Flow.NO or not networks:
+    if gradient.flow is Flow.NO or not networks or _is_detached_somewhere(module, weight):
         return None
     if _is_difference(module, weight, None, _DEPTH):
         return networks[0]
     return next((call for call in networks if _named(call.func, _CRITIC)), None)
+
+
+def _is_detached_somewhere(module: FileFacts, weight: Node) -> bool:
+    """Whether a setting chooses between a value and the same without its gradient."""
+    made = [origin.node for origin in module.flow.of(weight).origins]
+    return any(
+        isinstance(one, cst.Call) and called_name(one) in differentiation().cuts.detaching for one in made
+    )
 
 
 def _is_difference(module: FileFacts, node: Node, frame: Frame | None, depth: int) -> bool:

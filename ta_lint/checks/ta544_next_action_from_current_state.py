@@ -8,6 +8,7 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
+from ta_lint.facts.values.discounting import bare
 from ta_lint.facts.values.states import State
 from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, argument
@@ -15,11 +16,11 @@ from ta_lint.syntax.tree import Node, argument
 KEYWORDS = (("*next*", "*new_*", "*prime*", "*state_*", "*states_*", "*obs2*", "*obs_*", "*s_*"),)
 AROUND = (("*gamma*", "*discount*", "0.9"),)
 
-_ACTION = regex(
-    r"(?!.*(option|skill|latent|goal|reward|act_?limit))(.*act.*|(\w+_)?a(_\w+)?|a\d?|pi\w*|\w*max\w*|best\w*|idx|index)",
+_ACTION = regex(r".*act.*|(\w+_)?a(_\w+)?|a\d?|pi\w*|\w*max\w*|best\w*|idx|index", re.IGNORECASE)
+_OUTLASTS = regex(
+    r".*(option|skill|latent|goal|hidden|memory|context|task|noise|embed|reward|limit).*|[hcz]\w?",
     re.IGNORECASE,
 )
-_SHAPES = frozenset("unsqueeze squeeze view long detach reshape to int device self".split())
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.hstack"})
 
 
@@ -79,8 +80,7 @@ def _given(module: FileFacts, call: cst.Call) -> list[Node]:
 
 def _choice(module: FileFacts, action: Node) -> cst.Call | None:
     """The call that chooses an action from the current state, if nothing of the next one is in it."""
-    names = [name.value for name in module.tree.within(action, cst.Name)] if not _is_call(action) else []
-    if State.NEXT in module.states.of(action) or not all(map(_is_of_action, names)):
+    if State.NEXT in module.states.of(action) or not _is_action(module, action):
         return None
     for part in module.states.behind(action):
         for call in module.tree.within(part, cst.Call):
@@ -93,12 +93,12 @@ def _choice(module: FileFacts, action: Node) -> cst.Call | None:
     return None
 
 
-def _is_call(node: Node) -> bool:
-    return isinstance(node, cst.Call) and not isinstance(node.func, cst.Attribute)
-
-
-def _is_of_action(name: str) -> bool:
-    return _ACTION.fullmatch(name) is not None or name in _SHAPES
+def _is_action(module: FileFacts, node: Node) -> bool:
+    """Whether an expression may be an action, by its name, and nothing that outlasts a step."""
+    named = bare(node)
+    if isinstance(named, cst.Name) and _ACTION.fullmatch(named.value) is None:
+        return False
+    return not any(_OUTLASTS.fullmatch(name.value) for name in module.tree.within(node, cst.Name))
 
 
 def _mentions_action(module: FileFacts, node: Node) -> bool:

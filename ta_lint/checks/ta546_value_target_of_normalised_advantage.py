@@ -11,11 +11,13 @@ from ta_lint.facts.values.value import Origin
 from ta_lint.syntax.edits import ProposedFix, Side, move
 from ta_lint.syntax.tree import Node, dotted
 
-KEYWORDS = (("*value*", "*vals*", "*critic*"), ("*adv*", "*gae*", "*delta*", "*td*"))
+KEYWORDS = (("*value*", "*vals*", "*critic*"), ("*adv*", "*gae*", "*delta*", "*td*", "A"))
 AROUND = (("*std*", "*sigma*"),)
 
 _VALUES = regex(r"(\w+_)?(values?|vals?|critic)(_(preds?|net\w*|fn|t|old))?|vs?|v_s|vf", re.IGNORECASE)
-_ADVANTAGE = regex(r"(\w+_)?(advs?|advantages?\w*|gaes?|deltas?|td_?(errors?|deltas?))", re.IGNORECASE)
+_ADVANTAGE = regex(
+    r"(\w+_)?(advs?|advantages?\w*|gaes?|deltas?|td_?(errors?|deltas?))|(?-i:A)", re.IGNORECASE
+)
 _MEAN = regex(r"(\w+_)?(mean|mu|avg)", re.IGNORECASE)
 _DEVIATION = regex(r"(\w+_)?(std|sigma|stddev)", re.IGNORECASE)
 

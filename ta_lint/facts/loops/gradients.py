@@ -487,6 +487,14 @@ class _Walk:
         return self._cut(node, compared, steps=True) if jumps else _NONE
 
     def _operation(self, node: cst.BinaryOperation, frame: Frame | None) -> Gradient:
+        found = self._recorded_operation(node, frame)
+        if found.flow is not Flow.NO and (
+            self._facts.is_off(node) or (frame is None and self._facts.never_records(node))
+        ):
+            return _NONE
+        return found
+
+    def _recorded_operation(self, node: cst.BinaryOperation, frame: Frame | None) -> Gradient:
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
             return self._cut(node, self._together([node.left, node.right], frame), steps=True)
         if isinstance(node.operator, cst.FloorDivide):
