@@ -35,6 +35,7 @@ from ta_lint.facts.values.chains import Chains
 from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
 from ta_lint.facts.values.discounting import Discounting
+from ta_lint.facts.values.entropies import Entropies
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -131,6 +132,10 @@ class FileFacts:
     @cached_property
     def states(self) -> States:
         return States(self.tree, self.names)
+
+    @cached_property
+    def entropies(self) -> Entropies:
+        return Entropies(self.names, self.kinds, self.flow)
 
     @cached_property
     def outputs(self) -> Outputs:
