@@ -43,6 +43,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -112,6 +113,7 @@ __all__ = [
     "Parameter",
     "PartialLoad",
     "Pass",
+    "Product",
     "Reach",
     "Read",
     "Refutation",

@@ -49,6 +49,12 @@ class Listener:
     def elementary(self, call: Call) -> End | None:
         """`log`, `exp`, `sqrt`, `acos`, `asin` or `pow`, as a method or a function of torch, or `**`."""
 
+    def multiply(self, call: Call) -> End | None:
+        """`*` of a tensor, or `mul` of torch."""
+
+    def log_prob(self, call: Call) -> End | None:
+        """`log_prob` of a distribution."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 
