@@ -55,6 +55,12 @@ class Listener:
     def log_prob(self, call: Call) -> End | None:
         """`log_prob` of a distribution."""
 
+    def draw_integers(self, call: Call) -> End | None:
+        """`torch.randint`."""
+
+    def look_up(self, call: Call) -> End | None:
+        """What reads entries of a tensor by an index: `x[i]`, `gather` or `index_select`."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 

@@ -36,5 +36,11 @@ PLACES = {
     "multiply": tuple(
         attribute(owner, name) for owner, name in ((Tensor, "__mul__"), (Tensor, "mul"), (torch, "mul"))
     ),
+    "draw_integers": (attribute(torch, "randint"),),
+    "look_up": (
+        attribute(Tensor, "__getitem__"),
+        attribute(Tensor, "gather"),
+        attribute(Tensor, "index_select"),
+    ),
     "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
 }
