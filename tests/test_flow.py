@@ -90,6 +90,10 @@ FUNCTIONS = {
         ["f()", "g()"],
     ),
     "what it is given": ("def d(a, b=2):\n    return b\nuse(d(f(), b=g()))", ["g()"]),
+    "what it is given by default, behind a tuple that is spread": (
+        "t = (g(), h())\ndef d(a, b, c=f()):\n    return c\nuse(d(*t))",
+        ["f()"],
+    ),
     "what it is given by default": ("def d(a, b=f()):\n    return b\nuse(d(1))", ["f()"]),
     "each call by itself": ("def d(a):\n    return a\nd(f())\nuse(d(g()))", ["g()"]),
     "all calls": ("def d(a):\n    use(a)\nd(f())\nd(g())", ["f()", "g()"]),

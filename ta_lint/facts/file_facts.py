@@ -36,6 +36,7 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.containers import Containers
 from ta_lint.facts.values.discounting import Discounting
 from ta_lint.facts.values.dropping import Dropping
+from ta_lint.facts.values.entropies import Entropies
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.layers import Layers
@@ -44,9 +45,11 @@ from ta_lint.facts.values.modes import Modes
 from ta_lint.facts.values.outputs import Output, Outputs
 from ta_lint.facts.values.parameters import Parameters
 from ta_lint.facts.values.parts import Parts
+from ta_lint.facts.values.policies import Policies
 from ta_lint.facts.values.recording import Recording
 from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
+from ta_lint.facts.values.states import States
 from ta_lint.facts.values.whereabouts import Whereabouts
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
@@ -122,6 +125,18 @@ class FileFacts:
     @cached_property
     def discounting(self) -> Discounting:
         return Discounting(self.tree, self.names, self.flow)
+
+    @cached_property
+    def policies(self) -> Policies:
+        return Policies(self.tree, self.names, self.flow)
+
+    @cached_property
+    def states(self) -> States:
+        return States(self.tree, self.names)
+
+    @cached_property
+    def entropies(self) -> Entropies:
+        return Entropies(self.names, self.kinds, self.flow)
 
     @cached_property
     def outputs(self) -> Outputs:

@@ -43,6 +43,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -60,6 +61,8 @@ from ta_runtime.facts.step import (
 )
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
+from ta_runtime.facts.target import Target
+from ta_runtime.facts.timesteps import Timesteps
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
 from ta_runtime.naming import Layer, Parameter
@@ -112,6 +115,7 @@ __all__ = [
     "Parameter",
     "PartialLoad",
     "Pass",
+    "Product",
     "Reach",
     "Read",
     "Refutation",
@@ -135,6 +139,8 @@ __all__ = [
     "Suspicion",
     "Switch",
     "Sync",
+    "Target",
+    "Timesteps",
     "Told",
     "TorchMetric",
     "Update",

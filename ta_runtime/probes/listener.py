@@ -49,6 +49,18 @@ class Listener:
     def elementary(self, call: Call) -> End | None:
         """`log`, `exp`, `sqrt`, `acos`, `asin` or `pow`, as a method or a function of torch, or `**`."""
 
+    def multiply(self, call: Call) -> End | None:
+        """`*` of a tensor, or `mul` of torch."""
+
+    def log_prob(self, call: Call) -> End | None:
+        """`log_prob` of a distribution."""
+
+    def draw_integers(self, call: Call) -> End | None:
+        """`torch.randint`."""
+
+    def look_up(self, call: Call) -> End | None:
+        """What reads entries of a tensor by an index: `x[i]`, `gather` or `index_select`."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 

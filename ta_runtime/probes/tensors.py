@@ -1,4 +1,4 @@
-"""Functions of a tensor: what reads its values in Python, moves it, fills it at random, and elementary functions."""
+"""Functions of a tensor: what reads its values in Python, moves it, fills it at random, products, and elementary functions."""
 
 from collections.abc import Callable
 
@@ -32,6 +32,15 @@ PLACES = {
         attribute(owner, name)
         for owner, names in ((Tensor, (*_ELEMENTARY, "__pow__")), (torch, _ELEMENTARY))
         for name in names
+    ),
+    "multiply": tuple(
+        attribute(owner, name) for owner, name in ((Tensor, "__mul__"), (Tensor, "mul"), (torch, "mul"))
+    ),
+    "draw_integers": (attribute(torch, "randint"),),
+    "look_up": (
+        attribute(Tensor, "__getitem__"),
+        attribute(Tensor, "gather"),
+        attribute(Tensor, "index_select"),
     ),
     "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
 }

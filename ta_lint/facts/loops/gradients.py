@@ -108,13 +108,15 @@ class Gradient:
     """What is known about the gradient of a value.
 
     Without a gradient and without a `cut`, the value never had one: it is data, or computed by the call `unrecorded` of a model,
-    under `no_grad`. `by_name` says that a parameter is taken for data because it is called `target` or the like.
+    under `no_grad`. `by_name` says that a parameter is taken for data because it is called `target` or the like. `into` are the
+    calls of networks, and of code out of sight, that a gradient flows into.
     """
 
     flow: Flow
     cut: Cut | None = None
     unrecorded: cst.Call | None = None
     by_name: bool = False
+    into: tuple[cst.Call, ...] = ()
 
 
 _NONE = Gradient(Flow.NO)
@@ -485,6 +487,14 @@ class _Walk:
         return self._cut(node, compared, steps=True) if jumps else _NONE
 
     def _operation(self, node: cst.BinaryOperation, frame: Frame | None) -> Gradient:
+        found = self._recorded_operation(node, frame)
+        if found.flow is not Flow.NO and (
+            self._facts.is_off(node) or (frame is None and self._facts.never_records(node))
+        ):
+            return _NONE
+        return found
+
+    def _recorded_operation(self, node: cst.BinaryOperation, frame: Frame | None) -> Gradient:
         if isinstance(node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
             return self._cut(node, self._together([node.left, node.right], frame), steps=True)
         if isinstance(node.operator, cst.FloorDivide):
@@ -584,9 +594,10 @@ class _Walk:
             found = self._together(arguments, frame)
             cut_first = bool(arguments) and self.of(arguments[0], frame).cut is not None
             return found if found.flow is Flow.NO and cut_first else _MAYBE
-        if kind is Kind.MODULE and made is not None:
-            return self._jumping(made) or (_YES if self._facts.trains(made) else _MAYBE)
-        return _MAYBE
+        if kind is Kind.MODULE and made is not None and (jumping := self._jumping(made)) is not None:
+            return jumping
+        is_trained = kind is Kind.MODULE and made is not None and self._facts.trains(made)
+        return Gradient(Flow.YES if is_trained else Flow.MAYBE, into=(call,))
 
     def _jumping(self, made: cst.Call) -> Gradient | None:
         """The gradient of what a model of the project returns, if it ends in a step function."""
@@ -670,10 +681,10 @@ def _carried(node: Node) -> Node | None:
 
 
 def _with(first: Gradient, others: list[Gradient]) -> Gradient:
-    found = max([first, *others], key=lambda gradient: gradient.flow)
-    if found.flow is not Flow.NO:
-        return found
     every = [first, *others]
+    found = max(every, key=lambda gradient: gradient.flow)
+    if found.flow is not Flow.NO:
+        return Gradient(found.flow, into=_into(every))
     cut = next((gradient.cut for gradient in every if gradient.cut is not None), None)
     unrecorded = next((gradient.unrecorded for gradient in every if gradient.unrecorded is not None), None)
     return Gradient(Flow.NO, cut, unrecorded, any(gradient.by_name for gradient in every))
@@ -682,13 +693,21 @@ def _with(first: Gradient, others: list[Gradient]) -> Gradient:
 def _either(alternatives: list[Gradient]) -> Gradient:
     """The gradient of a value that may be any of these."""
     if all(gradient.flow is Flow.YES for gradient in alternatives):
-        return _YES
-    return _MAYBE if any(g.flow is not Flow.NO for g in alternatives) else _with(_NONE, alternatives)
+        return Gradient(Flow.YES, into=_into(alternatives))
+    if any(gradient.flow is not Flow.NO for gradient in alternatives):
+        return Gradient(Flow.MAYBE, into=_into(alternatives))
+    return _with(_NONE, alternatives)
+
+
+def _into(gradients: list[Gradient]) -> tuple[cst.Call, ...]:
+    """The calls that the gradients of several values flow into."""
+    flowing = (gradient for gradient in gradients if gradient.flow is not Flow.NO)
+    return tuple(dict.fromkeys(call for gradient in flowing for call in gradient.into))
 
 
 def _doubted(value: Gradient) -> Gradient:
     """The gradient of one of several values."""
-    return _MAYBE if value.flow is Flow.YES else value
+    return Gradient(Flow.MAYBE, into=value.into) if value.flow is Flow.YES else value
 
 
 def _forced(value: Gradient) -> Gradient:

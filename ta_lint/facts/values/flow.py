@@ -621,11 +621,25 @@ class ValueFlow:
         if place is None:
             return None
         given = self._given(call, param.name.value, place)
+        if given is not None and param.default is not None and self._is_beyond(*given, frame):
+            return self._of(param.default, path, None)
         if given is not None:
             return self._of(given[0], (*given[1], *path), frame)
         if param.default is not None and not any(arg.star for arg in call.args):
             return self._of(param.default, path, None)
         return None
+
+    def _is_beyond(self, spread: Node, path: Path, frame: Frame | None) -> bool:
+        """Whether a call spreads a tuple that has no element at a place."""
+        place = path[0] if path else None
+        made = [origin.node for origin in self._of(spread, (), frame).origins] if path else []
+        return bool(made) and all(
+            isinstance(node, cst.Tuple)
+            and isinstance(place, int)
+            and place >= len(node.elements)
+            and not any(isinstance(element, cst.StarredElement) for element in node.elements)
+            for node in made
+        )
 
     def _given(self, call: cst.Call, keyword: str, place: int) -> tuple[Node, Path] | None:
         """The expression that a call gives by a keyword, or at a place, and the path in it: `args` and 1 for `*args`."""

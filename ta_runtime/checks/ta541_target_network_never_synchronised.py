@@ -1,0 +1,19 @@
+"""TA541: a target network, or an old policy, is built and never copied from the network that learns."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+STEPS = 1000
+"""Steps in which a target stays bit for bit what it was. Targets that are copied whole are so every 100 to 1,000 updates in what
+people write, and every 10,000 in the paper, whose runs are of millions."""
+LOOKS = 2
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for target in run.targets:
+        numbers = {"steps": target.steps, "looks": target.looks, "moves": target.moves}
+        if target.moves:
+            yield Refutation(target.place, numbers)
+        elif run.over and target.steps >= STEPS and target.looks >= LOOKS:
+            yield Suspicion(target.place, "the target network never follows the one that learns", numbers)

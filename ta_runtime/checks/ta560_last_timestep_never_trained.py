@@ -1,0 +1,14 @@
+"""TA560: the last entry of a schedule is never drawn, with which sampling begins."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for drawn in run.timesteps:
+        numbers = {"drawn below": drawn.end, "entries of the schedule": drawn.entries}
+        if drawn.end == drawn.entries - 1 and not drawn.others:
+            yield Suspicion(drawn.place, "the last entry of the schedule is never drawn", numbers)
+        elif drawn.end == drawn.entries:
+            yield Refutation(drawn.place, numbers)
