@@ -46,6 +46,7 @@ from ta_runtime.facts.peers import (
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
+from ta_runtime.facts.softmax import Softmax
 from ta_runtime.facts.step import (
     IDLE,
     Copy,
@@ -127,6 +128,7 @@ __all__ = [
     "Scores",
     "Seeding",
     "Seeds",
+    "Softmax",
     "State",
     "Step",
     "StepPattern",

@@ -49,6 +49,9 @@ class Listener:
     def elementary(self, call: Call) -> End | None:
         """`log`, `exp`, `sqrt`, `acos`, `asin` or `pow`, as a method or a function of torch, or `**`."""
 
+    def normalise(self, call: Call) -> End | None:
+        """`softmax` or `log_softmax`, as a method or a function of torch, in which those of other names end."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 

@@ -33,5 +33,8 @@ PLACES = {
         for owner, names in ((Tensor, (*_ELEMENTARY, "__pow__")), (torch, _ELEMENTARY))
         for name in names
     ),
+    "normalise": tuple(
+        attribute(owner, name) for owner in (Tensor, torch) for name in ("softmax", "log_softmax")
+    ),
     "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
 }
