@@ -51,6 +51,7 @@ from ta_lint.facts.values.shapes import Shapes
 from ta_lint.facts.values.spelling import Spellings
 from ta_lint.facts.values.states import States
 from ta_lint.facts.values.whereabouts import Whereabouts
+from ta_lint.facts.values.widths import Widths
 from ta_lint.syntax.edits import ProposedFix
 from ta_lint.syntax.tree import Node, dotted, spreads
 
@@ -193,6 +194,10 @@ class FileFacts:
     @cached_property
     def shapes(self) -> Shapes:
         return Shapes(self.names, self.kinds, self.loaders, self.flow)
+
+    @cached_property
+    def widths(self) -> Widths:
+        return Widths(self.names, self.kinds, self.flow)
 
     @cached_property
     def ranks(self) -> Ranks:

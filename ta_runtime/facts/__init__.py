@@ -47,6 +47,7 @@ from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
+from ta_runtime.facts.softmax import Softmax
 from ta_runtime.facts.step import (
     IDLE,
     Copy,
@@ -131,6 +132,7 @@ __all__ = [
     "Scores",
     "Seeding",
     "Seeds",
+    "Softmax",
     "State",
     "Step",
     "StepPattern",

@@ -61,6 +61,9 @@ class Listener:
     def look_up(self, call: Call) -> End | None:
         """What reads entries of a tensor by an index: `x[i]`, `gather` or `index_select`."""
 
+    def normalise(self, call: Call) -> End | None:
+        """`softmax` or `log_softmax`, as a method or a function of torch, in which those of other names end."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 

@@ -42,5 +42,8 @@ PLACES = {
         attribute(Tensor, "gather"),
         attribute(Tensor, "index_select"),
     ),
+    "normalise": tuple(
+        attribute(owner, name) for owner in (Tensor, torch) for name in ("softmax", "log_softmax")
+    ),
     "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
 }
