@@ -9,6 +9,7 @@ from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, Partial
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
+from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
@@ -85,6 +86,7 @@ __all__ = [
     "Failure",
     "Filters",
     "Forward",
+    "FrozenPart",
     "Gradients",
     "Indices",
     "Inference",

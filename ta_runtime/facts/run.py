@@ -8,6 +8,7 @@ from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
+from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
@@ -68,6 +69,7 @@ class Run:
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
+    frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     failure: Failure | None = None
 
