@@ -169,7 +169,9 @@ def _is_given(module: FileFacts, whole: Node, part: Variable, depth: int) -> boo
 def _has_batch_norm(module: FileFacts, model: Node) -> bool:
     origin = module.kinds.origin(model)
     values = module.calls_in_loop.values(origin) if isinstance(origin, cst.Param) else [model]
-    made = [call for value in values for call in module.kinds.made_of(value) or [None]]
+    made: list[cst.Call | None] = []
+    for value in values:
+        made += module.kinds.made_of(value) or [None]
     return bool(made) and all(call is not None and _makes_batch_norm(module, call, ()) for call in made)
 
 

@@ -49,6 +49,9 @@ class Listener:
     def elementary(self, call: Call) -> End | None:
         """`log`, `exp`, `sqrt`, `acos`, `asin` or `pow`, as a method or a function of torch, or `**`."""
 
+    def average(self, call: Call) -> End | None:
+        """What moves an average in place: `lerp_`, `mul_`, `add_`, `*=`, `+=`, and `torch._foreach_lerp_`."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 
