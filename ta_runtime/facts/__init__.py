@@ -5,10 +5,12 @@ is only asked once they are all there. A field is None where nothing was measure
 """
 
 from ta_runtime.facts.attribute import Attribute
+from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
+from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
@@ -89,6 +91,7 @@ __all__ = [
     "Failure",
     "Filters",
     "Forward",
+    "FrozenPart",
     "Gradients",
     "Indices",
     "Inference",
@@ -132,6 +135,7 @@ __all__ = [
     "Scores",
     "Seeding",
     "Seeds",
+    "SlowAverage",
     "Softmax",
     "State",
     "Step",

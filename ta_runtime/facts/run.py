@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ta_runtime.facts.attribute import Attribute
+from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
+from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Loader
@@ -66,10 +68,12 @@ class Run:
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
+    slow_averages: list[SlowAverage] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
+    frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)

@@ -64,6 +64,9 @@ class Listener:
     def normalise(self, call: Call) -> End | None:
         """`softmax` or `log_softmax`, as a method or a function of torch, in which those of other names end."""
 
+    def average(self, call: Call) -> End | None:
+        """What moves an average in place: `lerp_`, `mul_`, `add_`, `*=`, `+=`, and `torch._foreach_lerp_`."""
+
     def draw(self, call: Call) -> End | None:
         """`Tensor.normal_` or `Tensor.uniform_`, in which every initialisation at random ends."""
 

@@ -1,4 +1,4 @@
-"""Functions of a tensor: what reads its values in Python, moves it, fills it at random, products, and elementary functions."""
+"""Functions of tensors: what reads, moves, fills, multiplies, looks up, averages or normalises them, and elementary functions."""
 
 from collections.abc import Callable
 
@@ -10,6 +10,7 @@ from ta_runtime.probes.patching import Watch, attribute
 from ta_runtime.probes.undo import Undo, nothing
 
 _READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
+_AVERAGING = ("mul_", "__imul__", "add_", "__iadd__", "lerp_")
 _ELEMENTARY = ("log", "exp", "sqrt", "acos", "arccos", "asin", "arcsin", "pow")
 
 
@@ -44,6 +45,10 @@ PLACES = {
     ),
     "normalise": tuple(
         attribute(owner, name) for owner in (Tensor, torch) for name in ("softmax", "log_softmax")
+    ),
+    "average": (
+        *(attribute(Tensor, name) for name in _AVERAGING),
+        attribute(torch, "_foreach_lerp_"),
     ),
     "draw": (attribute(Tensor, "normal_"), attribute(Tensor, "uniform_")),
 }

@@ -1,0 +1,31 @@
+"""TA436: averages in half precision that stay what they are, whatever they are to follow."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+FEW = 2
+"""Looks at averages that a verdict needs."""
+ENOUGH = 16
+"""Elements that should have moved: of fewer a share says little."""
+STUCK, MOVES = 0.1, 0.5
+"""Of the elements that differ from the new values, the share that moves: of one that rounds away nearly none does."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.slow_averages:
+        if found.looks < FEW:
+            if found.precise and not found.dtype:
+                yield Refutation(found.place, {"averages of more than half precision": found.precise})
+            continue
+        if found.differing < ENOUGH:
+            continue
+        share = found.moved / found.differing
+        evidence = {"share of elements that move": round(share, 3), "decay": found.decay}
+        if share <= STUCK:
+            message = (
+                f"the average stays as it is: in {found.dtype} each update rounds away; keep it in float32"
+            )
+            yield Suspicion(found.place, message, evidence)
+        elif share >= MOVES:
+            yield Refutation(found.place, evidence, of_data=True)

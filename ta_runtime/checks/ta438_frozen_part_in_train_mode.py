@@ -1,0 +1,25 @@
+"""TA438: parts whose parameters are frozen, and whose batch norms and dropout train on."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+FEW = 2
+"""Comparisons of audited steps that a verdict needs: what was still frozen at each."""
+
+
+def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.frozen_parts:
+        if found.looks < FEW:
+            continue
+        related = ((found.called_at, "the model is called here"),)
+        if found.norms:
+            message = (
+                f"batch norm of the frozen `{found.part}` still moves its statistics: put it into `eval()`"
+            )
+            yield Suspicion(found.place, message, {"batch norms": found.norms}, related=related)
+        elif found.dropouts:
+            message = f"dropout in the frozen `{found.part}` still drops: put it into `eval()`"
+            yield Suspicion(found.place, message, {"dropout layers": found.dropouts}, related=related)
+        elif found.still == found.looks:
+            yield Refutation(found.place, {"looks in evaluation mode": found.still})
