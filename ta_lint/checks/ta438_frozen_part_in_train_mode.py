@@ -49,18 +49,13 @@ def _frozen_in(module: FileFacts, call: cst.Call, covered: Node) -> GradSwitch |
     klass = module.kinds.class_of(covered)
     if klass is not None and module.tree.root_of(klass) not in roots:
         roots.append(module.tree.root_of(klass))
-    for root in roots:
-        facts = module.beside(root) if root is not module.tree.root else module
-        if _sets_modes_or_gradients(facts):
-            return None
-    for root in roots:
-        facts = module.beside(root) if root is not module.tree.root else module
-        switches = facts.parameters.switches
-        for switch in switches:
+    files = [module.beside(root) if root is not module.tree.root else module for root in roots]
+    for facts in files:
+        for switch in facts.parameters.switches:
             if switch.on or not _is_covered(facts, call, covered, klass, switch):
                 continue
             if not _FOLLOWS.search(dotted(switch.model) or "") and _has_batch_norm(facts, switch.model):
-                return switch
+                return None if any(map(_sets_modes_or_gradients, files)) else switch
     return None
 
 
@@ -70,6 +65,8 @@ def _sets_modes_or_gradients(module: FileFacts) -> bool:
     if any(_overrides(module, function) for function in tree.all(cst.FunctionDef)):
         return True
     if any(switch.on for switch in module.parameters.switches):
+        return True
+    if any(_helps(module, call) for call in tree.all(cst.Call)):
         return True
     frozen = {switch.node for switch in module.parameters.switches}
     for attribute in tree.all(cst.Attribute):
@@ -86,6 +83,15 @@ def _sets_modes_or_gradients(module: FileFacts) -> bool:
             if stored and not any(tree.contains(node, attribute) for node in frozen):
                 return True
     return False
+
+
+def _helps(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a call runs a function of another file that writes `requires_grad` or calls `eval`."""
+    function = module.calls.callee(call)
+    if function is None or module.is_here(function):
+        return False
+    names = (attribute.attr.value for attribute in module.tree.within(function, cst.Attribute))
+    return any(name in ("eval", "requires_grad", "requires_grad_") for name in names)
 
 
 def _overrides(module: FileFacts, function: cst.FunctionDef) -> bool:

@@ -64,7 +64,7 @@ from ta_runtime.facts.step import (
 )
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
-from ta_runtime.facts.target import Target
+from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
@@ -145,7 +145,7 @@ __all__ = [
     "Suspicion",
     "Switch",
     "Sync",
-    "Target",
+    "TargetNetwork",
     "Timesteps",
     "Told",
     "TorchMetric",
