@@ -61,7 +61,7 @@ from ta_runtime.facts.step import (
 )
 from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
-from ta_runtime.facts.target import Target
+from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
@@ -139,7 +139,7 @@ __all__ = [
     "Suspicion",
     "Switch",
     "Sync",
-    "Target",
+    "TargetNetwork",
     "Timesteps",
     "Told",
     "TorchMetric",

@@ -23,7 +23,7 @@ from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
-from ta_runtime.facts.target import Target
+from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Run:
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
+    targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
     failure: Failure | None = None
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Target:
+class TargetNetwork:
     """A network that no optimizer holds, and whose name at a call says that it is a target or an old policy.
 
     `place` built it, or calls it where that is not known. `looks` are the steps after which sums of its parameters were read, `moves` how many of them differ from those

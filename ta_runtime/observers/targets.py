@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Target
+from ta_runtime.facts import TargetNetwork
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.measure.scalars import Readings
 from ta_runtime.observers.observer import Observer
@@ -33,8 +33,8 @@ class Targets(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._wanted = "TA541" in session.settings.rules
-        self._found: weakref.WeakKeyDictionary[nn.Module, Target] = weakref.WeakKeyDictionary()
-        self._kept: dict[Place, Target] = {}
+        self._found: weakref.WeakKeyDictionary[nn.Module, TargetNetwork] = weakref.WeakKeyDictionary()
+        self._kept: dict[Place, TargetNetwork] = {}
         self._last: dict[Place, list[float]] = {}
         self._first: dict[Place, int] = {}
 
@@ -71,7 +71,7 @@ class Targets(Observer):
 
     def _target(
         self, forward: "Forward", learning: "list[Forward]", held: dict[int, Tensor]
-    ) -> Target | None:
+    ) -> TargetNetwork | None:
         """What is known of a network that is called as a target, if it is one."""
         module = forward.model.module
         if module in self._found:
@@ -83,10 +83,10 @@ class Targets(Observer):
             return None
         built = forward.model.place
         place = built if _NAMED.search(sources.assigned_to(built)) is not None else forward.place
-        target = self._found[module] = self._kept.setdefault(place, Target(place))
+        target = self._found[module] = self._kept.setdefault(place, TargetNetwork(place))
         return target
 
-    def _look(self, target: Target, module: nn.Module, readings: Readings) -> None:
+    def _look(self, target: TargetNetwork, module: nn.Module, readings: Readings) -> None:
         with torch.no_grad():
             parameters = [local(parameter.detach()) for parameter in module.parameters()][:_MOST]
             if not all(measurable(parameter) for parameter in parameters):
@@ -94,7 +94,7 @@ class Targets(Observer):
             sums = [parameter.float().sum() for parameter in parameters]
         readings.scalars(sums, partial(self._compare, target, self.session.step_count))
 
-    def _compare(self, target: Target, step: int, sums: list[float]) -> None:
+    def _compare(self, target: TargetNetwork, step: int, sums: list[float]) -> None:
         before = self._last.get(target.place)
         target.looks += 1
         target.moves += before is not None and before != sums
