@@ -214,6 +214,7 @@ class History:
         self.is_waiting = False
         """Whether a streak has begun that the next steps will end or bear out."""
         self._streaks: dict[Hashable, int] = {}
+        self._tallies: dict[Hashable, tuple[int, int]] = {}
 
     def streak(self, key: Hashable, holds: bool) -> int:
         """How many times in a row something has held, asked once for each audited step; 0 if it does not now."""
@@ -223,6 +224,12 @@ class History:
         count = self._streaks[key] = self._streaks.get(key, 0) + 1
         self.is_waiting |= count < LONGEST_STREAK
         return count
+
+    def tally(self, key: Hashable, held: int, looks: int) -> tuple[int, int]:
+        """How often something has held so far, and how often it was looked at, with what this step adds to both."""
+        before, looked = self._tallies.get(key, (0, 0))
+        self._tallies[key] = (before + held, looked + looks)
+        return self._tallies[key]
 
     def of(self, optimizer: object) -> OptimizerHistory:
         """That of an optimizer; a new one where there is none."""

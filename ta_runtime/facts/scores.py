@@ -21,6 +21,8 @@ class Scores:
     maximum: float | None = None
     row_sum: float | None = None
     exponential_sum: float | None = None
+    are_whole: bool = True
+    """Whether nothing was picked out of what the function made."""
 
     @property
     def measured(self) -> bool:

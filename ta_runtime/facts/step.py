@@ -120,6 +120,10 @@ class Loss:
     training: bool = True
     scores: Scores | None = None
     padding: Padding | None = None
+    labels: float | None = None
+    """Of a loss by classes: how many targets it does not ignore."""
+    batch: int = 0
+    """How many backward passes ran in the step before: the losses of one micro-batch have the same number."""
 
 
 @dataclass(slots=True)

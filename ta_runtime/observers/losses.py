@@ -81,12 +81,14 @@ class Losses:
             Value.of("target", target),
             options,
             training=given.requires_grad,
+            batch=window.backwards,
         )
         window.step.losses.append(loss)
         with torch.no_grad():
             self._measure_target(loss, local(target))
             self._measure_scores(loss, given)
             self._count_padding(loss, local(target))
+            self._count_labels(loss, local(target))
         return loss
 
     def _measure_scores(self, loss: Loss, given: Tensor) -> None:
@@ -128,6 +130,17 @@ class Losses:
             padding.padded = values[0]
 
         self._session.window.readings.scalars([torch.count_nonzero(target == token)], deliver)
+
+    def _count_labels(self, loss: Loss, target: Tensor) -> None:
+        by_index = loss.function in _BY_CLASS and not target.is_floating_point()
+        if not by_index or not loss.training or target.is_meta or not target.numel():
+            return
+
+        def deliver(values: list[float]) -> None:
+            (loss.labels,) = values
+
+        counted = (target != loss.options["ignore_index"]).sum()
+        self._session.window.readings.scalars([counted], deliver)
 
     def _count_beside_ids(self, loss: Loss, target: Tensor) -> None:
         alike = [

@@ -37,14 +37,16 @@ _PASSING = frozenset(
     )
     for number in (0, 1, 2)
 )  # fmt: skip
+_PICKING = ("Index", "MaskedSelect", "Select", "Slice")
 
 
 def made(tensor: Tensor) -> Scores:
     """Which function computed a tensor, behind whatever only views, casts or picks, if it is one of those listed."""
-    node = tensor.grad_fn
+    node, is_whole = tensor.grad_fn, True
     for _ in range(_FAR):
         if node is None or node.name() not in _PASSING:
             break
+        is_whole = is_whole and not node.name().startswith(_PICKING)
         node = node.next_functions[0][0]
     if node is None:
         return Scores("")
@@ -53,7 +55,7 @@ def made(tensor: Tensor) -> Scores:
     )  # `hard=True` adds it to what is drawn
     if soft is not None and soft.name() == "SoftmaxBackward0" and _is_sampled(soft):
         return Scores("", are_sampled=True)
-    return Scores(_MAKERS.get(node.name(), ""))
+    return Scores(_MAKERS.get(node.name(), ""), are_whole=is_whole)
 
 
 def _is_sampled(softmax: "Node") -> bool:

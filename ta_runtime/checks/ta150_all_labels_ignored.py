@@ -1,0 +1,34 @@
+"""TA150: every label of a micro-batch is ignored, again and again."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Loss, Step, Suspicion
+from ta_runtime.probes.places import Place
+
+FEW = 3
+"""Micro-batches without a label: one may be the short last one, or hold nothing but long prompts."""
+SHARE = 0.05
+"""Of those that are looked at."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion]:
+    for place, batches in _micro_batches(step).items():
+        empty = sum(not any(loss.labels for loss in batch) for batch in batches)
+        found, looks = step.history.tally(("TA150", place), empty, len(batches))
+        if empty and found >= FEW and found > SHARE * looks:
+            message = "every label of many batches is ignored: there is nothing to learn from them"
+            evidence = {
+                "ignored": batches[0][0].options["ignore_index"],
+                "batches without a label": found,
+                "batches that were looked at": looks,
+            }
+            yield Suspicion(place, message, evidence)
+
+
+def _micro_batches(step: Step) -> dict[Place, list[list[Loss]]]:
+    """The losses by class of each line, by micro-batch: some code calls the loss for a part of it at a time."""
+    found: dict[Place, dict[int, list[Loss]]] = {}
+    for loss in step.losses:
+        if loss.labels is not None:
+            found.setdefault(loss.place, {}).setdefault(loss.batch, []).append(loss)
+    return {place: list(batches.values()) for place, batches in found.items()}
