@@ -12,7 +12,7 @@ from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
-from ta_runtime.facts.initialisation import Initialisation
+from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -116,6 +116,7 @@ __all__ = [
     "Overlap",
     "Override",
     "Padding",
+    "PaddingRow",
     "Parameter",
     "PartialLoad",
     "Pass",

@@ -18,3 +18,15 @@ class Initialisation:
     """How many it drew at least that often as is reported (`observers.initialisation.REPEATED`)."""
     times: int = 0
     """How often it drew one of them at most."""
+
+
+@dataclass(slots=True)
+class PaddingRow:
+    """The row of `padding_idx` of embeddings whose weights one line drew, as a model first ran with them."""
+
+    place: "Place"
+    built_at: "Place"
+    rows: int = 0
+    """Those that were looked at."""
+    filled: int = 0
+    """How many of these were not zero, though nothing wrote to the weights after the line."""

@@ -1,0 +1,15 @@
+"""TA440: the row of `padding_idx` is random when a model first runs, as a line drew over its zeros."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.padding_rows:
+        if found.filled:
+            message = "this draws over the zero row of `padding_idx`, which never trains: zero it again"
+            related = ((found.built_at, "the embedding is built here"),)
+            yield Suspicion(found.place, message, {"rows": found.filled}, related=related)
+        elif found.rows:
+            yield Refutation(found.place, {"rows that are zero or written again": found.rows})
