@@ -9,6 +9,7 @@ from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, Partial
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
+from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmoved
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation
 from ta_runtime.facts.loader import Batch, Loader
@@ -84,6 +85,8 @@ __all__ = [
     "FailedLookup",
     "Failure",
     "Filters",
+    "FirstLoss",
+    "Flight",
     "Forward",
     "Gradients",
     "Indices",
@@ -101,11 +104,13 @@ __all__ = [
     "Machine",
     "Membership",
     "Mismatch",
+    "Mixing",
     "ModeHistory",
     "Model",
     "Normalisation",
     "ObservedAction",
     "Optimizer",
+    "Overfitting",
     "Overlap",
     "Override",
     "Padding",
@@ -137,6 +142,7 @@ __all__ = [
     "Sync",
     "Told",
     "TorchMetric",
+    "Unmoved",
     "Update",
     "Value",
     "Violation",

@@ -196,7 +196,9 @@ class FirstStep(Listener):
         return self._lost
 
     def _lost(self, call: Call) -> None:
-        if isinstance(call.result, Tensor) and call.result.requires_grad and len(self.losses) < _MOST:
+        tensors_in = call.given(0, "input"), call.given(1, "target")
+        trains = isinstance(call.result, Tensor) and call.result.requires_grad
+        if trains and all(isinstance(each, Tensor) for each in tensors_in) and len(self.losses) < _MOST:
             self.losses.append(LossCall(call.function, here(), call.args, call.kwargs, call.result))
 
     def backward(self, call: Call) -> None:

@@ -1,5 +1,8 @@
 """The sentences and numbers of a preflight, which the terminal and the page show alike."""
 
+import math
+
+from ta_runtime.facts import Flight
 from ta_runtime.preflight.briefing import Aim, Entrance
 from ta_runtime.preflight.figures import Figures
 from ta_runtime.preflight.peeking import PeekedLoader
@@ -11,6 +14,8 @@ _CLASSES = 8
 
 def number(value: float) -> str:
     """A number in at most four digits that tell something."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "infinite"
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e9 else f"{value:.4g}"
 
 
@@ -114,3 +119,25 @@ def targets(loss: Aim) -> str:
     if loss.ignored:
         words.append(f"{share(loss.ignored)} ignored")
     return "; ".join(words)
+
+
+def tried(flight: Flight) -> list[str]:
+    """What each probe measured."""
+    told = []
+    if (mixing := flight.mixing) is not None:
+        depends = mixing.change > mixing.rounding
+        told.append(
+            f"samples: what {mixing.model} says of one {'changes with' if depends else 'does not depend on'} the"
+            f" other {mixing.samples - 1:,} of its batch"
+        )
+    if (fit := flight.overfitting) is not None:
+        told.append(
+            f"one batch: its loss goes from {number(fit.first)} to {number(fit.lowest)} in {counted(fit.steps, 'step')}"
+        )
+    if flight.unmoved:
+        names = ", ".join(each.name for each in flight.unmoved[:4])
+        more = f" and {len(flight.unmoved) - 4:,} more" if len(flight.unmoved) > 4 else ""
+        told.append(f"gradients: always zero for {names}{more}")
+    elif fit is not None:
+        told.append("gradients: each weight that has one gets one other than zero")
+    return told
