@@ -68,6 +68,7 @@ def enable(
     snapshots: str | None = None,
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
+    preflight: bool = False,
 ) -> None:
     """Watch every training step of this process from here on; call it before the model is built.
 
@@ -103,6 +104,8 @@ def enable(
         invariants: a file of invariants, or several, as `ta-runtime infer` writes them: what breaks one is TA510.
         invariants_every_n_steps: look into the first ten steps and each n-th: modules, functions of torch, and what
             tensors hold. What the loop calls is looked at in each step.
+        preflight: before the first step, show on standard error what enters the model, look further into the loaders, and
+            try the model on copies of its weights, as `ta-runtime preflight` does; then go on to train.
 
     Raises:
         UsageError: an argument or the project's `[tool.ta]` is wrong, or the report or the run cannot be written there.
@@ -135,6 +138,7 @@ def enable(
         snapshots=snapshots,
         invariants=invariants,
         invariants_every_n_steps=invariants_every_n_steps,
+        preflight=preflight,
     )
     audit = Audit(settings)
     audit.lint()
@@ -176,6 +180,10 @@ def begin(audit: Audit, *, command: bool = False) -> None:
         partial(_inherited, audit, command), audit.handover.folder if audit.handover is not None else None
     )
     audit.start()
+    if audit.settings.preflight and not reports.is_child():
+        from ta_runtime.preflight import flight
+
+        flight.Preflight(audit, flight.shown_in(sys.stderr, audit)).attach()
     if not command or is_inherited:
         atexit.register(_at_exit, getattr(sys, "last_value", None))
     if not is_inherited and reports.is_child():  # one that was forked ends without `atexit`
@@ -184,7 +192,13 @@ def begin(audit: Audit, *, command: bool = False) -> None:
 
 def _inherited(audit: Audit, command: bool, folder: Path) -> Inherited:
     settings = replace(
-        audit.settings, lint=False, on_finding=None, record=None, snapshots=None, save_schedule=None
+        audit.settings,
+        lint=False,
+        on_finding=None,
+        record=None,
+        snapshots=None,
+        save_schedule=None,
+        preflight=False,
     )
     files = tuple(
         (file.named, file.form) for file in audit.files if file.named.parent != audit.settings.record
@@ -202,6 +216,14 @@ def end(error: BaseException | None = None, status: int = 0) -> list[Finding]:
     if audit.settings.live and audit.handover is None:
         audit.summarise()
     return audit.findings
+
+
+def leave(audit: Audit) -> None:
+    """End an audit that a command began before the run is over, without judging the run as a whole."""
+    global _audit, _command
+    if _audit is audit:
+        _audit, _command = None, False
+    audit.leave()
 
 
 def _at_exit(last: BaseException | None) -> None:

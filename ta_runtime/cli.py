@@ -9,12 +9,24 @@ from ta_lint.core.arguments import parsed
 from ta_lint.core.errors import UsageError
 from ta_lint.core.terminal import harmless
 from ta_runtime import extras
-from ta_runtime.commands import ERROR, INTERRUPTED, audit, check, collect, diff, infer, report, run
+from ta_runtime.commands import (
+    ERROR,
+    INTERRUPTED,
+    audit,
+    check,
+    collect,
+    diff,
+    infer,
+    preflight,
+    report,
+    run,
+)
 
 _EPILOG = """\
 examples:
   ta-runtime run train.py --lr 3e-4                  watch a script; what follows its name is its own
   ta-runtime run --lint train.py                     lint it first, and say what of that is true
+  ta-runtime preflight train.py --lr 3e-4            up to its first step: what enters the model
   ta-runtime run --every 100 -m mypackage.train      a module, every 100th step audited in full
   ta-runtime run --output ta.sarif train.py          a file for code scanning
   torchrun --nproc-per-node 2 -m ta_runtime run train.py
@@ -74,6 +86,6 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     )
     parser.add_argument("--version", action="version", version=f"ta-runtime {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, audit, diff, report, collect, infer, check):
+    for command in (run, preflight, audit, diff, report, collect, infer, check):
         command.add(commands)
     return parser, commands.choices

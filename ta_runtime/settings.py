@@ -60,6 +60,8 @@ class Settings:
     invariants: tuple[Path, ...]
     """The files of invariants that the run is held against."""
     invariants_every_n_steps: int
+    preflight: bool
+    """Whether what enters the model is looked at before the first step, and shown."""
 
 
 def resolve(
@@ -83,6 +85,7 @@ def resolve(
     snapshots: str | None = None,
     invariants: str | Path | Iterable[str | Path] | None = None,
     invariants_every_n_steps: int = 10,
+    preflight: bool = False,
     extend_select: Iterable[str] = (),
     config_file: Path | None = None,
     isolated: bool = False,
@@ -163,6 +166,7 @@ def resolve(
         snapshots=snapshots,
         invariants=held_against,
         invariants_every_n_steps=invariants_every_n_steps,
+        preflight=preflight,
     )
 
 

@@ -12,6 +12,7 @@ from ta_lint.core.verdict import joined
 from ta_lint.engine import lint
 from ta_lint.file import File
 from ta_runtime.audit.audit import Audit
+from ta_runtime.preflight.flight import Preflight
 from ta_runtime.settings import resolve
 
 
@@ -48,6 +49,8 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
     try:
         audit = Audit(resolve(every_n_steps=every_n_steps, live=False, **options))
         audit.start()
+        if audit.settings.preflight:
+            Preflight(audit, lambda briefing: None).attach()
         namespace = {"__name__": "__main__", "__file__": str(script)}
         try:
             exec(compile(code, str(script), "exec"), namespace)  # noqa: S102

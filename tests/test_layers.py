@@ -70,6 +70,7 @@ RUNTIME_ROOMS = [
     "diff",
     "report",
     "audit",
+    "preflight",
     "api",
     "integrations",
     "__init__",

@@ -1,7 +1,7 @@
 """Every rule page that names the run is executed under it, every step audited: the findings are those marked.
 
 A page runs with the default rules and its own, a case (`tests/cases/`, blocks with the word `runtime`) with its own and
-those it marks. A block with the word `cuda` needs a CUDA device, one with
+those it marks. A block with the word `cuda` needs a CUDA device, one with `preflight` begins with a preflight, one with
 `ranks=2` is run by `test_distributed_rules`. `raises=` names the exception a block ends with.
 """
 
@@ -42,6 +42,8 @@ def found_by_run(block: Block, folder: Path, **options: Any) -> set[tuple[int, s
     if block.invariants:
         (folder / "invariants.json").write_text(block.invariants)
         options["invariants"] = folder / "invariants.json"
+    if "preflight" in block.words:
+        options["preflight"] = True
     findings = observed(block.code, folder, path=path, every_n_steps=every, **options)
     return {(finding.site.line, finding.rule) for finding in findings if finding.counts}
 

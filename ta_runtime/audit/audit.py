@@ -139,6 +139,11 @@ class Audit:
             )
 
     @property
+    def script(self) -> str:
+        """The file that runs."""
+        return self._place
+
+    @property
     def mine(self) -> bool:
         """Whether this process began the audit; a forked one has only a copy, and leaves the reports alone."""
         return os.getpid() == self._process
@@ -332,6 +337,15 @@ class Audit:
             self._attempt(self.snapshots.stop, "snapshots could not be ended")
         if self.invariants is not None:
             self._attempt(self.invariants.let_go, "invariants could not be let go of")
+
+    def leave(self) -> None:
+        """End the session in the middle of the run, and write the reports: nothing is said of what the run has not done yet."""
+        self.let_go()
+        self.save()
+
+    def ends_with(self, undo: Callable[[], object]) -> None:
+        """Call this when the audit ends, whichever way."""
+        self._before_destruction.append(undo)
 
     def gather(self, patience: timedelta = ranks.PATIENCE) -> None:
         """Judge the run so far as a whole; on rank 0 with what the other ranks saw, as far as they can be reached."""

@@ -606,6 +606,10 @@ class Session:
         """
         self._open(list(self._asked(fact, value)), self.window.index if step is None else step)
 
+    def open(self, said: Iterable[tuple[str, Suspicion]]) -> None:
+        """Keep what checks said elsewhere, such as in a copy of the process; each comes with its rule."""
+        self._open(list(said), self.window.index)
+
     def fail(self, what: str, subject: str) -> None:
         """Tell of a part of the tool that was switched off as it failed."""
         self._open([("TA000", Suspicion(NOWHERE, what, subject=subject))], self.window.index)

@@ -42,7 +42,7 @@ class Trial:
         window.step = self.step = Step(
             window.index, place, session.machine, complete=False, history=History()
         )
-        self.complaint = _unsuited(model := _inner(model))
+        self.complaint = unsuited(model := inner(model))
         if self.complaint is not None:
             return
         session.barrier.on = True
@@ -62,7 +62,7 @@ class Trial:
         window.readings.deliver()
 
 
-def _inner(model: nn.Module) -> nn.Module:
+def inner(model: nn.Module) -> nn.Module:
     """The model inside what shares it among devices or compiles it."""
     wrappers = (DistributedDataParallel, DataParallel, *filter(None, [compiled_modules()]))
     while isinstance(model, wrappers):
@@ -70,7 +70,7 @@ def _inner(model: nn.Module) -> nn.Module:
     return model
 
 
-def _unsuited(model: nn.Module) -> str | None:
+def unsuited(model: nn.Module) -> str | None:
     """Why a call of a model would leave traces, None if it need not."""
     for module in model.modules():
         if isinstance(module, torch.jit.ScriptModule):

@@ -8,6 +8,7 @@ A module has one or more of these functions, each of one fact and giving suspici
 - `check_step(Step)`: at every audited step;
 - `check_collective(Mismatch)` and `check_replicas(Divergence)`: as soon as ranks are seen to disagree;
 - `check_violation(Violation)`: as soon as an invariant is seen not to hold;
+- `check_flight(Flight)`: before the first step, where a preflight was asked for;
 - `check_progress(Run)`: after the second step, the fourth, the eighth and so on, and at the end;
 - `check_run(Run)`: at the end.
 
@@ -30,7 +31,18 @@ from typing import Any
 
 from ta_runtime.facts import Refutation, Suspicion
 
-FACTS = ("model", "optimizer", "gradients", "step", "collective", "replicas", "violation", "progress", "run")
+FACTS = (
+    "model",
+    "optimizer",
+    "gradients",
+    "step",
+    "collective",
+    "replicas",
+    "violation",
+    "flight",
+    "progress",
+    "run",
+)
 
 
 @dataclass(frozen=True)

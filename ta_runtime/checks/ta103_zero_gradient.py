@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ta_runtime.facts import Gradients, Layer, Step, Suspicion
+from ta_runtime.facts import Flight, Gradients, Layer, Step, Suspicion
 from ta_runtime.facts.history import LONGEST_SILENCE
 
 PATIENCE = LONGEST_SILENCE
@@ -42,6 +42,18 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             evidence = {"steps with a zero gradient": silence.steps, "parameters without another": len(never)}
             yield Suspicion(parameter.place, message, evidence, parameter.name)
             break
+
+
+def check_flight(flight: Flight) -> Iterator[Suspicion]:
+    """The steps of a copy of the model; one that has nothing to learn any more gets zeros."""
+    learns = flight.overfitting is not None and flight.overfitting.lowest > flight.overfitting.floor
+    never = [weight for weight in flight.unmoved if weight.steps >= PATIENCE]
+    if never and learns:
+        last = never[-1]  # the one nearest to the loss
+        evidence = {"steps with a zero gradient": last.steps, "parameters without another": len(never)}
+        yield Suspicion(
+            last.place, f"the gradient of `{last.name}` is zero at every step", evidence, last.name
+        )
 
 
 def _is_cut_off(gradients: Gradients) -> bool:

@@ -10,6 +10,7 @@ from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, Partial
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
+from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmoved
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
@@ -90,6 +91,8 @@ __all__ = [
     "FailedLookup",
     "Failure",
     "Filters",
+    "FirstLoss",
+    "Flight",
     "Forward",
     "FrozenPart",
     "Gradients",
@@ -108,11 +111,13 @@ __all__ = [
     "Machine",
     "Membership",
     "Mismatch",
+    "Mixing",
     "ModeHistory",
     "Model",
     "Normalisation",
     "ObservedAction",
     "Optimizer",
+    "Overfitting",
     "Overlap",
     "Override",
     "Padding",
@@ -150,6 +155,7 @@ __all__ = [
     "Timesteps",
     "Told",
     "TorchMetric",
+    "Unmoved",
     "Update",
     "Value",
     "Violation",

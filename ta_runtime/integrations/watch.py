@@ -37,6 +37,7 @@ class WatchOptions(TypedDict, total=False):
     snapshots: str | None
     invariants: str | Path | Iterable[str | Path] | None
     invariants_every_n_steps: int
+    preflight: bool
 
 
 class Watch:

@@ -19,7 +19,7 @@ class Overlaps(Observer):
 
     def report(self, run: Run) -> None:
         if run.over and "TA320" in self.session.settings.rules:
-            run.overlaps += _compared(run.loaders)
+            run.overlaps += compared(run.loaders)
         if run.over and "TA328" in self.session.settings.rules and ranks.known():
             run.told.parts = [_part(loader) for loader in run.loaders]
 
@@ -35,7 +35,8 @@ def _part(loader: Loader) -> DataShare | None:
     return DataShare(indices.length, int.from_bytes(bits, "little"), trains, loader.evaluates)
 
 
-def _compared(loaders: list[Loader]) -> Iterator[Overlap]:
+def compared(loaders: list[Loader]) -> Iterator[Overlap]:
+    """What the loaders that evaluate share with those that had trained before."""
     evaluating = [loader for loader in loaders if loader.evaluates]
     pairs = [(one, other) for one in evaluating for other in one.after if not other.evaluates]
     for one, other in pairs[:_MOST]:

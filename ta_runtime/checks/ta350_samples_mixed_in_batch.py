@@ -1,0 +1,17 @@
+"""TA350: what the model says of one sample of a batch depends on the others."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Flight, Suspicion
+
+
+def check_flight(flight: Flight) -> Iterator[Suspicion]:
+    mixing = flight.mixing
+    if mixing is not None and mixing.change > mixing.rounding:
+        message = "what the model says of one sample depends on the other samples of its batch"
+        evidence: dict[str, float | int | str] = {
+            "model": mixing.model,
+            "samples": mixing.samples,
+            "relative change": round(mixing.change, 4),
+        }
+        yield Suspicion(mixing.place, message, evidence)

@@ -1,0 +1,20 @@
+"""TA352: the loss of the first batch is far above that of a guess: the outputs of the new model are sure and wrong."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Flight, Suspicion
+
+FACTOR, BESIDE = 2.0, 1.0
+"""Above that of a guess by both: with two classes a guess has only 0.69."""
+
+
+def check_flight(flight: Flight) -> Iterator[Suspicion]:
+    for loss in flight.first_losses:
+        if loss.value > max(FACTOR * loss.chance, loss.chance + BESIDE):
+            message = "the first loss is far above that of a guess: the model begins sure and wrong"
+            evidence: dict[str, float | int | str] = {
+                "loss": loss.value,
+                "loss of a guess": round(loss.chance, 4),
+                "function": loss.function,
+            }
+            yield Suspicion(loss.place, message, evidence)

@@ -1,0 +1,89 @@
+"""`ta-runtime preflight`: a script up to its first step, and what is about to enter the model."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ta_lint.core.errors import UsageError
+from ta_runtime.commands import CLEAN, ERROR, Commands, auditing, launching
+from ta_runtime.commands.program import finished
+from ta_runtime.commands.progress import progress
+
+if TYPE_CHECKING:
+    from ta_runtime.preflight.briefing import Briefing
+
+_DESCRIPTION = """\
+Runs a script up to its first optimizer step, and ends it there: nothing is
+trained. Shows what enters the model: the first batches with their ranges and
+labels, copies within the training data and between training and validation.
+Then it tries the model on copies of its weights: whether one sample changes
+what becomes of another, and whether the loss of one batch can fall.
+"""
+
+_EPILOG = """\
+examples:
+  ta-runtime preflight train.py --lr 3e-4
+  ta-runtime preflight --page preflight.html -m mypackage.train
+
+exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, no
+optimizer step, or a report that could not be written; the script's own if it
+ends with another than 0 before its first step; 130 interrupted
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add its arguments to the command line."""
+    parser = commands.add_parser(
+        "preflight",
+        help="run a script up to its first step, and look at what enters the model",
+        usage="ta-runtime preflight [options] SCRIPT [ARGS ...]\n"
+        "       ta-runtime preflight [options] -m MODULE [ARGS ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # what looks like one may be the script's
+    )
+    parser.set_defaults(run=run, parser=parser, extra="runtime")
+    launching.add_program(parser)
+    auditing.add_options(parser, script=False)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program up to its first step; returns the exit status."""
+    if not launching.words(arguments):
+        usage = "`ta-runtime preflight SCRIPT`, or `ta-runtime preflight -m MODULE`"
+        raise UsageError(f"name what to run: {usage}")
+    program = launching.program(arguments)
+    auditing.need_torch()
+    from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run
+    from ta_runtime.preflight.flight import Preflight, PreflightOver
+
+    settings = auditing.settings(arguments, every_n_steps=1, live=False)
+    with auditing.own_stdout(arguments, sys.stdout) as stream:
+        audit = auditing.made(arguments, settings, program.path)
+        flight = Preflight(audit, lambda briefing: None, stops=True, progress=progress)
+        api.begin(audit, command=True)
+        flight.attach()
+        status, error = finished(program)
+        if not isinstance(error, (PreflightOver, KeyboardInterrupt)):
+            flight.finish()
+        api.leave(audit)
+        if ranks.rank() != 0:  # rank 0 speaks for all
+            return status
+        _show(arguments, flight.briefing, stream, settings.root)
+        report = auditing.report(arguments, audit, stream)
+    if status != CLEAN:
+        return status
+    if not flight.done:
+        print("ta-runtime: the script ended without an optimizer step", file=sys.stderr)
+        return ERROR
+    return auditing.status(arguments, audit, report)
+
+
+def _show(arguments: argparse.Namespace, briefing: "Briefing", stream: TextIO, root: Path) -> None:
+    """What was seen, before the findings."""
+    from ta_runtime.preflight import text
+
+    if not arguments.quiet and auditing.form(arguments) == "text":
+        stream.write(text.rendered(briefing, root) + "\n")
