@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ta_runtime.api import disable, enable, findings
-    from ta_runtime.audit.auditor import Auditor, Result, audit_dynamic, audit_step, autopatch
+    from ta_runtime.audit.auditor import Auditor, audit_dynamic, audit_step, autopatch
     from ta_runtime.audit.reporters import ConsoleReporter, JSONReporter, SARIFReporter
+    from ta_runtime.audit.result import Result
     from ta_runtime.audit.session import AuditFailed
 
 __all__ = [
@@ -31,6 +32,7 @@ _MODULES = {
     "AuditFailed": "audit.session",
     "ConsoleReporter": "audit.reporters",
     "JSONReporter": "audit.reporters",
+    "Result": "audit.result",
     "SARIFReporter": "audit.reporters",
     "disable": "api",
     "enable": "api",

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import commands
 import pytest
+import torch
 from commands import at_once
+
+from ta_runtime import Auditor, ConsoleReporter
 
 PAGE = (Path(__file__).parents[1] / "docs" / "from-torch-audit.md").read_text(encoding="utf-8")
 ROWS = [row.strip("| ").split(" | ") for row in PAGE.splitlines() if row.startswith("| `")]
@@ -58,3 +61,15 @@ def test_the_code_of_the_page_runs_and_finds_what_it_marks(tmp_path: Path) -> No
         assert f"use_{name}.py:{line}: TA401" in ran.stderr
         assert "TA000" not in ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+def test_the_console_reporter_tells_a_result_as_the_demos_ask_it_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+    with Auditor(model, optimizer=optimizer) as auditor:
+        auditor.audit_static(step=0)
+        auditor.audit_init(step=0)
+    ConsoleReporter().report(auditor.finish(report=False))
+    assert "TA401" in capsys.readouterr().err

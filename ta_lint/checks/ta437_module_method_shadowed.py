@@ -49,8 +49,6 @@ def _is_another(module: FileFacts, method: cst.FunctionDef) -> bool:
     own = [*params.posonly_params, *params.params][1:]
     if own and _may_be_mode(own[0]):
         return False
-    if any(param.default is None for param in own[1:]) and len(own) > 1:
-        return not _hands_on(module, method)
     return not _hands_on(module, method)
 
 

@@ -6,7 +6,6 @@ copied, pickled, scheduled and compiled as ever.
 
 import atexit
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from ta_lint.core.errors import UsageError
-from ta_lint.core.finding import Finding, Severity
+from ta_lint.core.finding import Finding
 from ta_runtime.audit.audit import Audit
 from ta_runtime.audit.reporters import Reporter, files
+from ta_runtime.audit.result import Result
 from ta_runtime.audit.trial import Trial
 from ta_runtime.probes.places import here
 from ta_runtime.settings import OnFinding, resolve, severity
@@ -28,24 +28,6 @@ _IN_A_ROW = 3
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What `Auditor.finish` returns."""
-
-    findings: list[Finding]
-    """All findings, in order of place, also those that are suppressed or in the baseline."""
-    exit_code: int
-    """1 if there is a finding at or above `fail_level` that counts, else 0."""
-    not_seen: list[str]
-    """What the run hid, as the ends of sentences."""
-
-    @property
-    def max_severity(self) -> Severity | None:
-        """The worst severity among the findings that count, None if there are none."""
-        counting = [finding.severity for finding in self.findings if finding.counts]
-        return max(counting, key=lambda severity: severity.rank, default=None)
 
 
 class Auditor:
@@ -194,14 +176,14 @@ class Auditor:
 
     # -- the phases -------------------------------------------------------------------------------------------
 
-    def audit_static(self) -> list[Finding]:
-        """Check the model as it is built; returns the findings so far."""
+    def audit_static(self, step: int | None = None) -> list[Finding]:
+        """Check the model as it is built; returns the findings so far. It is about no `step`, which torch-audit takes."""
         session = self.audit.session
         session.audit("model", session.model(self.model, here()))
         return self.findings
 
-    def audit_init(self) -> list[Finding]:
-        """Check the optimizer as it is built; returns the findings so far.
+    def audit_init(self, step: int | None = None) -> list[Finding]:
+        """Check the optimizer as it is built; returns the findings so far. It is about no `step`, which torch-audit takes.
 
         Raises:
             ValueError: the auditor was given no optimizer.
@@ -213,14 +195,15 @@ class Auditor:
             session.audit("optimizer", session.optimizers.facts(optimizer))
         return self.findings
 
-    def audit_data(self, batch: Any) -> list[Finding]:
+    def audit_data(self, batch: Any, step: int | None = None) -> list[Finding]:
         """Check a batch by calling the model with it, as if all batches were like this one; returns the findings so far.
 
         The call is made in the mode that the model is in, with copies of its parameters and buffers; attributes of its
         modules and the global random generators are put back, so the training that follows is the same to the last bit.
         What the model raises is not raised here. It is called with what its `forward` takes of the batch: of a mapping
         by name, of a sequence the first, as the targets stand last. Takes the memory of a copy of the model, and waits
-        for the device. `Result.not_seen` says what the call raised, or why the model cannot be called on trial.
+        for the device. `Result.not_seen` says what the call raised, or why the model cannot be called on trial. The `step`
+        that torch-audit takes is known.
         """
         place = here()
         with self.audit.looking_away():

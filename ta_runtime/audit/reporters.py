@@ -8,6 +8,7 @@ from typing import Protocol
 from ta_lint.core.finding import Finding
 from ta_runtime import reports
 from ta_runtime.audit.audit import Audit
+from ta_runtime.audit.result import Result
 
 
 class Reporter(Protocol):
@@ -30,6 +31,10 @@ class ConsoleReporter:
 
     def finished(self, audit: Audit) -> None:
         audit.summarise()
+
+    def report(self, result: Result) -> None:
+        """Print the table of what `Auditor.finish` returned, with paths from the current folder."""
+        reports.summary(result.findings, Path.cwd(), (), result.not_seen)
 
 
 @dataclass(frozen=True)
