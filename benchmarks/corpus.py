@@ -39,7 +39,7 @@ CORPORA = {
     "accelerate": Corpus("1.15.0", Kind.WHEEL, "library"),
     "lightning": Corpus("2.6.6", Kind.WHEEL, "library"),
     "timm": Corpus("1.0.31", Kind.WHEEL, "library"),
-    "torchvision": Corpus("0.29.2", Kind.WHEEL, "library"),
+    "torchvision": Corpus("0.29.1", Kind.WHEEL, "library"),
     "transformers": Corpus("5.23.0", Kind.WHEEL, "library"),
     "audiolm-pytorch": Corpus("2.4.0", Kind.SDIST, "audio language models"),
     "byol-pytorch": Corpus("0.9.1", Kind.SDIST, "contrastive learning"),
