@@ -78,7 +78,7 @@ WRONG = {
     "outputs.toml": {
         '[hands_on]\nall = "clone"': "hands_on: all: 'clone' is not a list",
         '[meanings]\nsoftmax = "chance"': "meanings: softmax: 'chance' is not probability or log-probability or score or",
-        "[layer]": "there is no key 'layer'; the keys are hands_on, picks, meanings, functions, layers",
+        "[layer]": "there is no key 'layer'; the keys are hands_on, picks, between, distributions, given_out, ",
     },
     "torchvision.toml": {
         "[weights]\n[backbone_weights]\n[successors]": "renamed_parameters: missing",

@@ -13,7 +13,8 @@ from torch import nn
 from torch.optim.optimizer import _global_optimizer_post_hooks, register_optimizer_step_post_hook
 from torch.overrides import resolve_name
 
-from ta_runtime.probes import patching
+from ta_runtime.probes import hub, patching
+from ta_runtime.probes.listener import Listener
 from ta_runtime.probes.patching import Call, Patch, Recoded, Watch
 from ta_runtime.probes.places import caller, passed_over
 from ta_runtime.probes.undo import Undo, remove_waiting, removing
@@ -279,6 +280,28 @@ def test_a_function_that_runs_other_code_can_be_compiled() -> None:
     compiled = torch.compile(lambda x: x * 2 + len(opened()), backend="eager", fullgraph=True)
     assert compiled(torch.ones(1)) == 2
     torch._dynamo.reset()
+
+
+def test_everyone_who_listens_hears_of_a_clipping_once() -> None:
+    """The first to listen kept the others from hearing of it: TA102 was silent beside the observer of the loop."""
+    heard: list[str] = []
+
+    class Ear(Listener):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def clip(self, call: Call) -> None:
+            heard.append(self.name)
+
+    undo = Undo()
+    for name in ("first", "second"):
+        undo.append(hub.subscribe(Ear(name)))
+    layer = nn.Linear(2, 2)
+    layer(torch.ones(1, 2)).sum().backward()
+    for _ in range(2):
+        nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+    undo()
+    assert heard == ["second", "first"] * 2
 
 
 # -- hooks ------------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from torch.nn.utils import clip_grad
 
 from ta_runtime.probes.patching import Call, End, PutOn, Watch, code
 
-_clips = False
-"""Whether a clipping runs: that by norm calls that by a known norm."""
+_running: Call | None = None
+"""The clipping that runs, for all who watch it: that by norm calls that by a known norm, which is no clipping of its own."""
 
 
 def _clipping(function: Callable[..., Any]) -> PutOn:
@@ -17,8 +17,8 @@ def _clipping(function: Callable[..., Any]) -> PutOn:
 
     def watched(watch: Watch) -> Callable[[], None]:
         def begin(call: Call) -> End | None:
-            global _clips
-            if _clips:
+            global _running
+            if _running is not None and _running is not call:
                 return None
             parameters = call.given(0, "parameters")
             if isinstance(parameters, Iterator):  # which could be read but once
@@ -26,11 +26,11 @@ def _clipping(function: Callable[..., Any]) -> PutOn:
             call.args = (parameters, *call.args[1:])
             call.kwargs.pop("parameters", None)
             end = watch(call)
-            _clips = True
+            _running = call
 
             def over(call: Call) -> None:
-                global _clips
-                _clips = False
+                global _running
+                _running = None
                 if end is not None:
                     end(call)
 
