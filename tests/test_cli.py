@@ -409,6 +409,49 @@ def test_exit_status_follows_the_fail_level(project: Path, ta_lint: Command) -> 
     assert ta_lint("check") == 0
 
 
+UNUSED = "x = 1  # noqa: TA401\n"  # a note, TA002
+
+
+def test_notes_are_counted_in_text_and_shown_when_asked_for(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY + UNUSED)
+    assert ta_lint("check", "--select=TA401,TA002") == 1
+    assert "TA002" not in ta_lint.out
+    assert ta_lint.out.splitlines()[-3:] == [
+        "Found 1 warning and 1 note in 1 file.",
+        "[*] 1 fixable with --fix (1 more with --unsafe-fixes)",
+        "1 note hidden; --show-notes shows it",
+    ]
+    ta_lint("check", "--select=TA401,TA002", "--show-notes")
+    assert ta_lint.out.index("TA401 warning") < ta_lint.out.index("TA002 [*] note")
+    assert "hidden" not in ta_lint.out
+    settings(project, "show-notes = true")
+    ta_lint("check", "--select=TA401,TA002")
+    assert "TA002" in ta_lint.out
+    ta_lint("check", "--select=TA401,TA002", "--no-show-notes")
+    assert "TA002" not in ta_lint.out
+
+
+def test_notes_that_fail_a_run_are_shown(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(UNUSED)
+    assert ta_lint("check", "--select=TA401,TA002") == 0
+    assert ta_lint("check", "--select=TA401,TA002", "--fail-level=note") == 1
+    assert "TA002" in ta_lint.out
+    assert "hidden" not in ta_lint.out
+
+
+@pytest.mark.parametrize("form", ["concise", "json", "sarif", "github"])
+def test_other_formats_keep_every_finding(project: Path, ta_lint: Command, form: str) -> None:
+    (project / "train.py").write_text("import torch\n" + f"optimizer = {ADAM}\n" * 3 + UNUSED)
+    ta_lint("check", "--select=TA401,TA002")
+    assert "= 3 x TA401 in train.py: 2, 3, 4\n" in ta_lint.out
+    assert ta_lint.out.count("-->") == 1
+    ta_lint("check", "--select=TA401,TA002", f"--format={form}", "--quiet")
+    shown = ta_lint.out
+    assert "TA002" in shown
+    assert shown.count("scales the decay by") == 3
+    assert "hidden" not in shown
+
+
 def test_an_output_file_holds_the_report_and_standard_output_nothing(project: Path, ta_lint: Command) -> None:
     (project / "train.py").write_text(BUGGY)
     assert ta_lint("check", "--select=TA401", "--format=sarif", "--output=report.sarif") == 1

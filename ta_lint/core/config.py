@@ -63,6 +63,7 @@ class Options(NamedTuple):
     ignore: Sequence[str] = ()
     target_torch: str | None = None
     fail_level: Severity | None = None
+    show_notes: bool | None = None
     baseline: "Path | None" = None
     unsafe_fixes: bool | None = None
     force_exclude: bool = False
@@ -84,6 +85,7 @@ class RawConfig(NamedTuple):
     force_exclude: bool = False
     target_torch: str | None = None
     fail_level: Severity | None = None
+    show_notes: bool = False
     baseline: str | None = None
     fixable: tuple[str, ...] | None = None
     unfixable: tuple[str, ...] = ()
@@ -107,6 +109,8 @@ class Config(NamedTuple):
     target_named: bool
     """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
     fail_level: Severity
+    show_notes: bool
+    """Whether the text report shows notes; they are always shown if they fail a run."""
     baseline: "Path | None"
     chosen_fixable: frozenset[str] | None
     """The rules whose fixes are applied, None for all; see `fixable`."""
@@ -323,6 +327,8 @@ def _resolve(
     if cache_dir is None and raw.cache_dir:
         cache_dir = _own_place("cache-dir", raw.cache_dir, directory, source)
     fixable, safe, unsafe = _chosen_fixes(raw, source)
+    fail_level = options.fail_level or raw.fail_level or Severity.WARNING
+    show_notes = raw.show_notes if options.show_notes is None else options.show_notes
     return Config(
         directory=directory,
         selected=chosen_rules,
@@ -332,7 +338,8 @@ def _resolve(
         force_exclude=options.force_exclude or raw.force_exclude,
         target_torch=(target.major, target.minor) if target is not None else None,
         target_named=named is not None,
-        fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
+        fail_level=fail_level,
+        show_notes=show_notes or fail_level is Severity.NOTE,
         baseline=baseline,
         chosen_fixable=fixable,
         unsafe_fixes=raw.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes,

@@ -54,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
                         help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+    output.add_argument(
+        "--show-notes",
+        action=argparse.BooleanOptionalAction,
+        help="show notes in text too (default: only count them there, unless they give exit status 1)",
+    )
     output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     output.add_argument(
         "--watch", "-w", action="store_true", help="stay, and lint again what changes, until Ctrl-C"
