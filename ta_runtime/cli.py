@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from ta_lint import __version__
-from ta_lint.core.arguments import parsed
+from ta_lint.core.arguments import Parser, parsed
 from ta_lint.core.errors import UsageError
 from ta_lint.core.terminal import harmless
 from ta_runtime import extras
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ta-runtime",
         description="Watches PyTorch training run, and finds the bugs that raise no error and train a worse model.",
         epilog=_EPILOG,

@@ -605,6 +605,12 @@ def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, col
             "ta-lint check: error: unrecognized arguments: --selct; did you mean --select?",
         ),
         ("check --selct=TA401", "unrecognized arguments: --selct=TA401; did you mean --select?"),
+        ("check --fail-level=warn", "); did you mean warning?"),
+        ("check --format=jsno", "); did you mean json?"),
+        (
+            "rules --format=markdown",
+            "argument --format: invalid choice: 'markdown' (choose from 'text', 'json')",
+        ),
         ("clean --all", "ta-lint clean: error: unrecognized arguments: --all"),
     ],
 )
@@ -633,8 +639,8 @@ def test_a_table_of_nearly_the_right_name_is_told(project: Path, ta_lint: Comman
     assert ta_lint.err == ""
 
 
-@pytest.mark.parametrize("name", ["ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml"])
-def test_a_file_that_is_not_the_one_for_settings_is_told(project: Path, ta_lint: Command, name: str) -> None:
+@pytest.mark.parametrize("name", ["ta_lint.toml", "ta.toml", "ta-runtime.toml"])
+def test_a_file_of_nearly_the_right_name_is_told(project: Path, ta_lint: Command, name: str) -> None:
     """N6: but not one that stands anywhere, as it may be somebody else's."""
     (project / "src").mkdir()
     (project / "src" / "train.py").write_text(BUGGY)
@@ -644,8 +650,8 @@ def test_a_file_that_is_not_the_one_for_settings_is_told(project: Path, ta_lint:
     (project / name).write_text("ignore = ['TA401']\n")
     assert ta_lint("check", "--select=TA401") == 1
     assert ta_lint.err == (
-        f"ta-lint: warning: {project / name} is not read; settings stand in [tool.ta] of pyproject.toml, "
-        "or in a file that --config names\n"
+        f"ta-lint: warning: {project / name} is not read; name it ta-lint.toml, or put its settings into "
+        "[tool.ta] of pyproject.toml\n"
     )
     assert ta_lint("check", "--config", name) == 0
     assert ta_lint.err == ""

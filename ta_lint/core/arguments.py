@@ -13,6 +13,17 @@ if TYPE_CHECKING:
 _SUFFIXES = (".py", ".ipynb")
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says of a wrong choice which one may be meant."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += hint(str(value), action.choices or ())
+            raise
+
+
 def parsed(
     parser: argparse.ArgumentParser,
     commands: Mapping[str, argparse.ArgumentParser],

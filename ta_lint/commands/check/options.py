@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     settings = parser.add_argument_group("settings")
     settings.add_argument(
-        "--config", type=file, metavar="FILE", help="use this file's [tool.ta] for every folder"
+        "--config", type=file, metavar="FILE", help="use this file's settings for every folder"
     )
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
     settings.add_argument(
