@@ -6,7 +6,8 @@ from ta_lint.commands import EXAMPLES
 from ta_lint.core.arguments import file, path
 from ta_lint.core.errors import UsageError
 
-_FORMATS = ("text", "concise", "json", "sarif", "github")
+_FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "azure", "junit")
+_COUNTED = ("text", "concise", "json")  # formats that `--statistics` has
 
 _SELECTOR = (
     "an id (TA600), a prefix (TA6), a name (missing-zero-grad), a tag (loop), or another tool's id (TOR102)"
@@ -44,12 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--target-torch", metavar="VERSION", help="oldest torch the code must run on, such as 2.3"
     )
     output = parser.add_argument_group("output")
-    output.add_argument("--format", choices=_FORMATS, default="text", help="how to report (default: text)")
+    output.add_argument(
+        "--format", "--output-format", choices=_FORMATS, default="text", help="how to report (default: text)"
+    )
     output.add_argument("--output", type=file, metavar="FILE", help="write the report to a file")
     output.add_argument(
         "--statistics",
         action="store_true",
-        help="count the findings of each rule instead (not with sarif, github)",
+        help="count the findings of each rule instead, as text or json",
     )
     output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
@@ -122,7 +125,7 @@ def refuse_contradictions(arguments: argparse.Namespace) -> None:
     """
     if arguments.profile:
         _refuse_beside_profile(arguments)
-    if arguments.statistics and arguments.format in ("sarif", "github"):
+    if arguments.statistics and arguments.format not in _COUNTED:
         raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
     if arguments.update_baseline and (arguments.fix or arguments.diff):
         raise UsageError(

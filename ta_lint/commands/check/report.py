@@ -98,11 +98,17 @@ def _with_catalogue(
         return sarif_log(findings, seen, version=__version__, root=settings.root, baseline=known)
     if arguments.format == "github":
         return report.github(findings, rules)
-    if arguments.format != "json":
-        return report.statistics(findings, rules, color=color, fixes=fixes)
-    from ta_lint.core.json_report import as_json, statistics_as_json
+    if arguments.format == "json":
+        from ta_lint.core.json_report import as_json, statistics_as_json
 
-    return statistics_as_json(findings, rules, fixes) if arguments.statistics else as_json(findings, rules)
+        return (
+            statistics_as_json(findings, rules, fixes) if arguments.statistics else as_json(findings, rules)
+        )
+    if arguments.statistics:
+        return report.statistics(findings, rules, color=color, fixes=fixes)
+    from ta_lint.core import ci
+
+    return ci.rendered(arguments.format, findings, rules, settings.config.fail_level)
 
 
 def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None], list[str]]:
