@@ -523,6 +523,37 @@ def test_settings_as_printed_can_be_copied(project: Path, ta_lint: Command) -> N
     assert ta_lint("check", "--show-settings") == 0
 
 
+def test_show_files_lists_what_would_be_linted(project: Path, ta_lint: Command) -> None:
+    for name in ("src/a.py", "src/build.ipynb", "docs/conf.py", "readme.md"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("x = (")
+    settings(project, "exclude = ['docs']")
+    assert ta_lint("check", "--show-files") == 0
+    assert ta_lint.out.splitlines() == ["src/a.py", "src/build.ipynb"]
+    assert ta_lint("check", "--show-files", "docs/conf.py", "src/a.py") == 0
+    assert ta_lint.out.splitlines() == ["docs/conf.py", "src/a.py"]
+
+
+def test_every_rule_is_explained_at_once(ta_lint: Command) -> None:
+    assert ta_lint("rule", "--all") == 0
+    titles = [line for line in ta_lint.out.splitlines() if line.startswith("# TA")]
+    assert ta_lint("rule", "--all", "--output-format=json") == 0
+    told = json.loads(ta_lint.out)
+    assert [rule["explanation"].splitlines()[0] for rule in told] == titles
+    ta_lint("rules", "--output-format=json")
+    assert [{key: rule[key] for key in rule if key != "explanation"} for rule in told] == json.loads(
+        ta_lint.out
+    )
+    ta_lint("rule", "B615", "--output-format=json")
+    assert [rule["id"] for rule in json.loads(ta_lint.out)] == ["TA702", "TA711"]
+
+
+@pytest.mark.parametrize("words", [("rule",), ("rule", "TA600", "--all")])
+def test_one_rule_or_all_are_to_be_named(ta_lint: Command, words: tuple[str, ...]) -> None:
+    assert ta_lint(*words) == 2
+    assert ta_lint.err == "ta-lint: error: rule: give the id or the name of one rule, or --all\n"
+
+
 @pytest.mark.parametrize("name", ["TA600", "ta600", "missing-zero-grad"])
 def test_a_rule_is_explained_by_its_page(ta_lint: Command, name: str) -> None:
     page = (Path(__file__).parents[1] / "rules" / "TA600-missing-zero-grad.md").read_text()

@@ -80,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     fixing.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
     fixing.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
+    fixing.add_argument(
+        "--add-noqa",
+        action="store_true",
+        help="suppress the findings by comments (`# noqa: TA600`), notes among them with --show-notes",
+    )
     baseline = parser.add_argument_group("baseline")
     baseline.add_argument(
         "--baseline", type=file, metavar="FILE", help="do not count the findings recorded in FILE"
@@ -98,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--show-settings", action="store_true", help="print the settings of this folder and stop"
     )
+    settings.add_argument("--show-files", action="store_true", help="print which files are linted and stop")
     settings.add_argument(
         "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
     )
@@ -131,7 +137,9 @@ def refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "--update-baseline: not together with --fix or --diff; fix first, then record what is left"
         )
-    if arguments.watch and not arguments.show_settings:
+    if arguments.add_noqa:
+        _refuse_beside_add_noqa(arguments)
+    if arguments.watch and not (arguments.show_settings or arguments.show_files):
         _refuse_beside_watch(arguments)
 
 
@@ -142,12 +150,29 @@ def _refuse_beside_profile(arguments: argparse.Namespace) -> None:
         raise UsageError("--profile: it is of one process; leave --jobs out")
 
 
+def _refuse_beside_add_noqa(arguments: argparse.Namespace) -> None:
+    from ta_lint.core.files import STDIN  # not for `--help`: it loads `pathlib`
+
+    beside = {
+        "--fix": arguments.fix,
+        "--diff": arguments.diff,
+        "--update-baseline": arguments.update_baseline,
+        "--output": arguments.output is not None,
+        "-": any(path is STDIN for path in arguments.paths),
+    }
+    for option in (option for option, given in beside.items() if given):
+        raise UsageError(
+            f"--add-noqa: not together with {option}; it writes comments into files, and no report"
+        )
+
+
 def _refuse_beside_watch(arguments: argparse.Namespace) -> None:
     from ta_lint.core.files import STDIN  # not for `--help`: it loads `pathlib`
 
     beside = {
         "--fix": arguments.fix,  # an editor may have unsaved changes
         "--diff": arguments.diff,
+        "--add-noqa": arguments.add_noqa,
         "--no-gates": arguments.no_gates,
         "--update-baseline": arguments.update_baseline,
         "--output": arguments.output is not None,
