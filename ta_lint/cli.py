@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ta_lint import __version__
 from ta_lint.commands import ERROR, EXAMPLES, INTERRUPTED
-from ta_lint.core.arguments import Parser, parsed
+from ta_lint.core.arguments import Parser, PrintCompletion, parsed
 from ta_lint.core.errors import UsageError
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all of this module
@@ -71,6 +71,9 @@ def _parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ta-lint {__version__}")
+    parser.add_argument(
+        "--print-completion", action=PrintCompletion, whole=lambda: _parser(list(_COMMANDS))[0]
+    )
     commands = parser.add_subparsers(prog="ta-lint", metavar="COMMAND", required=True)
     for name, summary in _COMMANDS.items():
         command = commands.add_parser(name, help=summary)

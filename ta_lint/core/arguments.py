@@ -2,15 +2,38 @@
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ta_lint.core.errors import hint
+from ta_lint.core.errors import UsageError, hint
 
 TYPE_CHECKING = False  # `--help` needs neither `typing` nor `pathlib`
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIXES = (".py", ".ipynb")
+
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+
+class PrintCompletion(argparse.Action):
+    """Prints the script by which a shell completes the command line, and ends; `whole` makes the parser of all commands."""
+
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, whole: Callable[[], argparse.ArgumentParser]
+    ) -> None:
+        about = "print the script by which a shell completes the command line: bash, zsh, fish or tcsh"
+        super().__init__(option_strings, dest, choices=SHELLS, metavar="SHELL", help=about)
+        self._whole = whole
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, __: object = None) -> None:
+        from ta_lint.core.completion import script
+
+        try:
+            print(script(self._whole(), str(shell)))
+        except UsageError as error:
+            parser.error(str(error))
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
