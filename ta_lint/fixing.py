@@ -64,9 +64,8 @@ def silence_file(file: File, accepted: frozenset[str] = frozenset(), *, notes: b
     """
     try:
         data = contents(file)
-    except Unreadable:
-        unread = file.given or b""
-        return Fixed(file, unread, unread, lint_file(file), 0, ())
+    except Unreadable as error:
+        return Fixed(file, b"", b"", lint_file(file), 0, (f"{file.name}: {error.reason}",))
     findings, there, source = examine(file, data)
     wanted = [
         finding

@@ -636,6 +636,11 @@ def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, col
             "ta-lint check: error: unrecognized arguments: --selct; did you mean --select?",
         ),
         ("check --selct=TA401", "unrecognized arguments: --selct=TA401; did you mean --select?"),
+        ("--versoin", "ta-lint: error: unrecognized arguments: --versoin; did you mean --version?"),
+        (
+            "--fix .",
+            "unrecognized arguments: --fix; name a command first: check, clean, rule, merge, server, rules",
+        ),
         ("check --fail-level=warn", "); did you mean warning?"),
         ("check --format=jsno", "); did you mean json?"),
         (

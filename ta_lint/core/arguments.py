@@ -64,6 +64,12 @@ def parsed(
             parser.error(with_path.format(first))
         near = hint(first, commands) or f"; the commands are {', '.join(commands)}"
         parser.error(f"no command is called {first!r}{near}")
+    option = first.partition("=")[0]
+    if option.startswith("--") and not any(
+        known.startswith(option) for known in parser._option_string_actions
+    ):
+        near = hint(option, parser._option_string_actions) or f"; name a command first: {', '.join(commands)}"
+        parser.error(f"unrecognized arguments: {first}{near}")
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
         command = commands.get(first, parser)

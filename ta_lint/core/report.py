@@ -89,7 +89,7 @@ def _likeness(finding: "Finding", lines: list[str], fixable: bool) -> tuple[obje
 
 
 def _shape(code: str) -> str:
-    """The code with every word alike and without what stands in brackets: `a.a(` for `nn.Conv2d(3, 64)`."""
+    """The code with every word alike and without what stands in brackets: `a.a()` for `nn.Conv2d(3, 64)`."""
     shape: list[str] = []
     depth = 0
     for token in _TOKEN.findall(code):

@@ -46,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--format", "--output-format", choices=_FORMATS, default="text", help="how to report (default: text)"
+        "--format",
+        "--output-format",
+        choices=_FORMATS,
+        default="text",
+        metavar="FORMAT",
+        help=f"how to report: {', '.join(_FORMATS)} (default: text)",
     )
     output.add_argument("--output", type=file, metavar="FILE", help="write the report to a file")
     output.add_argument(
