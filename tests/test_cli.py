@@ -645,7 +645,7 @@ def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, col
         ("check --format=jsno", "); did you mean json?"),
         (
             "rules --format=markdown",
-            "argument --format: invalid choice: 'markdown' (choose from 'text', 'json')",
+            "invalid choice: 'markdown' (choose from ",
         ),
         ("clean --all", "ta-lint clean: error: unrecognized arguments: --all"),
     ],
