@@ -1,6 +1,8 @@
 """What CI services read: JUnit, GitLab's code quality report, and the logging commands of Azure Pipelines."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -175,3 +177,20 @@ def test_merged_logs_can_be_had_in_them_too(project: Path, ta_lint: Command, for
     ta_lint("check", "--select=TA401", "--format=sarif", "--output=lint.sarif")
     assert ta_lint("merge", "lint.sarif", f"--format={form}") == 1
     assert "scales the decay by" in ta_lint.out
+
+
+@pytest.mark.parametrize(
+    ("heading", "schema"),
+    [
+        ("GitHub Action", "github-workflows"),
+        ("GitLab", "gitlab-ci"),
+        ("Azure Pipelines", "azure-pipelines"),
+    ],
+)
+def test_what_the_guide_says_to_write_is_valid_there(tmp_path: Path, heading: str, schema: str) -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "ci.md").read_text()
+    job = tmp_path / "job.yml"
+    job.write_text(guide.partition(f"## {heading}\n")[2].partition("```yaml\n")[2].partition("```")[0])
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(job)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stdout
