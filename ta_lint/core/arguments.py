@@ -30,7 +30,7 @@ class PrintCompletion(argparse.Action):
         from ta_lint.core.completion import script
 
         try:
-            print(script(self._whole(), str(shell)))
+            print(script(self._whole(), str(shell), (path, file)))
         except UsageError as error:
             parser.error(str(error))
         parser.exit()
