@@ -247,7 +247,7 @@ USAGE = {
     ),
     "a name nearly right": (["--select=adam-with-weight-decey"], {}, "did you mean adam-with-weight-decay?"),
     "an unknown key": ([], {"selct": ["TA401"]}, "[tool.ta] has no key 'selct'; did you mean select?"),
-    "a key like no other": ([], {"lines": 3}, "[tool.ta] has no key 'lines'; the keys are select,"),
+    "a key like no other": ([], {"zzz": 3}, "[tool.ta] has no key 'zzz'; the keys are select,"),
     "nearly a level": (
         [],
         {"fail-level": "warn"},
