@@ -56,8 +56,8 @@ _MARKS = {"CACHEDIR.TAG": _TAG, ".gitignore": "# made by ta-lint\n*\n"}
 
 # Settings that decide which files are linted and how findings are used, but not what is found in a file.
 _NOT_DECISIVE = frozenset(
-    "directory exclude respect_gitignore force_exclude target_named fail_level baseline unsafe_fixes cache_dir "
-    "source".split()
+    "directory exclude respect_gitignore force_exclude target_named fail_level show_notes baseline unsafe_fixes "
+    "cache_dir source".split()
 )
 # Environment variables of pyflakes, which implements TA910 and TA911.
 _VARIABLES = ("PYFLAKES_BUILTINS", "PYFLAKES_DOCTEST", "PYFLAKES_ERROR_UNKNOWN")

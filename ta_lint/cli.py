@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ta_lint import __version__
 from ta_lint.commands import ERROR, EXAMPLES, INTERRUPTED
-from ta_lint.core.arguments import parsed
+from ta_lint.core.arguments import Parser, PrintCompletion, parsed
 from ta_lint.core.errors import UsageError
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all of this module
@@ -64,13 +64,16 @@ def _parser(
     words: "Sequence[str]",
 ) -> tuple[argparse.ArgumentParser, "Mapping[str, argparse.ArgumentParser]"]:
     """The parser of a command line and those of its commands; only a named command is loaded."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ta-lint",
         description="Finds the bugs in PyTorch training code that run, look fine and train a worse model.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ta-lint {__version__}")
+    parser.add_argument(
+        "--print-completion", action=PrintCompletion, whole=lambda: _parser(list(_COMMANDS))[0]
+    )
     commands = parser.add_subparsers(prog="ta-lint", metavar="COMMAND", required=True)
     for name, summary in _COMMANDS.items():
         command = commands.add_parser(name, help=summary)

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ta_lint.core.config import SETTINGS, Config, Configs
+from ta_lint.core.config import Config, Configs
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern
+from ta_lint.core.settings import FILES
 from ta_lint.file import File, below, name_of
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _walk(top: str, configs: Configs, root: str) -> Iterator[tuple[str, Config]]
             above = os.path.dirname(folder)
             yield folder, configs.of_directory(above)  # reading it will report why it cannot be checked
             continue
-        if SETTINGS in entries:  # otherwise those of the folder above apply
+        if any(name in entries for name in FILES):  # otherwise those of the folder above apply
             config = configs.of_directory(folder)
         if not config.respect_gitignore:
             ignores = []

@@ -1,17 +1,18 @@
-"""Applies the fixes of one file, in rounds until nothing is left to fix.
+"""Applies the fixes of one file, in rounds until nothing is left to fix, or suppresses its findings by comments.
 
 Every byte outside the edits stays: edits apply to the text, which is written back in its original encoding.
 """
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
-from ta_lint.core.finding import Finding, TextEdit
+from ta_lint.core.finding import Finding, Fix, Severity, TextEdit
 from ta_lint.core.source import Source, bytes_of, read, source_of
+from ta_lint.core.suppress import silencing, suppressed
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
 
@@ -54,6 +55,51 @@ def fix_file(file: File, accepted: frozenset[str] = frozenset()) -> Fixed:
     except BaseException as error:  # noqa: BLE001 - as `examine` does
         findings = [*lint_file(file), *crashed(file, "fixing it", error)]
         return Fixed(file, unchanged, unchanged, findings, 0, ())
+
+
+def silence_file(file: File, accepted: frozenset[str] = frozenset(), *, notes: bool = True) -> Fixed:
+    """Add a suppression comment to each finding that counts, in memory; notes among them only if `notes`.
+
+    `accepted` are the fingerprints in the baseline: their findings get no comment.
+    """
+    try:
+        data = contents(file)
+    except Unreadable as error:
+        return Fixed(file, b"", b"", lint_file(file), 0, (f"{file.name}: {error.reason}",))
+    findings, there, source = examine(file, data)
+    wanted = [
+        finding
+        for finding in findings
+        if finding.counts
+        and finding.fingerprint not in accepted
+        and (notes or finding.severity is not Severity.NOTE)
+    ]
+    edited, count, left = _silenced(source, wanted)
+    complaints = [
+        f"{file.name}:{finding.site.position}: no comment suppresses {finding.rule}"
+        for finding in located(left, source)
+    ]
+    if not count:
+        return Fixed(file, data, data, there, 0, tuple(complaints))
+    if not _comes_back(source, data):  # nor would the comments, which are ASCII
+        complaints.append(f"{file.name}: not changed: its encoding would not give the same bytes back")
+        return Fixed(file, data, data, there, 0, tuple(complaints))
+    return Fixed(file, data, bytes_of(edited, data), there, count, tuple(complaints))
+
+
+def _silenced(source: Source, findings: Iterable[Finding]) -> tuple[Source, int, list[Finding]]:
+    """The source with comments against findings, the number of comments or ids added, and the findings left."""
+    count, left = 0, []
+    for finding in findings:
+        if suppressed([finding], source, {}, frozenset())[0].suppression is not None:
+            continue  # by the comment against another one in its statement
+        edit = silencing(finding, source)
+        if edit is None:
+            left.append(finding)
+            continue
+        source = replace(source, text=_edited(source, [replace(finding, fix=Fix("", (edit,)))]).text)
+        count += 1
+    return source, count, left
 
 
 def _fixed(file: File, accepted: frozenset[str]) -> Fixed:

@@ -62,6 +62,17 @@ def fix_files(files: "list[File]", accepted: frozenset[str], jobs: int | None = 
     return (fixed for _, fixed in _each(partial(fix_file, accepted=accepted), files, jobs))
 
 
+def silence_files(
+    files: "list[File]", accepted: frozenset[str], jobs: int | None = None, *, notes: bool = True
+) -> "Iterator[Fixed]":
+    """Add suppression comments to each file in memory; see `fixing.silence_file` and `_each`."""
+    from ta_lint.fixing import silence_file
+
+    renew()
+    task = partial(silence_file, accepted=accepted, notes=notes)
+    return (silenced for _, silenced in _each(task, files, jobs))
+
+
 def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) -> "Iterator[tuple[File, T]]":
     """Each file with the result of a task, as they become ready and in no particular order.
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from ta_lint import __version__
-from ta_lint.core.arguments import parsed
+from ta_lint.core.arguments import Parser, PrintCompletion, parsed
 from ta_lint.core.errors import UsageError
 from ta_lint.core.terminal import harmless
 from ta_runtime import extras
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="ta-runtime",
         description="Watches PyTorch training run, and finds the bugs that raise no error and train a worse model.",
         epilog=_EPILOG,
@@ -85,6 +85,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"ta-runtime {__version__}")
+    parser.add_argument("--print-completion", action=PrintCompletion, whole=lambda: _parser()[0])
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (run, preflight, audit, diff, report, collect, infer, check):
         command.add(commands)

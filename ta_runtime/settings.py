@@ -7,7 +7,7 @@ from typing import Literal
 
 from ta_lint.core.catalogue import catalogue, check_selector
 from ta_lint.core.config import Config, Configs, Options, project_root
-from ta_lint.core.errors import UsageError
+from ta_lint.core.errors import UsageError, hint
 from ta_lint.core.finding import Finding, Severity
 from ta_runtime.storage import Place, located
 
@@ -193,7 +193,9 @@ def severity(word: str) -> Severity:
     try:
         return Severity(_SEVERITIES.get(str(word).lower(), str(word).lower()))
     except ValueError as error:
-        raise UsageError(f"fail_level: {word!r} is none of note, warning, error") from error
+        raise UsageError(
+            f"fail_level: {word!r} is none of note, warning, error{hint(str(word), Severity)}"
+        ) from error
 
 
 def _check_number(name: str, value: object, *, least: int = 0) -> None:

@@ -409,6 +409,49 @@ def test_exit_status_follows_the_fail_level(project: Path, ta_lint: Command) -> 
     assert ta_lint("check") == 0
 
 
+UNUSED = "x = 1  # noqa: TA401\n"  # a note, TA002
+
+
+def test_notes_are_counted_in_text_and_shown_when_asked_for(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(BUGGY + UNUSED)
+    assert ta_lint("check", "--select=TA401,TA002") == 1
+    assert "TA002" not in ta_lint.out
+    assert ta_lint.out.splitlines()[-3:] == [
+        "Found 1 warning and 1 note in 1 file.",
+        "[*] 1 fixable with --fix (1 more with --unsafe-fixes)",
+        "1 note hidden; --show-notes shows it",
+    ]
+    ta_lint("check", "--select=TA401,TA002", "--show-notes")
+    assert ta_lint.out.index("TA401 warning") < ta_lint.out.index("TA002 [*] note")
+    assert "hidden" not in ta_lint.out
+    settings(project, "show-notes = true")
+    ta_lint("check", "--select=TA401,TA002")
+    assert "TA002" in ta_lint.out
+    ta_lint("check", "--select=TA401,TA002", "--no-show-notes")
+    assert "TA002" not in ta_lint.out
+
+
+def test_notes_that_fail_a_run_are_shown(project: Path, ta_lint: Command) -> None:
+    (project / "train.py").write_text(UNUSED)
+    assert ta_lint("check", "--select=TA401,TA002") == 0
+    assert ta_lint("check", "--select=TA401,TA002", "--fail-level=note") == 1
+    assert "TA002" in ta_lint.out
+    assert "hidden" not in ta_lint.out
+
+
+@pytest.mark.parametrize("form", ["concise", "json", "sarif", "github"])
+def test_other_formats_keep_every_finding(project: Path, ta_lint: Command, form: str) -> None:
+    (project / "train.py").write_text("import torch\n" + f"optimizer = {ADAM}\n" * 3 + UNUSED)
+    ta_lint("check", "--select=TA401,TA002")
+    assert "= 3 x TA401 in train.py: 2, 3, 4\n" in ta_lint.out
+    assert ta_lint.out.count("-->") == 1
+    ta_lint("check", "--select=TA401,TA002", f"--format={form}", "--quiet")
+    shown = ta_lint.out
+    assert "TA002" in shown
+    assert shown.count("scales the decay by") == 3
+    assert "hidden" not in shown
+
+
 def test_an_output_file_holds_the_report_and_standard_output_nothing(project: Path, ta_lint: Command) -> None:
     (project / "train.py").write_text(BUGGY)
     assert ta_lint("check", "--select=TA401", "--format=sarif", "--output=report.sarif") == 1
@@ -478,6 +521,37 @@ def test_settings_as_printed_can_be_copied(project: Path, ta_lint: Command) -> N
     ta_lint("check", "--show-settings", "--isolated")
     (project / "pyproject.toml").write_text(ta_lint.out)
     assert ta_lint("check", "--show-settings") == 0
+
+
+def test_show_files_lists_what_would_be_linted(project: Path, ta_lint: Command) -> None:
+    for name in ("src/a.py", "src/build.ipynb", "docs/conf.py", "readme.md"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("x = (")
+    settings(project, "exclude = ['docs']")
+    assert ta_lint("check", "--show-files") == 0
+    assert ta_lint.out.splitlines() == ["src/a.py", "src/build.ipynb"]
+    assert ta_lint("check", "--show-files", "docs/conf.py", "src/a.py") == 0
+    assert ta_lint.out.splitlines() == ["docs/conf.py", "src/a.py"]
+
+
+def test_every_rule_is_explained_at_once(ta_lint: Command) -> None:
+    assert ta_lint("rule", "--all") == 0
+    titles = [line for line in ta_lint.out.splitlines() if line.startswith("# TA")]
+    assert ta_lint("rule", "--all", "--output-format=json") == 0
+    told = json.loads(ta_lint.out)
+    assert [rule["explanation"].splitlines()[0] for rule in told] == titles
+    ta_lint("rules", "--output-format=json")
+    assert [{key: rule[key] for key in rule if key != "explanation"} for rule in told] == json.loads(
+        ta_lint.out
+    )
+    ta_lint("rule", "B615", "--output-format=json")
+    assert [rule["id"] for rule in json.loads(ta_lint.out)] == ["TA702", "TA711"]
+
+
+@pytest.mark.parametrize("words", [("rule",), ("rule", "TA600", "--all")])
+def test_one_rule_or_all_are_to_be_named(ta_lint: Command, words: tuple[str, ...]) -> None:
+    assert ta_lint(*words) == 2
+    assert ta_lint.err == "ta-lint: error: rule: give the id or the name of one rule, or --all\n"
 
 
 @pytest.mark.parametrize("name", ["TA600", "ta600", "missing-zero-grad"])
@@ -562,6 +636,17 @@ def test_colour_can_be_had_without_a_terminal(project: Path, variables: str, col
             "ta-lint check: error: unrecognized arguments: --selct; did you mean --select?",
         ),
         ("check --selct=TA401", "unrecognized arguments: --selct=TA401; did you mean --select?"),
+        ("--versoin", "ta-lint: error: unrecognized arguments: --versoin; did you mean --version?"),
+        (
+            "--fix .",
+            "unrecognized arguments: --fix; name a command first: check, clean, rule, merge, server, rules",
+        ),
+        ("check --fail-level=warn", "); did you mean warning?"),
+        ("check --format=jsno", "); did you mean json?"),
+        (
+            "rules --format=markdown",
+            "invalid choice: 'markdown' (choose from ",
+        ),
         ("clean --all", "ta-lint clean: error: unrecognized arguments: --all"),
     ],
 )
@@ -590,8 +675,8 @@ def test_a_table_of_nearly_the_right_name_is_told(project: Path, ta_lint: Comman
     assert ta_lint.err == ""
 
 
-@pytest.mark.parametrize("name", ["ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml"])
-def test_a_file_that_is_not_the_one_for_settings_is_told(project: Path, ta_lint: Command, name: str) -> None:
+@pytest.mark.parametrize("name", ["ta_lint.toml", "ta.toml", "ta-runtime.toml"])
+def test_a_file_of_nearly_the_right_name_is_told(project: Path, ta_lint: Command, name: str) -> None:
     """N6: but not one that stands anywhere, as it may be somebody else's."""
     (project / "src").mkdir()
     (project / "src" / "train.py").write_text(BUGGY)
@@ -601,8 +686,8 @@ def test_a_file_that_is_not_the_one_for_settings_is_told(project: Path, ta_lint:
     (project / name).write_text("ignore = ['TA401']\n")
     assert ta_lint("check", "--select=TA401") == 1
     assert ta_lint.err == (
-        f"ta-lint: warning: {project / name} is not read; settings stand in [tool.ta] of pyproject.toml, "
-        "or in a file that --config names\n"
+        f"ta-lint: warning: {project / name} is not read; name it ta-lint.toml, or put its settings into "
+        "[tool.ta] of pyproject.toml\n"
     )
     assert ta_lint("check", "--config", name) == 0
     assert ta_lint.err == ""

@@ -59,11 +59,11 @@ def repository(folder: Path, **files: str) -> Path:
     return folder
 
 
-def with_hook(folder: Path, hook_repository: Path, **files: str) -> Path:
+def with_hook(folder: Path, hook_repository: Path, hook: str = "ta-lint", **files: str) -> Path:
     """A repository whose configuration names the hook."""
     revision = run(hook_repository, "git", "rev-parse", "HEAD").stdout.strip()
     (folder / ".pre-commit-config.yaml").write_text(
-        f"repos:\n  - repo: {hook_repository}\n    rev: {revision}\n    hooks:\n      - id: ta-lint\n"
+        f"repos:\n  - repo: {hook_repository}\n    rev: {revision}\n    hooks:\n      - id: {hook}\n"
     )
     return repository(folder, **files)
 
@@ -111,6 +111,29 @@ def test_a_commit_is_blocked_until_the_bug_is_mended(
     (folder / "train.py").write_text(HEALTHY)
     run(folder, "git", "add", "--all")
     assert run(folder, "git", "commit", "--message=mended", PRE_COMMIT_HOME=home).returncode == 0
+
+
+def test_the_fixing_hook_stops_once_with_the_file_mended(
+    tmp_path: Path, hook_repository: Path, home: str
+) -> None:
+    suppressed_for_nothing = HEALTHY + "lr = 0.1  # noqa: TA401\n"
+    folder = with_hook(tmp_path, hook_repository, "ta-lint-fix", train=suppressed_for_nothing)
+    ran = pre_commit(folder, "run", "--all-files", PRE_COMMIT_HOME=home)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "files were modified by this hook" in ran.stdout
+    assert (folder / "train.py").read_text() == HEALTHY + "lr = 0.1\n"
+    run(folder, "git", "add", "--all")
+    assert pre_commit(folder, "run", "--all-files", PRE_COMMIT_HOME=home).returncode == 0
+
+
+def test_the_fixing_hook_reports_what_it_does_not_fix(
+    tmp_path: Path, hook_repository: Path, home: str
+) -> None:
+    folder = with_hook(tmp_path, hook_repository, "ta-lint-fix", train=BUGGY)
+    ran = pre_commit(folder, "run", "--all-files", PRE_COMMIT_HOME=home)
+    assert ran.returncode == 1
+    assert "TA401" in ran.stdout
+    assert (folder / "train.py").read_text() == BUGGY
 
 
 def test_the_hook_environment_has_no_torch(home: str) -> None:

@@ -79,25 +79,46 @@ def text_of(*findings: Finding, lines: list[str] = SOURCE, color: bool = False) 
     return report.text(findings, read_lines=lambda path, _: lines, display=lambda path: path, color=color)
 
 
-def test_notes_with_the_same_words_are_shown_once_for_a_file_with_the_lines_of_the_others() -> None:
+def test_equal_findings_in_a_file_are_shown_once_with_the_lines_of_all() -> None:
     """N9: old code has the same note in a hundred lines; all are counted, and one is shown."""
     again = [replace(NOTE, site=replace(SITE, line=line)) for line in (3, 5, 7, 7)]
-    other = replace(NOTE, site=replace(SITE, path="model.py", line=1))
-    shown = text_of(*again, other)
+    other = replace(NOTE, site=replace(SITE, path="model.py", line=3))
+    shown = text_of(*again, other, lines=["\tlayer()"] * 9)
     assert shown.count("it is slow") == 2
-    assert "= and 3 more of these in this file, on lines 5, 7" in shown
+    assert "= 4 x TA700 in train.py: 3, 5, 7\n" in shown
+    assert "model.py:" not in shown.replace("--> model.py:", "")
     assert report.summary([*again, other]) == "Found 5 notes in 2 files.\n"
-    many = text_of(*[replace(NOTE, site=replace(SITE, line=line)) for line in range(1, 40)])
-    assert "= and 38 more of these in this file, on lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ..." in many
+    many = text_of(*[replace(WARNING, site=replace(SITE, line=line)) for line in range(1, 40)], lines=[])
+    assert "= 39 x TA601 in train.py: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...\n" in many
 
 
-def test_what_says_something_else_or_is_no_note_is_shown_each_time() -> None:
-    """N9: what a commit is blocked for, and what a run has judged, stands for itself."""
+def test_equal_findings_may_differ_in_names_and_in_what_stands_in_brackets() -> None:
+    lines = ["loss.backward()", "total_loss.backward(retain_graph=True)", "fit(loss)"]
+    found = [at(line=line, column=1, end_line=line, end_column=99) for line in (1, 2, 3)]
+    shown = text_of(*found, lines=lines)
+    assert "= 2 x TA600 in train.py: 1, 2\n" in shown
+    assert "--> train.py:3:1" in shown
+
+
+def test_what_differs_in_its_words_or_was_measured_is_shown_each_time() -> None:
     differing = replace(NOTE, message="it is slower")
     refuted = replace(NOTE, evidence={"share": 0.5})
-    for pair in ((FINDING, FINDING), (WARNING, WARNING), (NOTE, differing), (NOTE, refuted)):
-        assert "more of these" not in text_of(*pair)
+    for pair in ((FINDING, WARNING), (NOTE, differing), (NOTE, refuted), (refuted, refuted)):
+        assert " x TA" not in text_of(*pair)
         assert text_of(*pair).count("-->") == 2
+
+
+def test_the_most_harmful_findings_come_first_and_otherwise_in_order_of_place() -> None:
+    shown = text_of(NOTE, WARNING, at(path="b.py"), at(path="c.py"))
+    places = [line.split("--> ")[1].split(":")[0] for line in shown.splitlines() if "-->" in line]
+    assert places == ["b.py", "c.py", "train.py", "train.py"]
+    assert shown.index("TA600 error") < shown.index("TA601 warning") < shown.index("TA700 note")
+
+
+def test_hidden_notes_are_counted_with_the_option_that_shows_them() -> None:
+    assert report.hidden([FINDING, NOTE]) == "1 note hidden; --show-notes shows it\n"
+    assert report.hidden([NOTE, WARNING, NOTE]) == "2 notes hidden; --show-notes shows them\n"
+    assert report.hidden([FINDING, replace(NOTE, baselined=True)]) == ""
 
 
 def concise_of(*findings: Finding, color: bool = False) -> str:

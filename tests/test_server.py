@@ -280,7 +280,7 @@ def test_wrong_settings_are_a_message_said_once_and_no_end(editor: Editor) -> No
     assert codes(editor.write("train.py", BUGGY + "\n")) == []
     assert codes(editor.open("other.py", BUGGY)) == []
     (message,) = editor.messages
-    assert "has no key 'ignores'; the keys are select, " in message
+    assert "has no key 'ignores'; did you mean ignore?" in message
     (editor.folder / "pyproject.toml").write_text("[tool.ta]\n")
     assert codes(editor.write("train.py", BUGGY)) == ["TA603"]
 

@@ -249,7 +249,7 @@ def test_wrong_settings_are_told_until_they_are_right_and_the_old_ones_hold(
     assert "All checks passed" in watcher.report()
     (project / "pyproject.toml").write_text('[tool.ta]\nignor = ["TA700"]\n')
     shown = watcher.until(lambda shown: "error" in shown)[-1]
-    assert "pyproject.toml: [tool.ta] has no key 'ignor'; the keys are" in shown
+    assert "pyproject.toml: [tool.ta] has no key 'ignor'; did you mean ignore?" in shown
     assert "what held before stays" in shown
     (project / "fine.py").write_text(LOAD)
     shown = watcher.until(lambda shown: "fine.py:3:9: TA700" in shown)[-1]

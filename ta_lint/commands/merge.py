@@ -8,6 +8,7 @@ from ta_lint.commands import CLEAN, FINDINGS
 from ta_lint.core.arguments import file, path
 
 if TYPE_CHECKING:
+    from ta_lint.core.terms import Severity
     from ta_lint.merging import Merged
 
 _ABOUT = """\
@@ -29,6 +30,9 @@ exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
 """
 
 
+_FORMATS = ("table", "text", "concise", "json", "sarif", "github", "gitlab", "azure", "junit")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = _ABOUT, _EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -36,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs", nargs="+", type=path, metavar="SARIF", help="logs of ta-lint and ta-runtime, in any order"
     )
     parser.add_argument("--output", "-o", type=file, metavar="FILE", help="write the merged log, as SARIF")
-    parser.add_argument("--format", choices=("table", "text", "concise", "json", "sarif", "github"), default="table",
+    parser.add_argument("--format", choices=_FORMATS, default="table",
                         help="how to report on standard output (default: table)")  # fmt: skip
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing beside --output")
     parser.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
@@ -57,13 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         write_atomically(arguments.output, result.sarif)
     if not (arguments.quiet and arguments.output is not None):
-        sys.stdout.write(_merged_report(arguments.format, result))
+        sys.stdout.write(_merged_report(arguments.format, result, Severity(arguments.fail_level)))
     level = Severity(arguments.fail_level).rank
     failing = any(finding.counts and finding.severity.rank >= level for finding in result.findings)
     return FINDINGS if failing and not arguments.exit_zero else CLEAN
 
 
-def _merged_report(form: str, result: "Merged") -> str:
+def _merged_report(form: str, result: "Merged", fail_level: "Severity") -> str:
     from ta_lint.core import report
     from ta_lint.core.catalogue import catalogue
     from ta_lint.core.terminal import wants_color
@@ -81,6 +85,10 @@ def _merged_report(form: str, result: "Merged") -> str:
         return report.github(result.findings, catalogue())
     if form == "concise":
         return report.concise(result.findings, display=str, color=color)
+    if form != "text":
+        from ta_lint.core import ci
+
+        return ci.rendered(form, result.findings, catalogue(), fail_level)
     return report.text(
         result.findings, read_lines=lambda path, cell: [], display=str, color=color
     ) + report.summary(result.findings)

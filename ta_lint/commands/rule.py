@@ -1,20 +1,40 @@
-"""`ta-lint rule`: the page of a rule."""
+"""`ta-lint rule`: the page of a rule, or of all."""
 
 import argparse
 import sys
 
 from ta_lint.commands import CLEAN
 
+TYPE_CHECKING = False  # `--help` needs no `typing`
+if TYPE_CHECKING:
+    from ta_lint.core.catalogue import Rule
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id")
+    parser.add_argument(
+        "rule", nargs="?", metavar="ID|NAME", help="TA600, missing-zero-grad or another tool's id"
+    )
+    parser.add_argument("--all", action="store_true", help="explain every rule")
+    parser.add_argument(
+        "--format",
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="json is a list of rules, each with its page as `explanation` (default: text)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the page; return the exit status."""
-    from ta_lint.core.catalogue import find
+    rules = _named(arguments)
+    if arguments.format == "json":
+        import json
 
-    page = "\n".join(rule.page for rule in find(arguments.rule))
+        from ta_lint.commands.rules import fields
+
+        print(json.dumps([{**fields(rule), "explanation": rule.page} for rule in rules], indent=2))
+        return CLEAN
+    page = "\n".join(rule.page for rule in rules)
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown
@@ -23,3 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(page, end="")
     return CLEAN
+
+
+def _named(arguments: argparse.Namespace) -> "list[Rule]":
+    """The rules to explain.
+
+    Raises:
+        UsageError: none is named, no rule has that name, or one is named beside `--all`.
+    """
+    from ta_lint.core.catalogue import catalogue, find
+    from ta_lint.core.errors import UsageError
+
+    if arguments.all == (arguments.rule is not None):
+        raise UsageError("rule: give the id or the name of one rule, or --all")
+    return list(catalogue().values()) if arguments.all else find(arguments.rule)

@@ -4,9 +4,17 @@ import argparse
 
 from ta_lint.commands import CLEAN
 
+TYPE_CHECKING = False  # `--help` needs no `typing`
+if TYPE_CHECKING:
+    from ta_lint.core.catalogue import Rule
+
+_FIELDS = "id name severity observers default precision fix tags since also summary url".split()
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--format", "--output-format", choices=("text", "json"), default="text", help="(default: text)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -17,21 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         import json
 
-        fields = (
-            "id",
-            "name",
-            "severity",
-            "observers",
-            "default",
-            "precision",
-            "fix",
-            "tags",
-            "since",
-            "also",
-            "summary",
-            "url",
-        )
-        print(json.dumps([{field: getattr(rule, field) for field in fields} for rule in rules], indent=2))
+        print(json.dumps(list(map(fields, rules)), indent=2))
         return CLEAN
     for rule in rules:
         state = "on" if rule.default else "opt-in"
@@ -42,3 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{', '.join(rule.tags)}"
         )
     return CLEAN
+
+
+def fields(rule: "Rule") -> dict[str, object]:
+    """What JSON says of a rule."""
+    return {field: getattr(rule, field) for field in _FIELDS}

@@ -1,14 +1,26 @@
-"""Settings in three stages: from the command line, from `[tool.ta]`, and as they apply to one folder."""
+"""Settings in three stages: from the command line, from a file (`core.settings`), and as they apply to one folder."""
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ta_lint.core.errors import UsageError, oneline
+from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern, patterns
+from ta_lint.core.settings import (
+    FILES,
+    PYPROJECT,
+    Place,
+    RawConfig,
+    Tables,
+    decode,
+    overlooked,
+    parse,
+    present,
+    settings_of,
+    table,
+)
 from ta_lint.core.terms import Applicability, Severity
 
 if TYPE_CHECKING:
@@ -42,7 +54,6 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
-SETTINGS = "pyproject.toml"
 # Where the dependencies of a project stand if not in its `pyproject.toml`, with how a requirement is written there.
 _LISTS = (
     ("requirements.txt", r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"),
@@ -50,9 +61,6 @@ _LISTS = (
     ("setup.py", r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)"),
 )
 _LONGEST_LIST = 1 << 16  # bytes
-
-NEARLY_TABLES = ("ta-lint", "ta_lint", "talint", "ta-runtime", "ta_runtime")
-NEARLY_FILES = ("ta-lint.toml", ".ta-lint.toml", "ta_lint.toml", "ta.toml", ".ta.toml")
 
 
 class Options(NamedTuple):
@@ -63,34 +71,13 @@ class Options(NamedTuple):
     ignore: Sequence[str] = ()
     target_torch: str | None = None
     fail_level: Severity | None = None
+    show_notes: bool | None = None
     baseline: "Path | None" = None
     unsafe_fixes: bool | None = None
     force_exclude: bool = False
     cache_dir: "Path | None" = None
     config: "Path | None" = None
     isolated: bool = False
-
-
-class RawConfig(NamedTuple):
-    """The table `[tool.ta]` of a `pyproject.toml`, as written; the keys in the file have hyphens."""
-
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    exclude: tuple[str, ...] | None = None
-    extend_exclude: tuple[str, ...] = ()
-    respect_gitignore: bool = True
-    force_exclude: bool = False
-    target_torch: str | None = None
-    fail_level: Severity | None = None
-    baseline: str | None = None
-    fixable: tuple[str, ...] | None = None
-    unfixable: tuple[str, ...] = ()
-    unsafe_fixes: bool = False
-    extend_safe_fixes: tuple[str, ...] = ()
-    extend_unsafe_fixes: tuple[str, ...] = ()
-    cache_dir: str | None = None
 
 
 class Config(NamedTuple):
@@ -107,6 +94,8 @@ class Config(NamedTuple):
     target_named: bool
     """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
     fail_level: Severity
+    show_notes: bool
+    """Whether the text report shows notes; they are always shown if they fail a run."""
     baseline: "Path | None"
     chosen_fixable: frozenset[str] | None
     """The rules whose fixes are applied, None for all; see `fixable`."""
@@ -191,7 +180,7 @@ def _ignores(
 
 
 class Configs:
-    """The config of each folder: the nearest `pyproject.toml` with a `[tool.ta]` table; the command line overrides it.
+    """The config of each folder: that of the nearest file with settings; the command line overrides it.
 
     Raises UsageError: from the constructor for the command line and the working folder, later for the file of another
     folder.
@@ -201,7 +190,7 @@ class Configs:
         self._options = options
         self._cwd = os.fspath(cwd)
         self._of_directory: dict[str, Config] = {}
-        self._parsed: dict[str, Mapping[str, Any]] = {}
+        self._parsed: dict[str, Tables] = {}
         self.overlooked: list[str] = []
         """What looks like ta-lint settings but is not read, each with where it should be."""
         if options.config is not None and not options.config.is_file():
@@ -218,96 +207,42 @@ class Configs:
     def _read(self, directory: str) -> Config:
         options = self._options
         if options.isolated:
-            return _resolve(options, RawConfig(), directory, "defaults (--isolated)", None)
+            return _resolve(options, RawConfig(), directory, Place("defaults (--isolated)"), None)
         if options.config is not None:
             path = str(options.config)
-            tables = self._parse(path)
-            tool = _table(tables, "tool")
-            whole = options.config.name != "pyproject.toml" and not tool
-            raw = _decode(tool.get("ta", tables if whole else {}), path)
-            return _resolve(options, raw, self._cwd, path, _dependency_target(tables))
-        path = os.path.join(directory, SETTINGS)
-        tables = self._parse(path) if os.path.isfile(path) else {}
-        self.overlooked += _overlooked(directory, path, tables, directory == self._cwd)
-        if "ta" in _table(tables, "tool"):
-            raw = _decode(tables["tool"]["ta"], path)
-            return _resolve(options, raw, directory, path, _oldest_torch(tables, directory))
+            tables = self._tables(path)
+            found = settings_of(path, tables)
+            raw, place = (decode(*found), found[1]) if found is not None else (RawConfig(), Place(path))
+            return _resolve(options, raw, self._cwd, place, _dependency_target(tables))
+        files = {path: self._tables(path) for path in present(directory)}
+        self.overlooked += overlooked(directory, files, directory == self._cwd)
+        target = _oldest_torch(files.get(os.path.join(directory, PYPROJECT), {}), directory)
+        for path, tables in files.items():
+            if (found := settings_of(path, tables)) is not None:
+                return _resolve(options, decode(*found), directory, found[1], target)
         parent = os.path.dirname(directory)
         if parent == directory:
-            return _resolve(options, RawConfig(), self._cwd, "defaults", None)
+            return _resolve(options, RawConfig(), self._cwd, Place("defaults"), None)
         inherited = self.of_directory(parent)
-        target = _oldest_torch(tables, directory)
         if target is None or inherited.target_named:
             return inherited
         return inherited._replace(target_torch=(target.major, target.minor))
 
-    def _parse(self, path: str) -> Mapping[str, Any]:
+    def _tables(self, path: str) -> Tables:
         if path not in self._parsed:
-            import tomllib
-
-            try:
-                with open(path, "rb") as file:
-                    self._parsed[path] = tomllib.load(file)
-            except RecursionError as error:
-                raise UsageError(f"{path}: not readable as TOML: it is nested too deep") from error
-            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-                raise UsageError(f"{path}: not readable as TOML: {oneline(error)}") from error
-            except ValueError as error:
-                reason = "an integer has more digits than Python reads"
-                raise UsageError(f"{path}: not readable as TOML: {reason}") from error
+            self._parsed[path] = parse(path)
         return self._parsed[path]
 
 
-def _overlooked(directory: str, path: str, tables: Mapping[str, Any], here: bool) -> list[str]:
-    """Places where a newcomer might put settings: other tables, and files at the top of a project or `here`."""
-    tool = _table(tables, "tool")
-    top = here or bool(tables) or os.path.exists(os.path.join(directory, ".git"))
-    names = [name for name in NEARLY_FILES if top and os.path.isfile(os.path.join(directory, name))]
-    return [
-        *(
-            f"{path}: [tool.{name}] is not read; settings stand in [tool.ta]"
-            for name in NEARLY_TABLES
-            if name in tool
-        ),
-        *(
-            f"{os.path.join(directory, name)} is not read; settings stand in [tool.ta] of {SETTINGS}, "
-            "or in a file that --config names"
-            for name in names
-        ),
-    ]
-
-
-def _decode(table: object, path: str) -> RawConfig:
-    import msgspec
-
-    fields = [
-        (name, of_type, RawConfig._field_defaults[name])
-        for name, of_type in RawConfig.__annotations__.items()
-    ]
-    shape = msgspec.defstruct("RawConfig", fields, forbid_unknown_fields=True, rename="kebab")
-    try:
-        return RawConfig(**msgspec.structs.asdict(msgspec.convert(table, shape)))
-    except msgspec.ValidationError as error:
-        reason, _, key = str(error).partition(" - at `$")
-        key = key.rstrip("`").lstrip(".")
-        if (unknown := re.search(r"unknown field `(.+)`", reason)) is not None:
-            known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
-            raise UsageError(f"{path}: [tool.ta] has no key {unknown[1]!r}; the keys are {known}") from error
-        if reason.startswith("Invalid enum value"):
-            reason += f", it is one of {', '.join(Severity)}"
-        reason = f"{reason[0].lower()}{reason[1:]}".replace(" | null", "").replace("`object", "`table")
-        raise UsageError(f"{path}: {f'[tool.ta] {key}'.strip()}: {reason}") from error
-
-
 def _resolve(
-    options: Options, raw: RawConfig, directory: str, source: str, target: "Version | None"
+    options: Options, raw: RawConfig, directory: str, place: Place, target: "Version | None"
 ) -> Config:
-    chosen_rules = _chosen_rules(options, raw, source)
+    chosen_rules = _chosen_rules(options, raw, place)
     named = options.target_torch or raw.target_torch
     if named is not None:
         from packaging.version import Version
 
-        where = "--target-torch" if options.target_torch else f"{source}: [tool.ta] target-torch"
+        where = "--target-torch" if options.target_torch else place.key("target-torch")
         try:
             target = Version(named)
         except ValueError as error:  # also for an integer with more digits than Python reads
@@ -315,14 +250,16 @@ def _resolve(
     exclude = raw.exclude if raw.exclude is not None else DEFAULT_EXCLUDE
     for pattern in (*(raw.exclude or ()), *raw.extend_exclude, *raw.per_file_ignores):
         if not is_pattern(pattern):
-            raise UsageError(f"{source}: [tool.ta] {pattern!r} is not a pattern as in .gitignore")
+            raise UsageError(f"{place.key(repr(pattern))} is not a pattern as in .gitignore")
     baseline = options.baseline
     if baseline is None and raw.baseline is not None:
-        baseline = _own_place("baseline", raw.baseline, directory, source)
+        baseline = _own_place("baseline", raw.baseline, directory, place)
     cache_dir = options.cache_dir
     if cache_dir is None and raw.cache_dir:
-        cache_dir = _own_place("cache-dir", raw.cache_dir, directory, source)
-    fixable, safe, unsafe = _chosen_fixes(raw, source)
+        cache_dir = _own_place("cache-dir", raw.cache_dir, directory, place)
+    fixable, safe, unsafe = _chosen_fixes(raw, place)
+    fail_level = options.fail_level or raw.fail_level or Severity.WARNING
+    show_notes = raw.show_notes if options.show_notes is None else options.show_notes
     return Config(
         directory=directory,
         selected=chosen_rules,
@@ -332,18 +269,19 @@ def _resolve(
         force_exclude=options.force_exclude or raw.force_exclude,
         target_torch=(target.major, target.minor) if target is not None else None,
         target_named=named is not None,
-        fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
+        fail_level=fail_level,
+        show_notes=show_notes or fail_level is Severity.NOTE,
         baseline=baseline,
         chosen_fixable=fixable,
         unsafe_fixes=raw.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes,
         declared_safe=safe,
         declared_unsafe=unsafe,
         cache_dir=cache_dir,
-        source=source,
+        source=place.path,
     )
 
 
-def _own_place(key: str, named: str, directory: str, source: str) -> "Path":
+def _own_place(key: str, named: str, directory: str, place: Place) -> "Path":
     """The path of something to write. It must lie in the project of the settings, as a stranger may have written them.
 
     Raises:
@@ -356,12 +294,12 @@ def _own_place(key: str, named: str, directory: str, source: str) -> "Path":
     path = Path(directory, named)
     if not is_within(path, project_root(Path(directory))):
         raise UsageError(
-            f"{source}: [tool.ta] {key}: {named!r} lies outside the project, where only --{key} may name a place"
+            f"{place.key(key)}: {named!r} lies outside the project, where only --{key} may name a place"
         )
     return path
 
 
-def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[str] | None:
+def _chosen_rules(options: Options, raw: RawConfig, place: Place) -> frozenset[str] | None:
     """The enabled rules; None if no setting names any: then the default ones apply without reading the catalogue."""
     adjustments = (raw.extend_select, raw.ignore, raw.per_file_ignores, options.extend_select, options.ignore)
     if options.select is None and raw.select is None and not any(adjustments):
@@ -371,16 +309,16 @@ def _chosen_rules(options: Options, raw: RawConfig, source: str) -> frozenset[st
     if options.select is not None:
         rules = selected(options.select, options.extend_select, options.ignore, "command line")
     else:
-        rules = selected(raw.select, raw.extend_select, raw.ignore, source)
+        rules = selected(raw.select, raw.extend_select, raw.ignore, place.path)
         rules = adjusted(rules, options.extend_select, options.ignore, "command line")
     for pattern, selectors in raw.per_file_ignores.items():
         for selector in selectors:
-            check_selector(selector, f"{source}: [tool.ta] per-file-ignores {pattern!r}")
+            check_selector(selector, f"{place.key('per-file-ignores')} {pattern!r}")
     return rules
 
 
 def _chosen_fixes(
-    raw: RawConfig, source: str
+    raw: RawConfig, place: Place
 ) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
     """The rules whose fixes may be applied (None for all), and those whose fixes are declared safe and unsafe."""
     selections = {
@@ -395,7 +333,7 @@ def _chosen_fixes(
 
     for key, selectors in selections.items():
         for selector in selectors or ():
-            check_selector(selector, f"{source}: [tool.ta] {key}")
+            check_selector(selector, place.key(key))
     return (
         chosen(("ALL",) if raw.fixable is None else raw.fixable, raw.unfixable),
         chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
@@ -403,7 +341,7 @@ def _chosen_fixes(
     )
 
 
-def _oldest_torch(tables: Mapping[str, Any], directory: str) -> "Version | None":
+def _oldest_torch(tables: Tables, directory: str) -> "Version | None":
     """The lowest torch version that a project allows by its `pyproject.toml`, or else by another list of its dependencies."""
     target = _dependency_target(tables)
     return target if target is not None else _listed_target(directory)
@@ -426,35 +364,26 @@ def _listed_target(directory: str) -> "Version | None":
     return None
 
 
-def _dependency_target(tables: Mapping[str, Any]) -> "Version | None":
+def _dependency_target(tables: Tables) -> "Version | None":
     """The lowest torch version that a project's own dependencies allow; None if they do not say.
 
     The main dependencies take precedence over extras and groups.
     """
-    project = _table(tables, "project")
-    extras = _table(project, "optional-dependencies").values()
-    groups = _table(tables, "dependency-groups").values()
+    project = table(tables, "project")
+    extras = table(project, "optional-dependencies").values()
+    groups = table(tables, "dependency-groups").values()
     for requirements in (project.get("dependencies"), *extras, *groups):
         texts = (
             [item for item in requirements if isinstance(item, str)] if isinstance(requirements, list) else []
         )
         if bounds := [bound for text in texts if (bound := _lower_bound(text)) is not None]:
             return min(bounds)
-    poetry = _table(tables, "tool", "poetry", "dependencies").get("torch")
+    poetry = table(tables, "tool", "poetry", "dependencies").get("torch")
     if isinstance(poetry, dict):
         poetry = poetry.get("version")
     if not isinstance(poetry, str):
         return None
     return _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
-
-
-def _table(tables: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """A nested table; empty if there is none, or if another tool keeps something else under that key."""
-    for key in keys:
-        tables = tables.get(key, {})
-        if not isinstance(tables, dict):
-            return {}
-    return tables
 
 
 def _lower_bound(text: str) -> "Version | None":
@@ -486,10 +415,10 @@ def cache_variable() -> "Path | None":
 def project_root(start: "Path") -> "Path":
     """The folder that paths in findings are relative to: the repository root, so that uploads and baselines agree.
 
-    Without a repository it is the folder of the nearest `pyproject.toml`, otherwise `start`.
+    Without a repository it is the nearest folder with a settings file, otherwise `start`.
     """
-    for marker in (".git", SETTINGS):
+    for markers in ((".git",), FILES):
         for directory in (start, *start.parents):
-            if (directory / marker).exists():
+            if any((directory / marker).exists() for marker in markers):
                 return directory
     return start

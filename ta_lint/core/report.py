@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ta_lint.core.lazy import regex
 from ta_lint.core.terminal import JOINERS, harmless
 from ta_lint.core.terms import Applicability, Severity, Verdict
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 TAB = 4
 WIDTH = 100  # of a source line, in terminal cells
 LINES = 3  # line numbers of similar findings, in one row of a table
-_LISTED = 10  # line numbers of findings similar to the one shown
+_LISTED = 10  # line numbers of equal findings
 ANNOTATIONS = 10  # GitHub keeps so many of each kind per step
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
@@ -38,6 +39,8 @@ _VERDICTS = {
     Verdict.UNOBSERVED: "unobserved: no run came there, or measured it",
 }
 _VERDICT_STYLES = {Verdict.CONFIRMED: "bold red", Verdict.REFUTED: "green", Verdict.UNOBSERVED: "yellow"}
+
+_TOKEN = regex(r"\w+|[^\w\s]")
 
 _Paint = Callable[[str, str], str]
 
@@ -54,32 +57,47 @@ def text(
     color: bool,
     fixes: "Callable[[Finding], bool]" = never,
 ) -> str:
-    """Each finding with its source line, followed by an empty line; `summary` fits below.
+    """Each finding with its source line, followed by an empty line, the most harmful first; `summary` fits below.
 
-    Of several notes with the same message in one file, the first is shown with the lines of the others.
+    Of several equal findings in one file, the first is shown with the lines of all.
 
     `read_lines` returns the lines of a path, or of its cell with this number, and none if the file is gone; `display`
     returns the path to show. `fixes` says which findings `--fix` would fix; these are marked `[*]`.
     """
     paint = _painter(color)
     lines_of = lru_cache(maxsize=1)(read_lines)
-    blocks = (
-        _block(
-            finding, lines_of(finding.site.path, _cell(finding.site)), display, paint, fixes(finding), others
-        )
-        for finding, *others in _alike(finding for finding in findings if finding.counts)
-    )
+    groups: dict[object, tuple[list[Finding], list[str]]] = {}
+    for finding in findings:
+        if finding.counts:
+            lines = lines_of(finding.site.path, _cell(finding.site))
+            key = _likeness(finding, lines, fixes(finding)) or len(groups)
+            groups.setdefault(key, ([], lines))[0].append(finding)
+    worst_first = sorted(groups.values(), key=lambda group: -group[0][0].severity.rank)
+    blocks = (_block(alike, lines, display, paint, fixes(alike[0])) for alike, lines in worst_first)
     return "".join("\n".join(block) + "\n\n" for block in blocks)
 
 
-def _alike(findings: "Iterable[Finding]") -> "Iterable[list[Finding]]":
-    """Findings in order; notes on one file with the same message form one group, as nobody need read each."""
-    groups: dict[object, list[Finding]] = {}
-    for finding in findings:
-        repeats = finding.severity is Severity.NOTE and finding.verdict is None and not finding.evidence
-        key = (finding.site.path, finding.rule, finding.message) if repeats else len(groups)
-        groups.setdefault(key, []).append(finding)
-    return groups.values()
+def _likeness(finding: "Finding", lines: list[str], fixable: bool) -> tuple[object, ...] | None:
+    """What equal findings have in common, as nobody need read each; None if a run measured something of this one."""
+    site = finding.site
+    if finding.verdict is not None or finding.evidence:
+        return None
+    marked = lines[site.line - 1][site.column - 1 :] if site.line <= len(lines) else ""
+    end = site.end_column - site.column if site.end_line == site.line else WIDTH
+    shape = _shape(marked[: min(end, WIDTH)])
+    return site.path, finding.rule, finding.severity, finding.message, fixable, shape
+
+
+def _shape(code: str) -> str:
+    """The code with every word alike and without what stands in brackets: `a.a()` for `nn.Conv2d(3, 64)`."""
+    shape: list[str] = []
+    depth = 0
+    for token in _TOKEN.findall(code):
+        depth -= depth > 0 and token in ")]}"
+        if not depth:
+            shape.append("a" if token[0] == "_" or token[0].isalnum() else token)
+        depth += token in "([{"
+    return "".join(shape)
 
 
 def concise(
@@ -122,6 +140,13 @@ def remedies(findings: "Iterable[Finding]", fixes: "Callable[[Finding], bool]") 
         hidden = f" ({more} more with --unsafe-fixes)" if more else ""
         return f"[*] {count} fixable with --fix{hidden}\n"
     return f"{more} fixable with --fix --unsafe-fixes\n" if more else ""
+
+
+def hidden(findings: "Iterable[Finding]") -> str:
+    """One line: how many notes are hidden, and how to show them; empty for none."""
+    notes = sum(finding.counts and finding.severity is Severity.NOTE for finding in findings)
+    it = "it" if notes == 1 else "them"
+    return f"{_number(notes, 'note')} hidden; --show-notes shows {it}\n" if notes else ""
 
 
 def fixed(count: int, files: int) -> str:
@@ -236,15 +261,12 @@ def _cell(site: "Site") -> int | None:
 
 
 def _block(
-    finding: "Finding",
-    lines: list[str],
-    display: Callable[[str], str],
-    paint: _Paint,
-    fixable: bool,
-    others: "list[Finding]",
+    alike: "list[Finding]", lines: list[str], display: Callable[[str], str], paint: _Paint, fixable: bool
 ) -> Iterator[str]:
+    """The lines of the first of equal findings, with where they all are."""
     from ta_lint.core.catalogue import rule_of
 
+    finding = alike[0]
     site = finding.site
     number = str(site.line)
     margin = " " * len(number)
@@ -263,11 +285,11 @@ def _block(
     for related in finding.related:
         remark = f"{_place(related.site, display)}: {harmless(related.message)}"
         yield f"{margin} {paint('=', _FRAME)} note: {remark}"
-    if others:
-        places = list(dict.fromkeys(other.site.position.rpartition(":")[0] for other in others))
+    if len(alike) > 1:
+        places = list(dict.fromkeys(one.site.position.rpartition(":")[0] for one in alike))
         listed = ", ".join(places[:_LISTED]) + ", ..." * (len(places) > _LISTED)
-        at = "in" if site.cell is not None else "on lines"
-        yield f"{margin} {paint('=', _FRAME)} and {len(others)} more of these in this file, {at} {listed}"
+        all_of_them = f"{len(alike)} x {finding.rule} in {harmless(display(site.path))}: {listed}"
+        yield f"{margin} {paint('=', _FRAME)} {all_of_them}"
     if finding.verdict is not None:
         verdict = _verdict(finding) if finding.observer == "runtime" else _VERDICTS[finding.verdict]
         yield f"{margin} {paint('=', _FRAME)} verdict: {verdict}"

@@ -11,6 +11,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from ta_lint import __version__
+from ta_lint.core.settings import FILES
 from ta_lint.server.actions import KINDS, actions, resolved
 from ta_lint.server.client import Client, client_of
 from ta_lint.server.diagnostics import SOURCE, diagnostics
@@ -143,7 +144,7 @@ def _initialize(ls: Server, params: types.InitializeParams) -> None:
 
 def _initialized(ls: Server, _: types.InitializedParams) -> None:
     if ls.client.watches:
-        watchers = [types.FileSystemWatcher("**/pyproject.toml")]
+        watchers = [types.FileSystemWatcher(f"**/{name}") for name in FILES]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         watching = types.Registration("settings", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         ls.client_register_capability(types.RegistrationParams([watching]))

@@ -6,6 +6,7 @@ from pathlib import Path
 from ta_lint.core import baseline
 from ta_lint.core.config import Config, Configs, Options, project_root
 from ta_lint.core.files import Stamp, stamp
+from ta_lint.core.settings import FILES
 from ta_lint.discovery import named
 from ta_lint.file import File
 
@@ -22,7 +23,7 @@ class FileSettings:
 
 
 class SettingsReader:
-    """The settings of each file, cached until a `pyproject.toml` above it or the baseline changes."""
+    """The settings of each file, cached until a settings file above it or the baseline changes."""
 
     def __init__(self) -> None:
         self._configs: dict[Path, tuple[_Stamps, Configs]] = {}
@@ -41,7 +42,7 @@ class SettingsReader:
         return FileSettings(files[0], self._baseline(files[0].config))
 
     def _configs_at(self, folder: Path, root: Path) -> Configs:
-        stamps = tuple(stamp(above / "pyproject.toml") for above in (folder, *folder.parents))
+        stamps = tuple(stamp(above / name) for above in (folder, *folder.parents) for name in FILES)
         known = self._configs.get(folder)
         if known is None or known[0] != stamps:
             self._configs[folder] = known = (stamps, Configs(Options(force_exclude=True), root))

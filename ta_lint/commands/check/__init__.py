@@ -33,7 +33,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from ta_lint.commands.check.files import choose
     from ta_lint.commands.check.settings import read_settings, warn_of_overlooked, working_folder
 
-    if arguments.watch and not arguments.show_settings:
+    if arguments.watch and not (arguments.show_settings or arguments.show_files):
         from ta_lint.commands.check import watch
 
         return watch.run(arguments)
@@ -44,8 +44,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
         print(as_toml(settings.config), end="")
         return CLEAN
+    if arguments.show_files:
+        from ta_lint.commands.check.files import show
+
+        show(choose(arguments, settings))
+        return CLEAN
     accepted = baseline.accepted(arguments, settings.config)
     chosen = choose(arguments, settings)
+    if arguments.add_noqa:
+        from ta_lint.commands.check import add_noqa
+
+        return add_noqa.add(arguments, settings, chosen, accepted)
     if arguments.fix or arguments.diff:
         from ta_lint.commands.check import fix
 

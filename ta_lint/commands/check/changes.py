@@ -7,6 +7,7 @@ from pathlib import Path
 from ta_lint.commands.check.watched_files import WatchedFiles
 from ta_lint.core.errors import UsageError
 from ta_lint.core.files import Stamp, stamp
+from ta_lint.core.settings import FILES
 from ta_lint.discovery import SUFFIXES
 
 try:
@@ -16,7 +17,7 @@ except ModuleNotFoundError as error:
         raise
     raise UsageError("--watch needs watchfiles: pip install 'ta-lint[watch]'") from error
 
-_SETTINGS = ("pyproject.toml", ".gitignore")
+_SETTINGS = (*FILES, ".gitignore")
 _POLL_MS = 100  # polling interval of settings files outside the watched folders
 
 

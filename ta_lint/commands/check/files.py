@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ta_lint.commands.check.settings import Settings
 from ta_lint.commands.messages import warn
 from ta_lint.core.errors import UsageError
-from ta_lint.core.files import STDIN
+from ta_lint.core.files import STDIN, display
+from ta_lint.core.terminal import harmless
 from ta_lint.discovery import discover, named
 from ta_lint.file import File
 
@@ -37,6 +38,12 @@ def choose(arguments: argparse.Namespace, settings: Settings) -> Chosen:
     if not files and given is None:
         warn_of_no_files()
     return Chosen(files, given)
+
+
+def show(chosen: Chosen) -> None:
+    """Print the files, one a line."""
+    for file in chosen.files:
+        print(harmless(display(file.path)))
 
 
 def warn_of_no_files() -> None:

@@ -6,7 +6,8 @@ from ta_lint.commands import EXAMPLES
 from ta_lint.core.arguments import file, path
 from ta_lint.core.errors import UsageError
 
-_FORMATS = ("text", "concise", "json", "sarif", "github")
+_FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "azure", "junit")
+_COUNTED = ("text", "concise", "json")  # formats that `--statistics` has
 
 _SELECTOR = (
     "an id (TA600), a prefix (TA6), a name (missing-zero-grad), a tag (loop), or another tool's id (TOR102)"
@@ -44,16 +45,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--target-torch", metavar="VERSION", help="oldest torch the code must run on, such as 2.3"
     )
     output = parser.add_argument_group("output")
-    output.add_argument("--format", choices=_FORMATS, default="text", help="how to report (default: text)")
+    output.add_argument(
+        "--format",
+        "--output-format",
+        choices=_FORMATS,
+        default="text",
+        metavar="FORMAT",
+        help=f"how to report: {', '.join(_FORMATS)} (default: text)",
+    )
     output.add_argument("--output", type=file, metavar="FILE", help="write the report to a file")
     output.add_argument(
         "--statistics",
         action="store_true",
-        help="count the findings of each rule instead (not with sarif, github)",
+        help="count the findings of each rule instead, as text or json",
     )
     output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
                         help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+    output.add_argument(
+        "--show-notes",
+        action=argparse.BooleanOptionalAction,
+        help="show notes in text too (default: only count them there, unless they give exit status 1)",
+    )
     output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     output.add_argument(
         "--watch", "-w", action="store_true", help="stay, and lint again what changes, until Ctrl-C"
@@ -72,6 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     fixing.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
     fixing.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
+    fixing.add_argument(
+        "--add-noqa",
+        action="store_true",
+        help="suppress the findings by comments (`# noqa: TA600`), notes among them with --show-notes",
+    )
     baseline = parser.add_argument_group("baseline")
     baseline.add_argument(
         "--baseline", type=file, metavar="FILE", help="do not count the findings recorded in FILE"
@@ -81,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     settings = parser.add_argument_group("settings")
     settings.add_argument(
-        "--config", type=file, metavar="FILE", help="use this file's [tool.ta] for every folder"
+        "--config", type=file, metavar="FILE", help="use this file's settings for every folder"
     )
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
     settings.add_argument(
@@ -90,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--show-settings", action="store_true", help="print the settings of this folder and stop"
     )
+    settings.add_argument("--show-files", action="store_true", help="print which files are linted and stop")
     settings.add_argument(
         "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
     )
@@ -117,13 +136,15 @@ def refuse_contradictions(arguments: argparse.Namespace) -> None:
     """
     if arguments.profile:
         _refuse_beside_profile(arguments)
-    if arguments.statistics and arguments.format in ("sarif", "github"):
+    if arguments.statistics and arguments.format not in _COUNTED:
         raise UsageError(f"--statistics: not with --format {arguments.format}, which lists every finding")
     if arguments.update_baseline and (arguments.fix or arguments.diff):
         raise UsageError(
             "--update-baseline: not together with --fix or --diff; fix first, then record what is left"
         )
-    if arguments.watch and not arguments.show_settings:
+    if arguments.add_noqa:
+        _refuse_beside_add_noqa(arguments)
+    if arguments.watch and not (arguments.show_settings or arguments.show_files):
         _refuse_beside_watch(arguments)
 
 
@@ -134,12 +155,29 @@ def _refuse_beside_profile(arguments: argparse.Namespace) -> None:
         raise UsageError("--profile: it is of one process; leave --jobs out")
 
 
+def _refuse_beside_add_noqa(arguments: argparse.Namespace) -> None:
+    from ta_lint.core.files import STDIN  # not for `--help`: it loads `pathlib`
+
+    beside = {
+        "--fix": arguments.fix,
+        "--diff": arguments.diff,
+        "--update-baseline": arguments.update_baseline,
+        "--output": arguments.output is not None,
+        "-": any(path is STDIN for path in arguments.paths),
+    }
+    for option in (option for option, given in beside.items() if given):
+        raise UsageError(
+            f"--add-noqa: not together with {option}; it writes comments into files, and no report"
+        )
+
+
 def _refuse_beside_watch(arguments: argparse.Namespace) -> None:
     from ta_lint.core.files import STDIN  # not for `--help`: it loads `pathlib`
 
     beside = {
         "--fix": arguments.fix,  # an editor may have unsaved changes
         "--diff": arguments.diff,
+        "--add-noqa": arguments.add_noqa,
         "--no-gates": arguments.no_gates,
         "--update-baseline": arguments.update_baseline,
         "--output": arguments.output is not None,

@@ -14,6 +14,7 @@ from ta_lint.commands.check.settings import Settings
 from ta_lint.core import report
 from ta_lint.core.files import display, write_atomically
 from ta_lint.core.terminal import wants_color
+from ta_lint.core.terms import Severity
 from ta_lint.file import File
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def write(arguments: argparse.Namespace, settings: Settings, chosen: Chosen, out
     if not arguments.quiet:
         done = report.fixed(outcome.fixed, outcome.fixed_files)
         if arguments.format in ("text", "concise"):
-            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}"
+            aside = hidden_notes(arguments, settings, findings)
+            text = f"{text}{done}{report.summary(findings)}{report.remedies(findings, fixes)}{aside}"
         elif stream is not sys.stderr or arguments.output is not None:  # a machine reads the report
             print(done, end="", file=sys.stderr)
     if arguments.output is not None:
@@ -49,6 +51,12 @@ def fixes_of(files: list[File]) -> "Fixes":
     """A function that says whether `--fix` would fix a finding under the settings of its file."""
     makes = {file.name: file.config.makes for file in files}
     return lambda finding: finding.fix is not None and makes[finding.site.path](finding.fix)
+
+
+def hidden_notes(arguments: argparse.Namespace, settings: Settings, findings: "list[Finding]") -> str:
+    """One line that counts the notes which the report leaves out; empty if it leaves none out."""
+    leaves_out = arguments.format == "text" and not arguments.statistics and not settings.config.show_notes
+    return report.hidden(findings) if leaves_out else ""
 
 
 def rendered(
@@ -70,6 +78,8 @@ def rendered(
     if arguments.format == "concise":
         return report.concise(findings, display=shown, color=color, fixes=fixes)
     lines = _line_reader(settings.root, given)
+    if not settings.config.show_notes:
+        findings = [finding for finding in findings if finding.severity is not Severity.NOTE]
     return report.text(findings, read_lines=lines, display=shown, color=color, fixes=fixes)
 
 
@@ -88,11 +98,17 @@ def _with_catalogue(
         return sarif_log(findings, seen, version=__version__, root=settings.root, baseline=known)
     if arguments.format == "github":
         return report.github(findings, rules)
-    if arguments.format != "json":
-        return report.statistics(findings, rules, color=color, fixes=fixes)
-    from ta_lint.core.json_report import as_json, statistics_as_json
+    if arguments.format == "json":
+        from ta_lint.core.json_report import as_json, statistics_as_json
 
-    return statistics_as_json(findings, rules, fixes) if arguments.statistics else as_json(findings, rules)
+        return (
+            statistics_as_json(findings, rules, fixes) if arguments.statistics else as_json(findings, rules)
+        )
+    if arguments.statistics:
+        return report.statistics(findings, rules, color=color, fixes=fixes)
+    from ta_lint.core import ci
+
+    return ci.rendered(arguments.format, findings, rules, settings.config.fail_level)
 
 
 def _line_reader(root: Path, given: bytes | None) -> Callable[[str, int | None], list[str]]:

@@ -46,6 +46,7 @@ def read_settings(arguments: argparse.Namespace, folder: Path) -> Settings:
         ignore=arguments.ignore or [],
         target_torch=arguments.target_torch,
         fail_level=Severity(arguments.fail_level) if arguments.fail_level else None,
+        show_notes=arguments.show_notes,
         baseline=arguments.baseline,
         unsafe_fixes=arguments.unsafe_fixes,
         force_exclude=arguments.force_exclude,

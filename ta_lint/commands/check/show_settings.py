@@ -16,6 +16,7 @@ def as_toml(config: Config) -> str:
         "respect-gitignore": config.respect_gitignore,
         "force-exclude": config.force_exclude,
         "fail-level": config.fail_level.value,
+        "show-notes": config.show_notes,
         "fixable": [rule for rule in with_fix if rule in config.fixable],
         "unfixable": [rule for rule in with_fix if rule not in config.fixable],
         "unsafe-fixes": config.unsafe_fixes,

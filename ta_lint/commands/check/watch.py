@@ -94,7 +94,8 @@ def _show(arguments: argparse.Namespace, files: WatchedFiles, cache: "Cache | No
         baseline.warn_of_stale(compared, settings.config)
         now = time.strftime("%H:%M:%S")
         counts = summary(compared.findings).strip()
+        aside = report.hidden_notes(arguments, settings, compared.findings)
         print(
-            f"{remedies(compared.findings, fixes)}[{now}] {counts} Watching for file changes.",
+            f"{remedies(compared.findings, fixes)}{aside}[{now}] {counts} Watching for file changes.",
             flush=True,
         )
