@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ta_lint.core.finding import Finding, Severity, Site
+from ta_lint.core.fingerprint import named
+from ta_lint.core.source import Source
+
 ROOT = Path(__file__).parents[1]
 CHECKS = sorted((ROOT / "ta_lint" / "checks").glob("ta*.py")) + sorted(
     (ROOT / "ta_runtime" / "checks").glob("ta*.py")
@@ -40,6 +44,12 @@ def test_a_message_is_short_and_says_it_in_plain_words(path: Path) -> None:
         assert len(message) <= 110, message
         assert not RIDDLES.search(message), message
         assert not message.endswith("."), message
+
+
+def test_a_fingerprint_does_not_depend_on_the_message() -> None:
+    source, site = Source("train.py", "optimizer.step()\n"), Site("train.py", 1, 1, 1, 17)
+    one, other = (Finding("TA600", message, Severity.ERROR, site) for message in ("as it was", "as it is"))
+    assert named([one], source)[0].fingerprint == named([other], source)[0].fingerprint
 
 
 def test_the_pairs_of_the_style_page_are_twenty_and_the_second_is_plain() -> None:
