@@ -48,7 +48,7 @@ def _suspicions(module: FileFacts) -> Iterator[Suspicion]:
             drawn = _draw(name, methods["__getitem__"], module) if name is not None else None
             if name is None or drawn is None or _is_set_again(name, klass, methods["__init__"], module):
                 continue
-            message = f"every worker has a copy of `self.{name}`, and all copies make the same random numbers"
+            message = f"each worker copies `self.{name}`, so all workers draw the same random numbers"
             yield Suspicion(assign, message, related=((drawn, "the numbers are drawn here, in the workers"),))
 
 

@@ -35,9 +35,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             elif epochs is None and (endless := _endless(found, module)) is not None:
                 repeats, why = endless, "the loader begins anew here"
             if repeats is not None:
-                message = (
-                    "the `DistributedSampler` of this loader shuffles alike in each epoch without `set_epoch`"
-                )
+                message = "the `DistributedSampler` of this loader shuffles the same way in every epoch: call `set_epoch`"
                 related = ((sampler, "the sampler is made here"), (repeats, why))
                 fix = _fix(loader, found, epochs, module) if epochs is not None else None
                 yield Suspicion(loader.call, message, related=related, fix=fix)

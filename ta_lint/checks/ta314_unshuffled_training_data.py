@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if module.loops.trains(found.loop) and all(
                 _keeps_order(other, module) for other in found.loaders
             ):
-                message = "the training loop gets its samples in the same order in each epoch"
+                message = "training reads the samples in the same order in every epoch: set `shuffle=True`"
                 related = ((found.loop.iter, "the training loop"),)
                 yield Suspicion(loader.call, message, related=related, fix=_fix(loader))
                 break

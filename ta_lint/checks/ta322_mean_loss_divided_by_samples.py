@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not means or not all(means):
             continue
         message = (
-            f"`{module.code(total)}` adds up means of batches, and is divided by the number of samples: "
+            f"`{module.code(total)}` sums batch means but divides by the number of samples: "
             "it is too small by the batch size"
         )
         yield Suspicion(

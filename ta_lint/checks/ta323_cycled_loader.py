@@ -20,8 +20,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         loop = _trained_over(cycle, module)
         if loop is not None:
             message = (
-                "`cycle` keeps the batches of the first epoch and repeats them: they are never shuffled or augmented "
-                "again, and all stay in memory"
+                "`cycle` replays the batches of the first epoch from memory: they are never shuffled again"
             )
             yield Suspicion(cycle, message, ((loop, "the training loop"),))
 

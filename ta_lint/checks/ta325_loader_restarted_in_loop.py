@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         harm = _harm(begun, module)
         if harm is not None and module.loops.trains_each_pass(loop):
-            message = f"`{module.code(begun)}` begins anew in each step of training: {harm}"
+            message = f"`{module.code(begun)}` restarts in every training step: {harm}"
             yield Suspicion(begun, message, ((loop, "the training loop"),))
 
 

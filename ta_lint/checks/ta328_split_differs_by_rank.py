@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         reason = _own_generator(given, module) if given is not None else _own_seed(seeds, module)
         if reason is not None:
-            message = f"each rank draws another split, {reason}: give it a generator with one seed"
+            message = f"each rank draws a different split, {reason}: pass a generator with the same seed"
             yield Suspicion(split, message)
 
 

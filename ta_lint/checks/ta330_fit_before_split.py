@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         fitted = _fitted(split.args[0].value, module)
         if fitted is not None and fitted not in reported:
             reported.add(fitted)
-            message = "this looks at all rows before they are split, those of the test too: fit to the training part"
+            message = "this fits on all rows, test rows included: split first, then fit on the training part"
             yield Suspicion(fitted, message, ((split, "the rows are split here"),))
 
 

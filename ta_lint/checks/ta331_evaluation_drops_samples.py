@@ -20,7 +20,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         dropping = loader.given("drop_last")
         if dropping is None or not is_name(dropping, "True") or not _evaluates(loader, module):
             continue
-        message = "`drop_last=True` leaves the samples of the last batch out of the evaluation"
+        message = "`drop_last=True` leaves the last batch out of the evaluation: set it to `False`"
         fix = ProposedFix("keep the last batch", (replace_with_atom(dropping, "False"),))
         yield Suspicion(loader.call, message, fix=fix)
 

@@ -32,7 +32,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if link.first not in seen and _has_bias(module, link.first) and _is_cancelled(module, link):
             seen.add(link.first)
             layer = module.code(link.first.func)
-            message = f"the bias of this `{layer}` is subtracted again by the normalisation that follows: it costs memory and nothing else"
+            message = f"the bias of this `{layer}` has no effect, as the normalisation after it subtracts it: set `bias=False`"
             norm = ((link.second, f"`{module.code(link.second.func)}` subtracts the mean of each channel"),)
             yield Suspicion(link.first, message, related=norm, fix=_fix(module, link))
 

@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         strong = _strongly_decayed(optimizer, module)
         if strong is not None:
             message = (
-                f"weight decay of all of `{strong}` is strong, and norm weights and biases are not left out"
+                f"strong weight decay of `{strong}` also shrinks norm weights and biases: leave them out"
             )
             yield Suspicion(optimizer.call, message)
             continue

@@ -16,7 +16,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     losses = module.loss_inputs("torch.nn.NLLLoss", "torch.nn.functional.nll_loss")
     for call, output in losses:
         if not output.is_logarithm:
-            message = f"the negative log likelihood takes log-probabilities and is given the output of {output.is_of}"
+            message = (
+                f"the negative log likelihood expects log-probabilities but gets the output of {output.is_of}"
+            )
             made = ((output.node, "that output is made here"),)
             yield Suspicion(call, message, related=made, fix=_with_logarithms(output, call, module))
 

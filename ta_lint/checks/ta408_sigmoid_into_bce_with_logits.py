@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield _suspicion(module, call, what, output, fix)
     for call, output in module.loss_inputs("torch.nn.BCELoss", functional):
         if not output.is_probability:
-            yield _suspicion(module, call, "takes probabilities and is given the output of", output)
+            yield _suspicion(module, call, "expects probabilities but gets the output of", output)
 
 
 def _suspicion(

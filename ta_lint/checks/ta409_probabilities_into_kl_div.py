@@ -10,5 +10,5 @@ KEYWORDS = (("kl_div", "KLDivLoss"),)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     for call, output in module.loss_inputs("torch.nn.KLDivLoss", "torch.nn.functional.kl_div"):
         if not output.is_logarithm:
-            message = f"the input of `kl_div` has to be log-probabilities and is the output of {output.is_of}"
+            message = f"`kl_div` expects log-probabilities but gets the output of {output.is_of}"
             yield Suspicion(call, message, related=((output.node, "that output is made here"),))

@@ -39,8 +39,8 @@ def _of_forward(module: FileFacts, klass: cst.ClassDef) -> list[cst.FunctionDef]
 
 def _message(method: str, layer: str) -> str:
     if layer.endswith(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d")):
-        return f"`{method}` makes a new `{layer}` each time, which drops values in evaluation too"
-    return f"`{method}` makes a new `{layer}` each time, so what it learns is lost"
+        return f"`{method}` builds a new `{layer}` in every call, which drops values in evaluation too"
+    return f"`{method}` builds a new `{layer}` in every call, so it never learns: build it in `__init__`"
 
 
 def _is_inside_another(module: FileFacts, call: cst.Call) -> bool:

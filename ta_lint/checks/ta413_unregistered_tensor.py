@@ -89,8 +89,7 @@ def _caches(module: FileFacts, klass: cst.ClassDef) -> Iterator[Suspicion]:
             continue
         if _compares_sizes(module, condition.test) and Fate.PLACED not in _fates(module, klass, name):
             message = (
-                f"`self.{name}` stays on the device that it was made on: "
-                "it is no buffer, and the condition does not ask for the device"
+                f"`self.{name}` stays on the device it was made on: make it a buffer, or compare the device"
             )
             yield Suspicion(assign, message, ((values[0], "`None` at first"),))
 
@@ -128,7 +127,7 @@ def _suspicions(
             message = f"`self.{name}` requires gradients and is no parameter, so no optimizer gets it"
             yield Suspicion(assign, message, fix=_as_parameter(module, value))
     elif Fate.CALCULATED in fates and _is_constant(module, parts):
-        message = f"`self.{name}` is neither parameter nor buffer: `.to()` and `state_dict()` pass it by"
+        message = f"`self.{name}` is not a parameter or buffer: `.to()` and `state_dict()` skip it"
         yield Suspicion(assign, message, fix=_as_buffer(module, assign, name))
 
 

@@ -31,7 +31,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if module.tree.home(assign) is init
         ]
         if first is None and sets and not _is_elsewhere(module, init):
-            message = f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it is no working module"
+            message = (
+                f"`{klass.name.value}.__init__` does not call `super().__init__()`, so it fails as a module"
+            )
             yield Suspicion(init.name, message, fix=_fix(module, klass, init))
         elif first is not None:
             for name, assign in sets:

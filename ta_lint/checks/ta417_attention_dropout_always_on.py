@@ -22,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not module.dropping.drops(probability):
             continue
         given = module.code(probability)
-        message = f"`scaled_dot_product_attention` drops with `dropout_p={given}` in evaluation too"
+        message = f"`scaled_dot_product_attention` applies `dropout_p={given}` in evaluation too: use 0 unless `self.training`"
         in_module = module.modes.always_on(call)
         yield Suspicion(call, message, fix=_fix(module, probability) if in_module else None)
 

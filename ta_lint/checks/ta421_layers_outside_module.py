@@ -26,7 +26,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ]
         if layers and not _handles(module, klass):
             assign, layer = layers[0]
-            message = f"`{klass.name.value}` has layers and a `forward`, but is no `nn.Module`"
+            message = f"`{klass.name.value}` has layers and a `forward`, but does not derive from `nn.Module`"
             yield Suspicion(klass.name, message, related=((assign, f"`{layer}` is made here"),))
 
 

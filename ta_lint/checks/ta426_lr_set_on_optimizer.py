@@ -25,9 +25,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             and _is_of_torch(target.value, module)
             and not _is_read(target, module)
         ):
-            message = (
-                f"`{module.code(target)}` is no setting of the optimizer: it goes on with the rate it has"
-            )
+            message = f"`{module.code(target)}` does not set the learning rate: set it in `param_groups`"
             yield Suspicion(statement, message, fix=_fix(statement, target, module))
 
 

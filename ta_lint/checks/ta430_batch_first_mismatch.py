@@ -39,7 +39,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if evidence is not None:
             seen.add(made)
             name = module.code(made.func)
-            message = f"`{name}` without `batch_first=True` takes the batch for the time"
+            message = f"`{name}` without `batch_first=True` reads the batch dimension as time"
             yield Suspicion(made, message, related=(evidence,), fix=_fix(made))
 
 

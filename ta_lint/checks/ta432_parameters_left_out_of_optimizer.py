@@ -46,7 +46,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         used = _goes_back(target, path, module)
         if used is not None:
-            message = f"no optimizer has the parameters of `{path}`, which the loss is computed with"
+            message = (
+                f"no optimizer has the parameters of `{path}`, so it never learns although the loss uses it"
+            )
             related = ((beside[0].call, "an optimizer of others"), (used, "the loss comes from here"))
             yield Suspicion(statement, message, related)
 

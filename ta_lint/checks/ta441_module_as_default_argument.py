@@ -27,7 +27,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 continue
             name = param.name.value
             if _keeps(module, function, name) and not _copies(module, function, name):
-                message = f"one `{made}` is made with the function, and shared by all that use this default"
+                message = (
+                    f"one `{made}` is built once, with the function: all models that use the default share it"
+                )
                 yield Suspicion(default, message)
 
 

@@ -19,5 +19,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if cut is None or cut.steps or cut.node in seen:
             continue
         seen.add(cut.node)
-        message = f"`{module.code(cut.node)}` cuts the loss off from the model: no gradient goes further back"
+        message = f"`{module.code(cut.node)}` cuts the loss off from the model: no gradient passes it"
         yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

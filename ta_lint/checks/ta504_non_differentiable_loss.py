@@ -14,5 +14,5 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if cut is None or not cut.steps or cut.node in seen:
             continue
         seen.add(cut.node)
-        message = f"`{module.code(cut.node)}` has no gradient, or one that is zero, and all of the loss comes from it"
+        message = f"`{module.code(cut.node)}` has no gradient or a zero one, and the whole loss depends on it"
         yield Suspicion(cut.node, message, related=((loss.call, "the backward pass starts here"),))

@@ -31,7 +31,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not backwards or module.recording.records(call) is False or _is_detached_inside(module, call):
             continue
         for name in _carried(module, statement, call, loops[0]):
-            message = f"`{name.value}` takes the graph of each step into the next"
+            message = f"`{name.value}` carries the graph of each step into the next"
             related = ((backwards[0], "goes back through all the steps before, or fails"),)
             yield Suspicion(call, message, related=related, fix=_fix(module, name, call, backwards[-1]))
             break

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         put = _put(module, loop, dotted(variable))
         if put is None or not _are_rewards(module, loop, reward[0]) or _turns(module, loop, put):
             continue
-        message = f"`{module.code(one.total)}` sums the rewards from the first one on: the return of a step is of those after it"
+        message = f"`{module.code(one.total)}` sums the rewards forwards: a return is the sum of the rewards that follow"
         yield Suspicion(loop.iter, message, related=((one.total, "the sum"),), fix=_fix(loop, put))
 
 

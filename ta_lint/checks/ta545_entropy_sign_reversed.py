@@ -160,7 +160,9 @@ def _unsigned(module: FileFacts, term: _Term, entropy: Entropy) -> Node | None:
 def _suspicion(module: FileFacts, node: Node, term: _Term, is_definition: bool) -> Suspicion:
     if not is_definition:
         code = module.code(term.place)
-        return Suspicion(node, f"the loss grows with the entropy by `{code}`: exploration is punished")
-    message = f"`{module.code(node)}` is the entropy without its minus: the loss punishes exploration"
+        return Suspicion(
+            node, f"`{code}` adds the entropy to the loss, which punishes exploration: subtract it"
+        )
+    message = f"`{module.code(node)}` is the entropy without its minus, so the loss punishes exploration"
     fix = ProposedFix("put the minus before it", wrap(node, "-", "")) if isinstance(node, cst.Call) else None
     return Suspicion(node, message, ((term.place, "the term of the loss"),), fix)

@@ -34,7 +34,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if _is_moved_on(module, call) or _last_is_drawn(module, difference):
             continue
-        message = f"`{module.code(difference)}` is never drawn, as `randint` leaves its end out: sampling begins with it"
+        message = f"`{module.code(difference)}` is never drawn, as `randint` excludes its end, but sampling starts there"
         fix = None
         if difference is end:
             fix = ProposedFix("draw from all timesteps", (replace(end, module.verbatim(length)),))

@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if steps and None not in steps and steps[0] is not None:
             step = steps[0]
             message = (
-                f"`{code}` comes after `{module.code(step.call)}`, which took the gradients as they were"
+                f"`{code}` comes after `{module.code(step.call)}`, which already used the unclipped gradients"
             )
             related = ((step.place, "the step that it should come before"),)
             yield Suspicion(clip.call, message, related, _fix(module, clip, step, Side.START))

@@ -28,6 +28,4 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue  # made for its effect on the rate, or to see whether it raises
         uses = module.whereabouts.uses(call)
         if uses is not None and uses.keys() <= _READ:
-            yield Suspicion(
-                call, "the schedule is never stepped, so that the learning rate stays as it begins"
-            )
+            yield Suspicion(call, "the schedule is never stepped, so the learning rate never changes")

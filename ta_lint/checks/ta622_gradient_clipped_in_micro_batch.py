@@ -22,11 +22,13 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         code = module.code(clip.call.func)
         if (step := _guarded_step(module, clip) or _step_after(module, clip)) is not None:
             message = (
-                f"`{code}` cuts the sum of gradients in each micro-batch, and the step comes after several"
+                f"`{code}` clips the accumulated gradient after every micro-batch: clip once, before the step"
             )
             yield Suspicion(clip.call, message, ((step, "the step that uses the sum"),))
         elif (block := _accumulating(module, clip.call)) is not None:
-            message = f"`{code}` cuts the sum of gradients in each micro-batch that is accumulated"
+            message = (
+                f"`{code}` clips the accumulated gradient after every micro-batch: clip once, before the step"
+            )
             yield Suspicion(clip.call, message, ((block, "gradients are accumulated here"),))
 
 

@@ -1,4 +1,4 @@
-"""TA623: a schedule is laid out over batches, and steps once for several of them."""
+"""TA623: a schedule counts batches, but is stepped once for several of them."""
 
 from collections.abc import Iterator
 
@@ -40,12 +40,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         reported.add(made)
         code = module.code(length)
         if counted and all(is_for_evaluation(name) for name in counted):
-            message = f"`{code}` counts the batches of an evaluation, and the schedule steps in the training"
+            message = f"`{code}` counts the batches of the evaluation, but the schedule steps in training"
             yield Suspicion(made, message, ((schedule.call, "it steps here"),))
         elif (
             counted and _is_product(length, module) and (guard := _guard(schedule, loop, module)) is not None
         ):
-            message = f"`{code}` counts batches, and the schedule steps once for several of them"
+            message = f"`{code}` counts batches, but the schedule steps once for several of them"
             yield Suspicion(made, message, ((schedule.call, "it steps here"), (guard, "once for several")))
 
 

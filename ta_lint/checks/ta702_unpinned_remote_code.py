@@ -34,7 +34,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         repository = _repository(call, module)
         if repository is not None and not module.hub.is_pinned(call, "revision", "code_revision"):
-            yield Suspicion(call, f"code of `{repository}` runs at whatever revision the hub has on that day")
+            yield Suspicion(
+                call, f"code of `{repository}` runs at whatever revision the hub has that day: pin a commit"
+            )
 
 
 def _from_github(module: FileFacts) -> Iterator[Suspicion]:
@@ -47,9 +49,13 @@ def _from_github(module: FileFacts) -> Iterator[Suspicion]:
             continue
         ref = found["ref"]
         if ref is None:
-            yield Suspicion(call, f"code of `{repository}` runs as its default branch is on that day")
+            yield Suspicion(
+                call, f"code of `{repository}` runs at the newest commit of its default branch: pin a commit"
+            )
         elif not is_commit(ref) and not _VERSION.search(ref):
-            yield Suspicion(call, f"code of `{repository}` runs as that branch is on that day")
+            yield Suspicion(
+                call, f"code of `{repository}` runs at the newest commit of that branch: pin a commit"
+            )
 
 
 def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
@@ -58,7 +64,7 @@ def _unpickled(module: FileFacts) -> Iterator[Suspicion]:
         taken = module.hub.taken_by(foreign.node) if foreign is not None else None
         if taken is not None:
             what = f"`{reader.group(0)}` runs the code in a file of `{taken.repository}`"
-            message = f"{what}, at whatever revision the hub has on that day"
+            message = f"{what}, at whatever revision the hub has that day: pin a commit"
             yield Suspicion(call, message, related=((taken.call, "from here"),))
 
 

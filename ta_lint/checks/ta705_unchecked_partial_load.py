@@ -33,7 +33,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if not isinstance(call, cst.Call) or module.is_shown(statement):
             continue
         if _is_partial_load(call, module) and not _is_expected(call, module):
-            yield Suspicion(call, "`strict=False`, and nobody reads which keys were missing or left over")
+            yield Suspicion(
+                call,
+                "`strict=False` skips keys silently: check the missing and unexpected keys that it returns",
+            )
 
 
 def _is_partial_load(call: cst.Call, module: FileFacts) -> bool:

@@ -37,7 +37,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             ]
             wrapped = next((call for found in passes for call in _wrapping(module, found.loop)), None)
             if wrapped is not None:
-                message = "every rank trains on all samples of this loader, which has no `DistributedSampler`"
+                message = "every rank trains on all samples of this loader: give it a `DistributedSampler`"
                 yield Suspicion(loader.call, message, related=((wrapped, "the ranks replicate a model"),))
 
 

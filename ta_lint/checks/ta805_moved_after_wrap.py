@@ -29,7 +29,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if _trains_afterwards(call, module):
             what = f"`.{called_name(call)}()`"
             message = (
-                f"{what} on a model in `DistributedDataParallel`, which goes on reducing the old parameters"
+                f"{what} on a model in `DistributedDataParallel`, which keeps reducing the old parameters"
             )
             yield Suspicion(call, message, related=((wrapping.call, "the model is wrapped here"),))
 

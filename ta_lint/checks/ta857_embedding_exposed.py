@@ -59,7 +59,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for answer in module.tree.own(function, cst.Return):
             found = _exposed(module, answer)
             if found is not None:
-                message = f"this answer gives away embeddings: `{module.code(found)}`"
+                message = f"this response exposes embeddings: `{module.code(found)}`"
                 yield Suspicion(answer, message, related=((function.name, "the route is answered here"),))
 
 

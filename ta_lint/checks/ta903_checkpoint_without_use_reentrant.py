@@ -23,8 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue  # has no such parameter
         if not _may_say(call, function) and not module.fallbacks.around(call):
             message = (
-                f"`{function}` without `use_reentrant` is reentrant, which drops the gradients of a segment "
-                "whose inputs need none, and a later torch refuses the call"
+                f"`{function}` is reentrant by default, which can drop gradients: set `use_reentrant=False`"
             )
             edit = add_argument(call, "use_reentrant=False")
             fix = ProposedFix("use the non-reentrant variant", (edit,)) if edit is not None else None

@@ -76,7 +76,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 def _message(call: cst.Call) -> str:
     if _asks(argument(call, "volatile", _VOLATILE)):
         return "`volatile` has had no effect since PyTorch 0.4: `torch.no_grad()` does what it did"
-    return "`Variable` has been a tensor since PyTorch 0.4, and only detaches what it is given"
+    return "`Variable` has been a tensor since PyTorch 0.4, so this only detaches its argument"
 
 
 def _asks(flag: Node | None) -> bool:

@@ -10,6 +10,4 @@ KEYWORDS = ("Library",)
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test:
         for call in module.calls_to("torch.library.Library"):
-            yield Suspicion(
-                call, "what this registers stays for the tests that follow, until it is destroyed"
-            )
+            yield Suspicion(call, "this registration leaks into the tests that follow: destroy the library")

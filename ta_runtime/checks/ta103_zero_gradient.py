@@ -19,7 +19,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
     for gradients in step.gradients:
         silence = gradients.optimizer.history.silence
         if silence.steps >= PATIENCE and gradients.total == 0.0 and _is_cut_off(gradients):
-            message = "every gradient is zero at every step, although the loss is not, and changes"
+            message = "every gradient is zero at every step, although the loss is not zero and changes"
             evidence: dict[str, float | int | str] = {"steps": silence.steps, "loss": gradients.loss or 0.0}
             yield Suspicion(gradients.loss_place or gradients.place, message, evidence)
         if not silence.zero or silence.steps < PATIENCE or not gradients.total or gradients.sharded:

@@ -36,7 +36,7 @@ def check_gradients(gradients: Gradients) -> Iterator[Suspicion]:
         if tensor.dim() >= 2 and gradients.norms[index]
     )
     parameter = gradients.parameter(first)
-    message = "gradients shrink from layer to layer, by orders of magnitude from the last to the first"
+    message = "gradients shrink by orders of magnitude from the last layer to the first"
     yield Suspicion(
         parameter.place, message, {"first over last, per element": ratio, "first": parameter.name}
     )

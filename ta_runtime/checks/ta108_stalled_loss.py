@@ -34,7 +34,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             continue
         usual = median(late)
         if usual >= GUESSING * guess:
-            message = "the classifier is no better than a uniform guess after many steps"
+            message = "after many steps the classifier is no better than a random guess"
             evidence = {"usual loss": usual, "loss of a guess": guess, "step": gradients.step}
             yield Suspicion(_place(gradients), message, evidence, "guessing")
 

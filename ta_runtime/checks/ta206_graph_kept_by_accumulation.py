@@ -13,7 +13,7 @@ ENOUGH = 4
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for backward in run.backwards:
         if backward.unfreed >= GRAPHS:
-            message = "the graph of the loss of every step stays alive"
+            message = "the graph of every loss stays alive, so memory grows: detach it"
             yield Suspicion(
                 backward.place, message, {"graphs alive": backward.unfreed, "steps": backward.graphs}
             )

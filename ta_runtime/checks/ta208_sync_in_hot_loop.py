@@ -12,9 +12,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "ms waiting per step": round(1e3 * sync.waited / sync.steps, 3),
         }
         if sync.again:
-            yield Suspicion(
-                sync.place, "the value of a tensor on the device is waited for in every step", evidence
-            )
+            yield Suspicion(sync.place, "every step waits for a value from the device", evidence)
         elif sync.skipped:
             yield Refutation(sync.place, evidence | {"steps without one right after": sync.skipped})
         elif not sync.on_device:

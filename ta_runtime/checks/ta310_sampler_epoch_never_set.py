@@ -12,7 +12,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             continue
         orders = set(shuffled)
         if len(orders) == 1:
-            message = "the `DistributedSampler` of this loader has shuffled each epoch alike"
+            message = (
+                "the `DistributedSampler` of this loader shuffled every epoch the same way: call `set_epoch`"
+            )
             yield Suspicion(loader.place, message, {"epochs": len(shuffled), "epoch set": shuffled[0][1]})
         else:
             yield Refutation(loader.place, {"epochs": len(shuffled), "orders": len(orders)})

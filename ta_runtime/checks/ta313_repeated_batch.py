@@ -16,7 +16,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
         if not loader.trained:
             continue
         if loader.once and loader.repeats >= max(REPEATS, SHARE * loader.batches):
-            message = "whole batches come again within an epoch"
+            message = "whole batches repeat within an epoch"
             if (loader.workers or 0) > 1:
                 message = "workers of the loader hand out the same batches"
             numbers = {"repeated batches": loader.repeats, "batches": loader.batches}
@@ -27,7 +27,7 @@ def check_run(run: Run) -> Iterator[Suspicion]:
             if number < len(told.batches) and _same(loader.digests, told.batches[number])
         ]
         if same and run.data_parallel and loader.divides:  # where nothing divides its samples: TA802
-            message = "other ranks are given the same batches"
+            message = "other ranks get the same batches"
             yield Suspicion(loader.place, message, {"ranks": ",".join(map(str, [run.rank, *same]))})
 
 

@@ -36,9 +36,9 @@ def _wrong_classes(loss: Loss) -> str | None:
     if target.dtype.is_floating_point:
         if loss.function == "cross_entropy" and target.shape == given.shape:
             return None  # probabilities of the classes
-        return f"`{loss.function}` is given floats where it expects class indices"
+        return f"`{loss.function}` gets floats where it expects class indices"
     if target.shape == given.shape and len(given.shape) > 1:
-        return f"`{loss.function}` is given one-hot integers where it expects class indices"
+        return f"`{loss.function}` gets one-hot integers where it expects class indices"
     if target.minimum is None or target.maximum is None:
         return None
     if target.minimum < 0:

@@ -23,9 +23,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         elif (
             last.kept and after >= first and 2 * last.steps >= last.batches and not _others_go_on(loader, run)
         ):
-            message = (
-                "training repeats the batches of the first epoch, which are kept and never shuffled again"
-            )
+            message = "training replays the batches of the first epoch, which are never shuffled again"
             yield Suspicion(last.begun, message, numbers)
 
 

@@ -13,9 +13,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         place = loader.restarted_at
         if loader.restarted >= FEW and place is not None and _has_epochs(loader):
             numbers = {"passes of one batch": loader.restarted, "batches of a pass": loader.length or 0}
-            yield Suspicion(
-                place, f"the loader begins anew in each step of training: {_harm(loader)}", numbers
-            )
+            yield Suspicion(place, f"the loader restarts in every training step: {_harm(loader)}", numbers)
         elif loader.length == 1 and loader.epochs >= FEW:
             for begun in {each.begun for each in loader.passes if each.begun is not None}:
                 yield Refutation(begun, {"passes": loader.epochs, "batches of a pass": 1})

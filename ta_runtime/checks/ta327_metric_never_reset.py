@@ -17,7 +17,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if metric.resets >= 2:
             yield Refutation(metric.built, {"resets": metric.resets})
         elif not metric.resets and _goes_on(metric, passes) and not _OF_ALL.search(assigned_to(metric.built)):
-            message = f"`{metric.kind}` is computed over all epochs so far: nothing resets it"
+            message = f"`{metric.kind}` covers all epochs so far: call `reset()` in each epoch"
             numbers = {"updates": metric.computed_at, "in the last epoch": metric.added[-1]}
             yield Suspicion(metric.built, message, numbers)
 

@@ -8,7 +8,7 @@ from ta_runtime.facts import Flight, Suspicion
 def check_flight(flight: Flight) -> Iterator[Suspicion]:
     mixing = flight.mixing
     if mixing is not None and mixing.change > mixing.rounding:
-        message = "what the model says of one sample depends on the other samples of its batch"
+        message = "the output for one sample depends on the other samples of its batch"
         evidence: dict[str, float | int | str] = {
             "model": mixing.model,
             "samples": mixing.samples,

@@ -15,6 +15,6 @@ def check_flight(flight: Flight) -> Iterator[Suspicion]:
     if tried is None or tried.steps < STEPS or len(tried.rates) < 2 or tried.first <= tried.floor:
         return
     if tried.lowest > (1 - FALLEN) * tried.first:
-        message = "the loss of one batch hardly falls, however often a copy of the model is trained on it"
+        message = "a copy of the model cannot learn even one batch: its loss hardly falls"
         evidence = {"loss": tried.first, "lowest": tried.lowest, "steps at each rate": tried.steps}
         yield Suspicion(tried.place, message, evidence)

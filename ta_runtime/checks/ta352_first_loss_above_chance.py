@@ -11,7 +11,7 @@ FACTOR, BESIDE = 2.0, 1.0
 def check_flight(flight: Flight) -> Iterator[Suspicion]:
     for loss in flight.first_losses:
         if loss.value > max(FACTOR * loss.chance, loss.chance + BESIDE):
-            message = "the first loss is far above that of a guess: the model begins sure and wrong"
+            message = "the first loss is far above that of a random guess: check the initialisation"
             evidence: dict[str, float | int | str] = {
                 "loss": loss.value,
                 "loss of a guess": round(loss.chance, 4),

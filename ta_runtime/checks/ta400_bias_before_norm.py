@@ -84,5 +84,5 @@ def _suspicions(layers: Iterable[Layer]) -> Iterator[Suspicion]:
         places[layer.place].append(layer)
     for place, found in places.items():
         kind = type(found[0].module).__name__
-        message = f"the bias of this `{kind}` is subtracted again by the normalisation that follows: it costs memory and nothing else"
+        message = f"the bias of this `{kind}` has no effect, as the normalisation after it subtracts it: set `bias=False`"
         yield Suspicion(place, message, {"layers": len(found), "first": found[0].name})

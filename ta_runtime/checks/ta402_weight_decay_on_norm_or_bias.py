@@ -41,7 +41,7 @@ def check_optimizer(optimizer: Optimizer) -> Iterator[Suspicion | Refutation]:
                     first = first or name
                 mild += kind is not None and not is_meant
     if kinds:
-        strong = "weight decay is strong, and norm weights and biases are not left out"
+        strong = "strong weight decay also shrinks norm weights and biases: leave them out"
         missed = "the group without weight decay misses norm weights or biases"
         decay = max(float(group["weight_decay"]) for group in decayed)
         evidence: dict[str, float | str] = {**kinds, "first": first, "weight_decay": decay}

@@ -31,5 +31,5 @@ def _of_probabilities(loss: Loss, given: Scores) -> Iterator[Suspicion | Refutat
         if given.made_by not in _NONE:
             yield Refutation(loss.place, given.evidence, of_data=given.made_by not in _PROBABILITIES)
     elif given.made_by in _NONE:
-        message = f"`{loss.function}` takes probabilities and is given the output of `{given.made_by}`"
+        message = f"`{loss.function}` expects probabilities but gets the output of `{given.made_by}`"
         yield Suspicion(loss.place, message, given.evidence)

@@ -25,13 +25,13 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
 
 def _harm(attribute: Attribute) -> str | None:
     if attribute.learns:
-        return "gets gradients and is no parameter, so no optimizer has it"
+        return "gets gradients but is not a parameter, so no optimizer has it"
     if attribute.apart:
         return "is neither parameter nor buffer and stayed on another device than the model"
     if attribute.differs:
         return "is neither parameter nor buffer, and other than in the model whose state is loaded"
     if attribute.written:
-        return "is neither parameter nor buffer and changes while the model is trained: `state_dict()` passes it by"
+        return "is not a parameter or buffer but changes in training: `state_dict()` skips it"
     return None
 
 

@@ -15,7 +15,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         if content.written or content.changed:
             yield Refutation(content.place, numbers)
         elif content.filled or not _may_be_zeroed(content):
-            message = f"`self.{content.name}` is never initialised: training began with what was in memory"
+            message = (
+                f"`self.{content.name}` is never initialised: training started from whatever was in memory"
+            )
             yield Suspicion(content.place, message, numbers)
 
 

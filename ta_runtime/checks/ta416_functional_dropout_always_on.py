@@ -13,7 +13,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         name = dropping.function
         if dropping.dropped and not dropping.told:
             evidence = {"p": dropping.p, "calls in evaluation mode": dropping.evaluating}
-            yield Suspicion(dropping.place, f"`{name}` without `training` drops also in evaluation", evidence)
+            yield Suspicion(
+                dropping.place, f"`{name}` without `training` drops values in evaluation too", evidence
+            )
         elif dropping.kept and not dropping.told:
             evidence = {"p": dropping.p, "calls in training mode": dropping.training}
             message = f"`{name}` without `training` drops nothing, not even in training"

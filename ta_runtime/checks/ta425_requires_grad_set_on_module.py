@@ -22,7 +22,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
             numbers = {"parameters": len(parameters), "require gradients": learning}
             places = _set_at(layer)
             if (learning and not flag) or (flag and not learning):
-                message = f"`requires_grad = {flag}` on a module leaves its parameters as they are"
+                message = f"`requires_grad = {flag}` on a module does not reach its parameters: use `requires_grad_()`"
                 for place in places or [layer.place]:
                     yield Suspicion(place, message, numbers)
             else:

@@ -12,9 +12,7 @@ STEPS = 2
 def check_progress(run: Run) -> Iterator[Suspicion]:
     for layer in run.memberships:
         if layer.is_outermost and layer.left_out and layer.steps >= STEPS and layer.stale:
-            message = (
-                "an optimizer keeps parameters that no module has any more, and none has those of this layer"
-            )
+            message = "the optimizer holds old parameters, and no optimizer has those of this layer"
             evidence: dict[str, float | int | str] = {
                 "layer": layer.name or "the model",
                 "parameters left out": layer.left_out,

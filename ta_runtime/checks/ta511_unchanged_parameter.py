@@ -31,7 +31,7 @@ def check_step(step: Step) -> Iterator[Suspicion]:
             stuck.setdefault((id(update.optimizer), half), []).append(update)
     for (_, half), updates in stuck.items():
         first = updates[0]
-        message = "steps leave parameters as they were although these have gradients"
+        message = "steps do not change these parameters although they have gradients"
         if half:
             message = "steps are too small for half precision: parameters with gradients stay as they were"
         yield Suspicion(

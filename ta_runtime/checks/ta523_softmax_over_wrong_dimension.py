@@ -16,9 +16,7 @@ def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
         if abs(total - 1) <= FAR:
             yield Refutation(loss.place, loss.scores.evidence)
         else:
-            message = (
-                f"`{loss.scores.made_by}` is not over the classes: each output depends on its neighbours"
-            )
+            message = f"`{loss.scores.made_by}` does not run over the classes: each output depends on its neighbours"
             yield Suspicion(loss.place, message, loss.scores.evidence)
 
 

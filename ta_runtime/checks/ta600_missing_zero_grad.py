@@ -16,7 +16,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         for place in history.places(Action.STEP):
             found = history.steps(place)
             if is_stale(history) and found[Condition.STALE] >= FEW and not is_cleared:
-                message = "the optimizer steps along the sum of all gradients so far, as nothing clears them"
+                message = "gradients are never cleared: each step follows the sum of all gradients so far"
                 yield Suspicion(place, message, {"steps on old gradients": found[Condition.STALE]})
             elif (refutation := cleared(history, place)) is not None:
                 yield refutation

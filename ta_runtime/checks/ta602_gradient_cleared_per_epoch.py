@@ -15,7 +15,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             stale, fresh = found[Condition.STALE], found[Condition.FRESH]
             if is_stale(history) and is_cleared and stale >= FEW and stale > fresh:
                 message = (
-                    "most steps go along the gradients of the steps before as well, which are rarely cleared"
+                    "gradients are rarely cleared: most steps also follow the gradients of earlier steps"
                 )
                 yield Suspicion(
                     place, message, {"steps on old gradients": stale, "on cleared gradients": fresh}

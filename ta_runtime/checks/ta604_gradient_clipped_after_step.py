@@ -17,7 +17,9 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         counts = [_counted(history, place) for history in run.loop.histories]
         late, used = sum(late for late, _ in counts), sum(used for _, used in counts)
         if late >= FEW and not used:
-            message = "gradients are clipped outside of the time between their backward pass and the step"
+            message = (
+                "gradients are not clipped between the backward pass and the step, so clipping has no effect"
+            )
             yield Suspicion(place, message, {"clippings": late, "of gradients that a step uses": 0})
         elif (
             used >= FEW and used >= late

@@ -27,7 +27,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             plain = sum(times for is_scaled, times in clips if is_scaled is False)
             limit, scale = history.limits.get(place, (0.0, 0.0))
             if scaled and not plain and limit < SHARE * scale:
-                message = "gradients are clipped while they carry the factor of the gradient scaler"
+                message = "gradients are clipped while still scaled: call `scaler.unscale_()` first"
                 yield Suspicion(place, message, {"limit": limit, "scale": scale})
             elif plain >= FEW and plain == sum(times for _, times in clips):
                 yield Refutation(place, {"clippings": plain, "of scaled gradients": 0})

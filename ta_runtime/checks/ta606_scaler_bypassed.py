@@ -12,7 +12,7 @@ FEW = 2
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for history in run.loop.histories:
         if history.without_update is not None:
-            message = "the gradient scaler is to step again and was not updated since the step before"
+            message = "the gradient scaler steps again without `scaler.update()` in between"
             yield Suspicion(history.without_update, message, {"updates between two steps": 0})
         for place in history.places(Action.STEP):
             steps = [
@@ -24,7 +24,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             scaler = sum(times for step, times in steps if step.by_scaler)
             plain = sum(times for step, times in steps if step.is_scaled is False and not step.by_scaler)
             if scaled >= FEW:
-                message = "the optimizer steps on gradients that carry the factor of a gradient scaler"
+                message = "the optimizer steps on scaled gradients: use `scaler.step(optimizer)`"
                 yield Suspicion(
                     place, message, {"steps on scaled gradients": scaled, "by the scaler": scaler}
                 )

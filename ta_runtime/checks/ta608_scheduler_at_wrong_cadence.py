@@ -20,12 +20,10 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         related = ((schedule.built, "the schedule is laid out here"),)
         evidence = _evidence(schedule)
         if _is_per_epoch(schedule):
-            message = (
-                f"`{schedule.kind}` is laid out over the steps of the optimizer, and steps far more rarely"
-            )
+            message = f"`{schedule.kind}` counts optimizer steps, but is stepped far less often"
             yield Suspicion(schedule.place, message, evidence, related=related)
         elif not schedule.counts_batches and _is_per_batch(schedule):
-            message = f"`{schedule.kind}` is laid out over epochs, and steps with the optimizer"
+            message = f"`{schedule.kind}` counts epochs, but is stepped with the optimizer"
             yield Suspicion(schedule.place, message, evidence, related=related)
         elif _fits(schedule):
             yield Refutation(schedule.place, evidence)

@@ -8,7 +8,7 @@ from ta_runtime.facts import Refutation, Run, Suspicion
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for switch in run.modes.switches:
         if switch.trained and switch.layers and switch.evaluated:
-            message = f"`{switch.model}` is trained on in evaluation mode"
+            message = f"`{switch.model}` trains in evaluation mode: call `train()` after evaluating"
             evidence = {"steps in evaluation mode": switch.trained, "layers that depend on it": switch.layers}
             at = switch.trained_at
             related = ((at, "a step in evaluation mode"),) if at is not None else ()

@@ -14,7 +14,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "still the model's": kept.shared,
         }
         if kept.shared:
-            message = "the state that was kept here is not a copy: it has changed with the training by the time it is used"
+            message = "the state kept here is not a copy: training changed it before it was used"
             yield Suspicion(kept.place, message, evidence, related=((kept.used, "it is used here"),))
         else:
             yield Refutation(kept.place, evidence)

@@ -53,7 +53,7 @@ def _end(loader: Loader, length: int) -> Iterator[Suspicion | Refutation]:
     if last.ended or last.batches >= length:
         yield Refutation(loop.place, numbers)
     else:
-        message = "the number of steps is rounded down, and the last epoch is not finished"
+        message = "the number of steps is rounded down, so the last epoch is not finished"
         yield Suspicion(loop.place, message, numbers)
 
 

@@ -20,5 +20,5 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
                 "steps of other optimizers": optimizer.others,
             }
             if optimizer.cleared >= CLEARED or optimizer.others >= OTHERS:
-                message = f"`{optimizer.kind}` never stepped, though its parameters had gradients"
+                message = f"`{optimizer.kind}` is never stepped, though its parameters have gradients"
                 yield Suspicion(optimizer.built, message, evidence)

@@ -18,7 +18,7 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
         often, once = sum(often for often, _ in counts), sum(once for _, once in counts)
         if often >= FEW and often > once:
             message = (
-                "the sum of gradients is clipped after several of the backward passes that one step uses"
+                "the accumulated gradient is clipped after each backward pass: clip once, before the step"
             )
             yield Suspicion(place, message, {"steps": often, "clipped once": once})
         elif once >= FEW and not often:

@@ -18,6 +18,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             evidence["first"] = load.first
             yield Suspicion(
                 load.place,
-                "`load_state_dict(strict=False)` passes over keys, and nobody looks at which",
+                "`load_state_dict(strict=False)` skips keys silently: check the keys that it returns",
                 evidence,
             )

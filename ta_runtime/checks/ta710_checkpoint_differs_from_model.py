@@ -9,10 +9,10 @@ def check_progress(run: Run) -> Iterator[Suspicion]:
     for saved in run.checkpoints.saved:
         kept: dict[str, int | str] = {"saved as they are": saved.kept}
         if lost := _lost(saved, run):
-            message = "parameters that this run has trained are missing from what is saved"
+            message = "trained parameters are missing from the checkpoint"
             yield Suspicion(saved.place, message, {"missing": len(lost), "first": lost[0], **kept})
         elif saved.changed:
-            message = "parameters that this run has trained are saved with other values than they have"
+            message = "the checkpoint holds other values than the trained parameters"
             evidence = {"changed": len(saved.changed), "first": saved.changed[0], **kept}
             yield Suspicion(saved.place, message, evidence)
 

@@ -27,7 +27,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if most >= SHARE * len(own.hashes):
             strange = [rank for rank, count in shared.items() if count >= SHARE * len(own.hashes)]
             evidence["ranks"] = ",".join(map(str, [run.rank, *sorted(strange)]))
-            message = "ranks train on the same samples: nothing divides those of this loader among them"
+            message = "ranks train on the same samples: give this loader a `DistributedSampler`"
             yield Suspicion(loader.place, message, evidence)
         elif shared and not most and own.whole and all(other.whole for other in others.values()):
             yield Refutation(loader.place, evidence)

@@ -13,8 +13,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "value read": read.value,
         }
         if read.parts > 1:
-            yield Suspicion(
-                read.place, "this reads the rank's own part of a number that is spread over ranks", evidence
-            )
+            yield Suspicion(read.place, "this reads only this rank's part of a sharded number", evidence)
         else:
             yield Refutation(read.place, evidence)

@@ -1,0 +1,64 @@
+"""Messages are read once, by people who know PyTorch and not this project (docs/style.md)."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ta_lint.core.finding import Finding, Severity, Site
+from ta_lint.core.fingerprint import named
+from ta_lint.core.source import Source
+
+ROOT = Path(__file__).parents[1]
+CHECKS = sorted((ROOT / "ta_lint" / "checks").glob("ta*.py")) + sorted(
+    (ROOT / "ta_runtime" / "checks").glob("ta*.py")
+)
+RIDDLES = re.compile(
+    r"\b(of which|by which|is nothing to|is none|are none|go(es)? along the|passes? by|alike|anew|by right|but for|"
+    r"whoever|as ever|all the same|other than in|to be had|of its like|is laid out)\b"
+)
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The text of each `Suspicion`, and what is called a message, with a letter in the place of each value."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Suspicion":
+            yield from _written(node.args[1:2])
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "message":
+            yield from _written([node.value])
+
+
+def _written(nodes: Sequence[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
+
+
+@pytest.mark.parametrize("path", CHECKS, ids=lambda path: f"{path.parts[-3]}-{path.stem[:5]}")
+def test_a_message_is_short_and_says_it_in_plain_words(path: Path) -> None:
+    for message in messages(path):
+        assert len(message) <= 110, message
+        assert not RIDDLES.search(message), message
+        assert not message.endswith("."), message
+
+
+def test_a_fingerprint_does_not_depend_on_the_message() -> None:
+    source, site = Source("train.py", "optimizer.step()\n"), Site("train.py", 1, 1, 1, 17)
+    one, other = (Finding("TA600", message, Severity.ERROR, site) for message in ("as it was", "as it is"))
+    assert named([one], source)[0].fingerprint == named([other], source)[0].fingerprint
+
+
+def test_the_pairs_of_the_style_page_are_twenty_and_the_second_is_plain() -> None:
+    page = (ROOT / "docs" / "style.md").read_text(encoding="utf-8")
+    rows = [
+        row.strip("| ").split(" | ")
+        for row in page.partition("| before | after |")[2].splitlines()[2:]
+        if row
+    ]
+    assert len(rows) == 20
+    for _before, after in rows:
+        assert not RIDDLES.search(after), after
