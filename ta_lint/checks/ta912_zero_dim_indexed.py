@@ -150,7 +150,7 @@ def _terms(node: Node) -> list[Node]:
         return [node.left]
     if isinstance(node.operator, cst.Multiply):
         sides: list[Node] = [node.left, node.right]
-        made = [side for side in sides if isinstance(side, cst.Call)]
+        made: list[Node] = [side for side in sides if isinstance(side, cst.Call)]
         return made or [side for side in sides if not _is_setting(side)]
     return [node.left, node.right]
 
