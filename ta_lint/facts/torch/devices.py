@@ -7,7 +7,7 @@ from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kind, Kinds
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Origin
-from ta_lint.syntax.tree import Node, Tree
+from ta_lint.syntax.tree import Node, Tree, is_name
 
 _DEVICE = "torch.device"
 
@@ -42,10 +42,10 @@ class Devices:
             return False
         if isinstance(param.default, cst.SimpleString):
             return True
-        named = self._tree.within(param.annotation, cst.Name) if param.annotation is not None else []
-        return bool(named) and _DEVICE not in map(
-            self._names.qualified, (param.annotation.annotation, *named)
-        )
+        if param.annotation is None:
+            return False
+        parts = self._tree.subtree(param.annotation.annotation)
+        return _DEVICE not in map(self._names.qualified, parts) or any(is_name(one, "str") for one in parts)
 
     def _is_device(self, origin: Origin) -> bool:
         node, path = origin.node, origin.path
