@@ -67,6 +67,7 @@ from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
+from ta_runtime.facts.underflow import Underflow
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
 from ta_runtime.naming import Layer, Parameter
@@ -155,6 +156,7 @@ __all__ = [
     "Timesteps",
     "Told",
     "TorchMetric",
+    "Underflow",
     "Unmoved",
     "Update",
     "Value",
