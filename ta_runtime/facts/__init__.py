@@ -14,6 +14,7 @@ from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmo
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -104,6 +105,7 @@ __all__ = [
     "Layer",
     "LayerCall",
     "Loaded",
+    "LoadedKeys",
     "Loader",
     "Loading",
     "Loop",

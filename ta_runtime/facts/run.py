@@ -12,6 +12,7 @@ from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
@@ -65,6 +66,7 @@ class Run:
     initialisations: list[Initialisation] = field(default_factory=list)
     padding_rows: list[PaddingRow] = field(default_factory=list)
     loadings: list[Loading] = field(default_factory=list)
+    loaded_keys: list[LoadedKeys] = field(default_factory=list)
     checkpoints: CheckpointHistory = field(default_factory=CheckpointHistory)
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)

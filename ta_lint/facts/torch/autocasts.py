@@ -80,9 +80,9 @@ class Autocasts:
         if of_device is not None:
             return of_device[1] == "cuda"
         device = argument(call, "device_type", 0)
-        return device is not None and "cuda" in self._devices(device)
+        return device is not None and "cuda" in self.devices(device)
 
-    def _devices(self, node: Node) -> Iterator[str]:
+    def devices(self, node: Node) -> Iterator[str]:
         """The types of device that an expression may name, as far as they are known."""
         if isinstance(node, cst.Attribute) and node.attr.value == "type":
             node = node.value
@@ -93,6 +93,6 @@ class Autocasts:
                 and self._names.qualified(made.func) == "torch.device"
                 and made.args
             ):
-                yield from self._devices(made.args[0].value)
+                yield from self.devices(made.args[0].value)
             elif (text := self._kinds.string(made)) is not None:
                 yield text.partition(":")[0]
