@@ -7,6 +7,7 @@ is only asked once they are all there. A field is None where nothing was measure
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
@@ -81,6 +82,7 @@ __all__ = [
     "Batch",
     "CheckpointHistory",
     "Collective",
+    "Compilation",
     "Condition",
     "Content",
     "Copy",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory
+from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.frozen import FrozenPart
@@ -78,6 +79,7 @@ class Run:
     overrides: list[Override] = field(default_factory=list)
     frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
+    compilations: list[Compilation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
     failure: Failure | None = None
