@@ -20,8 +20,10 @@ from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.api import Api
+from ta_lint.facts.torch.autocasts import Autocasts
 from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
+from ta_lint.facts.torch.devices import Devices
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
 from ta_lint.facts.torch.losses import MeanLosses
@@ -206,6 +208,14 @@ class FileFacts:
     @cached_property
     def collectives(self) -> Collectives:
         return Collectives(self.tree, self.names, self.kinds, self.calls, self.ranks)
+
+    @cached_property
+    def autocasts(self) -> Autocasts:
+        return Autocasts(self.tree, self.names, self.kinds, self.flow)
+
+    @cached_property
+    def devices(self) -> Devices:
+        return Devices(self.tree, self.names, self.kinds, self.flow)
 
     @cached_property
     def fallbacks(self) -> Fallbacks:

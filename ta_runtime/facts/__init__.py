@@ -7,6 +7,7 @@ is only asked once they are all there. A field is None where nothing was measure
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
+from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
 from ta_runtime.facts.failure import FailedLookup, Failure
@@ -14,6 +15,7 @@ from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmo
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -67,6 +69,7 @@ from ta_runtime.facts.suspicion import Refutation, Suspicion
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
 from ta_runtime.facts.timesteps import Timesteps
+from ta_runtime.facts.underflow import Underflow
 from ta_runtime.facts.value import Value
 from ta_runtime.facts.violation import Violation
 from ta_runtime.naming import Layer, Parameter
@@ -79,6 +82,7 @@ __all__ = [
     "Batch",
     "CheckpointHistory",
     "Collective",
+    "Compilation",
     "Condition",
     "Content",
     "Copy",
@@ -103,6 +107,7 @@ __all__ = [
     "Layer",
     "LayerCall",
     "Loaded",
+    "LoadedKeys",
     "Loader",
     "Loading",
     "Loop",
@@ -155,6 +160,7 @@ __all__ = [
     "Timesteps",
     "Told",
     "TorchMetric",
+    "Underflow",
     "Unmoved",
     "Update",
     "Value",

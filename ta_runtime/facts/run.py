@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory
+from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.key import LoadedKeys
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
@@ -65,6 +67,7 @@ class Run:
     initialisations: list[Initialisation] = field(default_factory=list)
     padding_rows: list[PaddingRow] = field(default_factory=list)
     loadings: list[Loading] = field(default_factory=list)
+    loaded_keys: list[LoadedKeys] = field(default_factory=list)
     checkpoints: CheckpointHistory = field(default_factory=CheckpointHistory)
     backwards: list[Backward] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
@@ -76,6 +79,7 @@ class Run:
     overrides: list[Override] = field(default_factory=list)
     frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
+    compilations: list[Compilation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
     failure: Failure | None = None

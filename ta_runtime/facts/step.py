@@ -16,6 +16,7 @@ from ta_runtime.facts.peers import Wrapper
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.softmax import Softmax
+from ta_runtime.facts.underflow import Underflow
 from ta_runtime.facts.value import Value
 from ta_runtime.naming import Layer, Parameter
 from ta_runtime.probes.registers import Register
@@ -258,6 +259,7 @@ class Step:
     expressions: list[Expression] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     softmaxes: list[Softmax] = field(default_factory=list)
+    underflows: list[Underflow] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)
     births: Register[int] = field(default_factory=Register)
     """Modules that were built while a model ran in an audited step, with its number."""

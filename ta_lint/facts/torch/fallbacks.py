@@ -55,7 +55,7 @@ class Fallbacks:
 
     def _is_fallback(self, above: Node, importing: bool) -> bool:
         if isinstance(above, (cst.ExceptHandler, cst.ExceptStarHandler)):
-            return True
+            return not self._begins_anew(above)
         if isinstance(above, (cst.Try, cst.TryStar)):
             return any(importing or self._expects(handler) for handler in above.handlers)
         return isinstance(above, (cst.If, cst.IfExp)) and self._asks_for_version(above.test)
@@ -92,6 +92,10 @@ class Fallbacks:
         if handler.type is None:
             return False
         return any(name.value in _EXPECTED for name in self._tree.within(handler.type, cst.Name))
+
+    def _begins_anew(self, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+        """Whether a handler is for the end of an iterator alone, which tells nothing of a release."""
+        return isinstance(handler.type, cst.Name) and handler.type.value == "StopIteration"
 
     def _asks_for_version(self, test: Node) -> bool:
         """Whether a test mentions a version or looks for a name, directly or through its variables."""

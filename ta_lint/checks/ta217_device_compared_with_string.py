@@ -1,0 +1,50 @@
+"""TA217: `device == "cuda"` is False for every `torch.device`, so that its branch never runs."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import Edit, ProposedFix, call_method, wrap
+from ta_lint.syntax.tree import Node, literal_text
+
+KEYWORDS = ("*device*",)
+
+_RESULTS = {cst.Equal: "False", cst.In: "False", cst.NotEqual: "True", cst.NotIn: "True"}
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    for comparison in module.tree.all(cst.Comparison):
+        operator = comparison.comparisons[0].operator
+        result = _RESULTS.get(type(operator))
+        left, right = comparison.left, comparison.comparisons[0].comparator
+        if result is None or len(comparison.comparisons) > 1:
+            continue
+        is_membership = isinstance(operator, (cst.In, cst.NotIn))
+        sides = [(left, right)] if is_membership else [(left, right), (right, left)]
+        for device, other in sides:
+            texts = _texts(other, is_membership)
+            if texts and module.devices.is_device(device):
+                code = module.code(device)
+                message = f"`{module.code(comparison)}` is always {result}: `{code}` is a `torch.device`, not a string"
+                yield Suspicion(comparison, message, fix=_fix(device, code, texts))
+
+
+def _texts(node: Node, is_membership: bool) -> list[str]:
+    """The strings that a device is compared with; empty if anything else is among them."""
+    elements: list[Node] = [node]
+    if is_membership:
+        if not isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+            return []
+        elements = [element.value for element in node.elements]
+    texts = [literal_text(element) for element in elements]
+    return [text for text in texts if text is not None] if None not in texts else []
+
+
+def _fix(device: cst.BaseExpression, code: str, texts: list[str]) -> ProposedFix | None:
+    """Compare the type, or the text where an index is meant."""
+    with_index = {":" in text for text in texts}
+    if len(with_index) > 1:
+        return None
+    edits: tuple[Edit, ...] = wrap(device, "str(", ")") if with_index.pop() else call_method(device, ".type")
+    return ProposedFix("compare its type", edits)

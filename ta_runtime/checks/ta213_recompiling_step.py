@@ -1,0 +1,19 @@
+"""TA213: a function is compiled again and again, or torch has given up compiling it."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Run, Suspicion
+
+MANY = 3
+"""Compilations after the run is warm: a shape that is new, and then taken for one of many, needs two."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion]:
+    for found in run.compilations:
+        evidence: dict[str, int | str] = {"compilations": found.times, "guard that failed last": found.guard}
+        if found.gave_up:
+            message = f"`{found.name}` is compiled anew until torch gives up, and runs uncompiled"
+            yield Suspicion(found.place, message, evidence)
+        elif found.late >= MANY:
+            message = f"`{found.name}` is compiled again and again while the run goes on"
+            yield Suspicion(found.place, message, {**evidence, "after the first steps": found.late})

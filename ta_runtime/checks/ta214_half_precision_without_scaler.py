@@ -1,0 +1,37 @@
+"""TA214: gradients in float16 become zero because nothing scales the loss."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Step, Suspicion
+
+LOST = 0.2
+"""The least share of elements that are zero. Units of a ReLU that are off give zeros too, but not numbers too small beside them."""
+TINY = 0.5
+"""The least share of the other elements that are below the smallest normal number of float16, as where a part is cut off below."""
+HEALTHY = 0.02
+AUDITS = 2
+"""How many audited steps in a row have to show it: gradients of a first step may be small."""
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for found in step.underflows:
+        if found.by_scaler:
+            yield Refutation(found.place, {"step": "made by a gradient scaler"})
+            continue
+        if found.zeros is None:
+            continue
+        is_lost = found.zeros >= LOST and (found.tiny >= TINY if found.tiny is not None else _has_loss(step))
+        share = {"share of gradient elements that are zero": round(found.zeros, 3)}
+        if step.history.streak(("TA214", found.place), is_lost) >= AUDITS:
+            message = "gradients in float16 become zero, and no gradient scaler scales the loss"
+            tiny = (
+                {} if found.tiny is None else {"share of the others that lose digits": round(found.tiny, 3)}
+            )
+            yield Suspicion(found.place, message, {**share, **tiny})
+        elif found.zeros <= HEALTHY:
+            yield Refutation(found.place, share, of_data=True)
+
+
+def _has_loss(step: Step) -> bool:
+    """Whether there is a loss: where all of a gradient is zero, biases included, nothing else tells why."""
+    return any(gradients.loss for gradients in step.gradients)

@@ -1,0 +1,15 @@
+"""TA215: a model is to load a state whose keys have the prefix of a wrapper that it does not have."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for load in run.loaded_keys:
+        if load.wrapped and not load.fitting:
+            prefix = load.prefix.rstrip(".")
+            message = f"the keys that are loaded begin with `{prefix}.`, and those of the model do not"
+            yield Suspicion(load.place, message, {"keys": load.wrapped})
+        elif load.fitting:
+            yield Refutation(load.place, {"keys that the model has": load.fitting})
