@@ -1,0 +1,138 @@
+"""Lightning: which classes are its modules and callbacks, with which hooks, and who runs their optimization."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.kinds import Kinds
+from ta_lint.facts.values.names import Names
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self
+
+MODULE = "lightning.LightningModule"
+CALLBACK = "lightning.Callback"
+TRAINER = regex(r"lightning\.(pytorch\.)?(trainer\.)?(trainer\.)?Trainer")
+
+# Bases that say nothing about the optimization.
+_NEUTRAL = regex(
+    r"lightning\.(\w+\.)*LightningModule|torch\.nn\.Module|abc\.ABC|builtins\.object|typing\.(Generic|Protocol)"
+)
+_SWITCH = "automatic_optimization"
+_CALLS_DEEP = 2
+
+
+class Lightning:
+    """Queries about the classes of a file that Lightning runs."""
+
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+        self._tree = tree
+        self._names = names
+        self._classes = classes
+        self._kinds = kinds
+
+    @cached_property
+    def modules(self) -> list[cst.ClassDef]:
+        """The classes of this file that certainly derive from `LightningModule`."""
+        return [klass for klass in self._classes.all() if self._classes.derives(klass, MODULE)]
+
+    @cached_property
+    def callbacks(self) -> list[cst.ClassDef]:
+        """The classes of this file that certainly derive from Lightning's `Callback`."""
+        return [klass for klass in self._classes.all() if self._classes.derives(klass, CALLBACK)]
+
+    @cached_property
+    def trainers(self) -> list[cst.Call]:
+        """The calls of this file that make a `Trainer` of Lightning."""
+        calls = self._tree.all(cst.Call)
+        return [call for call in calls if TRAINER.fullmatch(self._names.qualified(call.func) or "")]
+
+    def hook(self, klass: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        """The method of this name that a class defines itself."""
+        return self._classes.methods(klass).get(name)
+
+    def lineage(self, klass: cst.ClassDef) -> list[cst.ClassDef] | None:
+        """A class and its bases in this project; None if one of its bases is out of sight."""
+        found: list[cst.ClassDef] = []
+        pending: list[cst.ClassDef] = [klass]
+        while pending:
+            current = pending.pop(0)
+            if current in found:
+                continue
+            found.append(current)
+            for base in self._classes.bases(current):
+                if isinstance(base, cst.ClassDef):
+                    pending.append(base)
+                elif base is None or not _NEUTRAL.fullmatch(base):
+                    return None
+        return found
+
+    def automatic(self, klass: cst.ClassDef) -> bool | None:
+        """Whether Lightning itself runs the backward pass and the optimizer of a module; None if that is not certain."""
+        lineage = self.lineage(klass)
+        roots = self._names.beside(_SWITCH)
+        if lineage is None or roots is None:
+            return None
+        switched: set[bool | None] = set()
+        for root in dict.fromkeys([self._tree.root, *map(self._tree.root_of, lineage), *roots]):
+            switched |= {value for owner, value in self._switches(root) if self._is_of(owner, klass, lineage)}
+        if not switched:
+            return True
+        return switched.pop() if len(switched) == 1 else None
+
+    def _is_of(self, owner: cst.ClassDef | None, klass: cst.ClassDef, lineage: list[cst.ClassDef]) -> bool:
+        """Whether what a class does to itself, or code outside of classes to any module, may be done to a module."""
+        return owner is None or owner in lineage or self._classes.inherits(owner, klass)
+
+    def _switches(self, root: cst.Module) -> Iterator[tuple[cst.ClassDef | None, bool | None]]:
+        """Where a file sets or reads the mode of optimization, and to what, if that is clear.
+
+        With the class that does it to itself, None for code that does it to another object.
+        """
+        for node in self._tree.within(root, cst.Attribute, cst.Name, cst.FunctionDef):
+            if isinstance(node, cst.FunctionDef):
+                if node.name.value == _SWITCH:
+                    yield self._tree.enclosing(node, cst.ClassDef), self._returned(node)
+                continue
+            name = node.attr.value if isinstance(node, cst.Attribute) else node.value
+            above = self._tree.parent[node]
+            if name != _SWITCH or isinstance(above, (cst.Attribute, cst.FunctionDef)):
+                continue
+            is_own = isinstance(node, cst.Name) or attribute_of_self(node) is not None
+            value = self._tree.parent[above].value if isinstance(above, cst.AssignTarget) else None
+            yield (
+                self._tree.enclosing(node, cst.ClassDef) if is_own else None,
+                self._kinds.boolean(value) if value is not None else None,
+            )
+
+    def _returned(self, function: cst.FunctionDef) -> bool | None:
+        returns = [one.value for one in self._tree.own(function, cst.Return)]
+        values = {self._kinds.boolean(value) if value is not None else None for value in returns}
+        return values.pop() if len(values) == 1 else None
+
+    def reached(self, hook: cst.FunctionDef) -> list[cst.FunctionDef]:
+        """A hook, and the methods of `self` that it calls, and those that they call."""
+        found = [hook]
+        level = found
+        for _ in range(_CALLS_DEEP):
+            called = [
+                function
+                for one in level
+                for call in self._tree.within(one, cst.Call)
+                if attribute_of_self(call.func) and (function := self._kinds.calls.callee(call)) is not None
+            ]
+            level = [function for function in dict.fromkeys(called) if function not in found]
+            found += level
+        return found
+
+    def optimizers(self, klass: cst.ClassDef, node: Node) -> bool:
+        """Whether an expression is what `self.optimizers()` gives, or an element of it, or a name for either."""
+        origin = self._kinds.origin(node)
+        while isinstance(origin, cst.Subscript):
+            origin = self._kinds.origin(origin.value)
+        if isinstance(origin, cst.Name):
+            binding = self._names.definition(origin)
+            if binding is not None and binding.how in ("unpack", "for") and binding.value is not None:
+                origin = binding.value
+        return isinstance(origin, cst.Call) and attribute_of_self(origin.func) == "optimizers"

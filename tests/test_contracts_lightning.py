@@ -1,0 +1,177 @@
+"""What the rules about Lightning say of it, seen in the framework itself."""
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import lightning
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+INPUTS = torch.arange(32.0).reshape(8, 4) / 32
+TARGETS = INPUTS.sum(1, keepdim=True)
+
+
+class Net(lightning.LightningModule):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 1)
+        self.auxiliary = nn.Linear(4, 1)
+
+    def loss(self, batch: Any) -> torch.Tensor:
+        return F.mse_loss(self.layer(batch[0]), batch[1])
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        return self.loss(batch)
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        return DataLoader(TensorDataset(INPUTS, TARGETS), batch_size=4)
+
+
+class Manual(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+
+
+class Validated(Net):
+    def val_dataloader(self) -> DataLoader[Any]:
+        return self.train_dataloader()
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        self.loss(batch)
+
+
+def fitted(module: Any, epochs: int = 2, **settings: Any) -> Any:
+    """A module after a short training."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = lightning.Trainer(
+            max_epochs=epochs, accelerator="cpu", **(dict.fromkeys(quiet, False) | settings)
+        )
+        trainer.fit(module)
+    return module
+
+
+def with_methods(base: type, **methods: Any) -> Any:
+    return type("Changed", (base,), methods)()
+
+
+def go_back(loss: torch.Tensor, **how: Any) -> None:
+    loss.backward(**how)  # type: ignore[no-untyped-call]
+
+
+def trained_by(step: Callable[..., Any], base: type = Net) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weights of the layer and of the auxiliary one after a training with this `training_step`."""
+    module = fitted(with_methods(base, training_step=step))
+    return module.layer.weight.detach(), module.auxiliary.weight.detach()
+
+
+# -- TA651: backward-in-training-step -------------------------------------------------------------------------
+
+
+def test_an_auxiliary_backward_trains_nothing() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> torch.Tensor:
+        go_back(F.mse_loss(self.auxiliary(batch[0]), batch[1]))
+        return self.loss(batch)
+
+    assert torch.equal(trained_by(step)[1], Net().auxiliary.weight)
+
+
+def test_a_backward_that_keeps_the_graph_is_for_nothing() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> torch.Tensor:
+        loss = self.loss(batch)
+        go_back(loss, retain_graph=True)
+        return loss
+
+    assert torch.equal(trained_by(step)[0], fitted(Net()).layer.weight)
+
+
+def test_a_step_of_its_own_repeats_the_gradient_of_the_batch_before() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> torch.Tensor:
+        loss = self.loss(batch)
+        self.optimizers().step()
+        return loss
+
+    assert not torch.allclose(trained_by(step)[0], fitted(Net()).layer.weight)
+
+
+def test_the_loop_of_a_script_raises_where_its_loss_is_returned() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> torch.Tensor:
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        loss = self.loss(batch)
+        go_back(loss)
+        optimizer.step()
+        return loss
+
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        trained_by(step)
+
+
+def test_manual_backward_raises_under_automatic_optimization() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> None:
+        self.manual_backward(self.loss(batch))
+
+    with pytest.raises(Exception, match="automatic_optimization"):
+        trained_by(step)
+
+
+def test_manual_optimization_without_a_backward_pass_trains_nothing() -> None:
+    assert torch.equal(trained_by(Net.training_step, Manual)[0], Net().layer.weight)
+
+
+def test_a_plain_backward_bypasses_the_scaling_of_the_loss() -> None:
+    from lightning.pytorch.plugins import MixedPrecision
+
+    def gradient_by(way: str) -> float:
+        seen: list[float] = []
+
+        def step(self: Manual, batch: Any, batch_idx: int) -> None:
+            loss = self.loss(batch)
+            self.manual_backward(loss) if way == "manual_backward" else go_back(loss)
+            gradient = self.layer.weight.grad
+            assert gradient is not None
+            seen.append(gradient.norm().item())
+            self.zero_grad()
+
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        fitted(with_methods(Manual, training_step=step), plugins=MixedPrecision("16-mixed", "cpu", scaler))
+        return seen[0]
+
+    assert gradient_by("manual_backward") == pytest.approx(1024 * gradient_by("backward"), rel=1e-2)
+
+
+# -- TA652: detached-training-step ----------------------------------------------------------------------------
+
+CUTS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "item": lambda loss: loss.item(),
+    "detach": lambda loss: loss.detach(),
+    "data": lambda loss: loss.data,
+    "float": lambda loss: float(loss.detach()),
+    "an item in a dictionary": lambda loss: {"loss": loss.item()},
+    "a detached one in a dictionary": lambda loss: {"loss": loss.detach()},
+}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_loss_without_graph_raises(cut: Callable[[torch.Tensor], Any]) -> None:
+    with pytest.raises(Exception, match=r"must return a Tensor|does not require grad|no attribute 'detach'"):
+        trained_by(lambda self, batch, batch_idx: cut(self.loss(batch)))
+
+
+def test_a_loss_made_anew_is_silent_and_trains_nothing() -> None:
+    def step(self: Net, batch: Any, batch_idx: int) -> torch.Tensor:
+        return torch.tensor(self.loss(batch).item(), requires_grad=True)
+
+    assert torch.equal(trained_by(step)[0], Net().layer.weight)
