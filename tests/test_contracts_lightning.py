@@ -16,7 +16,9 @@ INPUTS = torch.arange(32.0).reshape(8, 4) / 32
 TARGETS = INPUTS.sum(1, keepdim=True)
 
 
-class Net(lightning.LightningModule):  # type: ignore[misc]
+class Net(lightning.LightningModule):
+    optimizers: Callable[..., Any]
+
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(0)
@@ -175,3 +177,85 @@ def test_a_loss_made_anew_is_silent_and_trains_nothing() -> None:
         return torch.tensor(self.loss(batch).item(), requires_grad=True)
 
     assert torch.equal(trained_by(step)[0], Net().layer.weight)
+
+
+# -- TA659: epoch-scheduler-of-steps, TA666: scheduler-stepped-beside-engine ----------------------------------
+
+
+def steps_of_schedule(configuration: dict[str, Any], by_hand: bool = False) -> int:
+    """How often a schedule is stepped in two epochs of two batches."""
+    made: list[Any] = []
+
+    def configure_optimizers(self: Net) -> Any:
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        made.append(torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100))
+        return [optimizer], [{"scheduler": made[0]} | configuration]
+
+    def on_train_batch_end(self: Net, *_: Any) -> None:
+        if by_hand:
+            self.lr_schedulers().step()
+
+    fitted(
+        with_methods(Net, configure_optimizers=configure_optimizers, on_train_batch_end=on_train_batch_end)
+    )
+    return int(made[0].last_epoch)
+
+
+def test_a_schedule_is_stepped_once_per_epoch_unless_its_interval_is_a_step() -> None:
+    assert steps_of_schedule({}) == 2
+    assert steps_of_schedule({"interval": "step"}) == 4
+
+
+def test_a_step_by_hand_comes_on_top() -> None:
+    assert steps_of_schedule({"interval": "step"}, by_hand=True) == 8
+    assert steps_of_schedule({}, by_hand=True) == 6
+
+
+# -- TA674: removed-framework-hook ----------------------------------------------------------------------------
+
+SILENT = (
+    "on_batch_end on_batch_start on_epoch_end on_epoch_start on_pretrain_routine_end on_pretrain_routine_start "
+    "test_step_end training_step_end validation_step_end"
+).split()
+
+
+def test_hooks_of_lightning_1_are_never_called() -> None:
+    called: list[str] = []
+
+    def recorder(name: str) -> Callable[..., None]:
+        return lambda *_: called.append(name)
+
+    known = {name: recorder(name) for name in ("on_train_epoch_end", "on_validation_epoch_end")}
+    hooks = {name: recorder(name) for name in SILENT} | known
+    fitted(with_methods(Validated, **hooks), callbacks=[with_methods(lightning.Callback, **hooks)])
+    assert set(called) == set(known)
+
+
+@pytest.mark.parametrize("name", ["training_epoch_end", "validation_epoch_end"])
+def test_hooks_that_took_all_outputs_raise(name: str) -> None:
+    with pytest.raises(NotImplementedError, match=name):
+        fitted(with_methods(Validated, **{name: lambda self, outputs: None}))
+
+
+# -- TA660: batch-metric-logged-as-epoch ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_object", [False, True])
+def test_an_epoch_of_a_logged_value_is_the_mean_of_its_batches(is_object: bool) -> None:
+    torchmetrics = pytest.importorskip("torchmetrics")
+    scores = torch.tensor([0.9, 0.8, 0.6, 0.7, 0.4, 0.3, 0.2, 0.6])
+    labels = torch.tensor([1, 0, 1, 1, 0, 0, 0, 1])
+
+    def validation_step(self: Net, batch: Any, batch_idx: int) -> None:
+        value = self.f1(*batch)
+        self.log("f1", self.f1 if is_object else value)
+
+    def val_dataloader(self: Net) -> DataLoader[Any]:
+        return DataLoader(TensorDataset(scores, labels), batch_size=4)
+
+    module = with_methods(Net, validation_step=validation_step, val_dataloader=val_dataloader)
+    module.f1 = torchmetrics.classification.BinaryF1Score()
+    fitted(module, num_sanity_val_steps=0)
+    logged = module.trainer.callback_metrics["f1"].item()
+    whole = torchmetrics.functional.classification.binary_f1_score(scores, labels).item()
+    assert (logged == pytest.approx(whole)) == is_object

@@ -24,6 +24,7 @@ from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
+from ta_lint.facts.torch.ignite import Ignite
 from ta_lint.facts.torch.lightning import Lightning
 from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.provenance import Provenance
@@ -189,8 +190,12 @@ class FileFacts:
         return Loaders(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def ignite(self) -> Ignite:
+        return Ignite(self.tree, self.names, self.kinds, self.flow)
+
+    @cached_property
     def lightning(self) -> Lightning:
-        return Lightning(self.tree, self.names, self.classes, self.kinds)
+        return Lightning(self.tree, self.names, self.classes, self.kinds, self.flow)
 
     @cached_property
     def losses(self) -> MeanLosses:

@@ -1,15 +1,18 @@
 """Lightning: which classes are its modules and callbacks, with which hooks, and who runs their optimization."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts.values.classes import Classes
+from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, attribute_of_self
+from ta_lint.facts.values.value import Path
+from ta_lint.syntax.tree import Node, Tree, attribute_of_self, literal_text
 
 MODULE = "lightning.LightningModule"
 CALLBACK = "lightning.Callback"
@@ -17,20 +20,29 @@ TRAINER = regex(r"lightning\.(pytorch\.)?(trainer\.)?(trainer\.)?Trainer")
 
 # Bases that say nothing about the optimization.
 _NEUTRAL = regex(
-    r"lightning\.(\w+\.)*LightningModule|torch\.nn\.Module|abc\.ABC|builtins\.object|typing\.(Generic|Protocol)"
+    r"lightning\.(\w+\.)*(LightningModule|Callback)|torch\.nn\.Module|abc\.ABC|builtins\.object|typing\.(Generic|Protocol)"
 )
 _SWITCH = "automatic_optimization"
 _CALLS_DEEP = 2
 
 
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule that Lightning gets: the call that makes it, and whether it is stepped each `epoch` or `step`, None if unknown."""
+
+    made: cst.Call
+    interval: str | None
+
+
 class Lightning:
     """Queries about the classes of a file that Lightning runs."""
 
-    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds) -> None:
+    def __init__(self, tree: Tree, names: Names, classes: Classes, kinds: Kinds, flow: ValueFlow) -> None:
         self._tree = tree
         self._names = names
         self._classes = classes
         self._kinds = kinds
+        self._flow = flow
 
     @cached_property
     def modules(self) -> list[cst.ClassDef]:
@@ -136,3 +148,55 @@ class Lightning:
             if binding is not None and binding.how in ("unpack", "for") and binding.value is not None:
                 origin = binding.value
         return isinstance(origin, cst.Call) and attribute_of_self(origin.func) == "optimizers"
+
+    # -- schedules --------------------------------------------------------------------------------------------
+
+    def schedules(self, klass: cst.ClassDef) -> list["Schedule"]:
+        """The schedules of the learning rate that `configure_optimizers` of a class gives to Lightning."""
+        configure = self.hook(klass, "configure_optimizers")
+        returns = self._tree.own(configure, cst.Return) if configure is not None else []
+        return [
+            schedule
+            for statement in returns
+            if statement.value is not None
+            for path in self._paths(statement.value)
+            for schedule in self._schedules_at(statement.value, path)
+        ]
+
+    def _paths(self, returned: Node) -> Iterator[Path]:
+        """Where in what is returned the schedules stand."""
+        for origin in self._flow.of(returned).origins:
+            if isinstance(origin.node, cst.Tuple) and len(origin.node.elements) == 2:
+                yield (1, None)
+            elif isinstance(origin.node, cst.List):
+                yield (None, "lr_scheduler")
+            elif isinstance(origin.node, cst.Dict) or self._makes_dictionary(origin.node):
+                yield ("lr_scheduler",)
+
+    def _schedules_at(self, returned: Node, path: Path) -> Iterator["Schedule"]:
+        for origin in self._flow.of(returned, path).origins:
+            if origin.path:
+                continue  # there is none
+            if not isinstance(origin.node, cst.Dict) and not self._makes_dictionary(origin.node):
+                if isinstance(origin.node, cst.Call):
+                    yield Schedule(origin.node, "epoch")
+                continue
+            made = self._flow.of(origin.node, ("scheduler",), origin.frame).origins
+            interval = self._interval(returned, origin.node, path)
+            yield from (Schedule(one.node, interval) for one in made if isinstance(one.node, cst.Call))
+
+    def _interval(self, returned: Node, configuration: Node, path: Path) -> str | None:
+        """When Lightning steps a schedule by its configuration; None if that is unknown."""
+        if isinstance(configuration, cst.Dict) and any(
+            isinstance(element, cst.StarredDictElement) for element in configuration.elements
+        ):
+            return None
+        given = self._flow.of(returned, (*path, "interval")).origins
+        said = {
+            "epoch" if origin.node is configuration and origin.path else literal_text(origin.node)
+            for origin in given
+        }
+        return said.pop() if len(said) == 1 else None
+
+    def _makes_dictionary(self, node: Node) -> bool:
+        return isinstance(node, cst.Call) and self._names.qualified(node.func) == "builtins.dict"
