@@ -18,6 +18,8 @@ TARGETS = INPUTS.sum(1, keepdim=True)
 
 class Net(lightning.LightningModule):
     optimizers: Callable[..., Any]
+    lr_schedulers: Callable[..., Any]
+    f1: Any
 
     def __init__(self) -> None:
         super().__init__()
@@ -259,3 +261,34 @@ def test_an_epoch_of_a_logged_value_is_the_mean_of_its_batches(is_object: bool) 
     logged = module.trainer.callback_metrics["f1"].item()
     whole = torchmetrics.functional.classification.binary_f1_score(scores, labels).item()
     assert (logged == pytest.approx(whole)) == is_object
+
+
+# -- TA658: loss-divided-twice --------------------------------------------------------------------------------
+
+
+def test_lightning_divides_by_the_accumulation() -> None:
+    seen: list[float] = []
+
+    def on_after_backward(self: Net) -> None:
+        gradient = self.layer.weight.grad
+        assert gradient is not None
+        seen.append(gradient.norm().item())
+
+    for number in (1, 2):
+        hooked = with_methods(Net, on_after_backward=on_after_backward)
+        fitted(hooked, accumulate_grad_batches=number, limit_train_batches=2)
+    assert seen[4] == pytest.approx(seen[0] / 2)
+
+
+def test_accelerate_divides_by_the_accumulation() -> None:
+    from accelerate import Accelerator
+
+    def gradient(number: int) -> torch.Tensor:
+        torch.manual_seed(0)
+        layer = nn.Linear(4, 1)
+        accelerator = Accelerator(cpu=True, gradient_accumulation_steps=number)
+        accelerator.backward(F.mse_loss(layer(INPUTS), TARGETS))
+        assert layer.weight.grad is not None
+        return layer.weight.grad
+
+    torch.testing.assert_close(gradient(4), gradient(1) / 4)

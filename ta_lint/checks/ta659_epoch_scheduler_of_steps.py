@@ -14,7 +14,7 @@ from ta_lint.syntax.tree import Node, argument, attribute_of_self, literal_text,
 KEYWORDS = ("configure_optimizers",)
 AROUND = (
     ("lightning", "pytorch_lightning"),
-    ("OneCycleLR", "CyclicLR", "CosineAnnealing*", "LinearLR", "PolynomialLR", "*schedule*"),
+    ("OneCycleLR", "CyclicLR", "CosineAnnealing*", "LinearLR", "PolynomialLR", "LambdaLR", "*schedule*"),
 )
 
 _TORCH = "torch.optim.lr_scheduler."
@@ -82,6 +82,13 @@ def _is_in_steps(module: FileFacts, made: cst.Call) -> bool:
         length = length or argument(made, "num_warmup_steps", 2 if is_general else 1)
         return length is not None and _counts_steps(module, length)
     name = called.removeprefix(_TORCH)
+    if name in ("ChainedScheduler", "SequentialLR"):
+        members = argument(made, "schedulers", 1 if name == "SequentialLR" else 0)
+        origins = module.flow.of(members, (None,)).origins if members is not None else ()
+        return any(isinstance(one.node, cst.Call) and _is_in_steps(module, one.node) for one in origins)
+    if name == "LambdaLR":
+        factor = argument(made, "lr_lambda", 1)
+        return factor is not None and _takes_steps(module, factor)
     if not called.startswith(_TORCH) or name not in _LENGTHS:
         return False
     per_epoch = argument(made, "steps_per_epoch", 4) if name == "OneCycleLR" else None
@@ -89,6 +96,17 @@ def _is_in_steps(module: FileFacts, made: cst.Call) -> bool:
         return module.number(per_epoch) is None or (module.number(per_epoch) or 0) > 1
     length = argument(made, *_LENGTHS[name])
     return _counts_steps(module, length) if length is not None else name == "CyclicLR"
+
+
+def _takes_steps(module: FileFacts, factor: Node) -> bool:
+    """Whether the function of a schedule calls its argument a step, and nothing in it an epoch."""
+    origin = module.kinds.origin(factor)
+    function = origin if isinstance(origin, cst.Lambda) else module.calls.function(factor)
+    if function is None or not function.params.params:
+        return False
+    words = [name.value.lower() for name in module.tree.within(function, cst.Name)]
+    given = function.params.params[-1].name.value.lower()
+    return any(step in given for step in _STEPS) and not any("epoch" in word for word in words)
 
 
 def _counts_steps(module: FileFacts, length: Node) -> bool:

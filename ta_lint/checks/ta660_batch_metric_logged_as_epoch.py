@@ -29,6 +29,7 @@ _FUNCTIONS = regex(
     r"sklearn\.metrics\.(\w+\.)*(f1_score|fbeta_score|precision_score|recall_score|roc_auc_score|average_precision_score|"
     r"r2_score|cohen_kappa_score|matthews_corrcoef|balanced_accuracy_score|jaccard_score|explained_variance_score)"
 )
+_COLLECTIONS = regex(r"torchmetrics\.(\w+\.)*MetricCollection|torch\.nn\.Module(Dict|List)")
 _MAY_BE_MICRO = regex(r"(f1|fbeta|precision|recall|specificity|dice|jaccard)")
 _SAME_VALUE = frozenset("clone cpu detach float item mean to".split())
 
@@ -95,11 +96,25 @@ def _metric(module: FileFacts, value: Node) -> str | None:
         return (
             _last(called) if _FUNCTIONS.fullmatch(called) and not _is_micro(module, called, value) else None
         )
-    made = module.kinds.construction(value.func)
-    metric = module.qualified(made.func) if made is not None else None
-    if made is None or metric is None or not _OF_CLASSES.fullmatch(metric) or _is_micro(module, metric, made):
-        return None
-    return _last(metric)
+    for made in _objects(module, value.func):
+        metric = module.qualified(made.func) or ""
+        if _OF_CLASSES.fullmatch(metric) and not _is_micro(module, metric, made):
+            return _last(metric)
+    return None
+
+
+def _objects(module: FileFacts, called: Node) -> Iterator[cst.Call]:
+    """The calls that make a metric object, or those in a collection of them."""
+    for origin in module.flow.of(called).origins:
+        node: Node | None = origin.node
+        if isinstance(node, cst.For):  # over a collection
+            container: Node = node.iter
+            if isinstance(container, cst.Call) and called_name(container) in ("items", "values"):
+                container = getattr(container.func, "value", container)
+            node = module.kinds.construction(container)
+        if isinstance(node, cst.Call):
+            is_collection = _COLLECTIONS.fullmatch(module.qualified(node.func) or "") is not None
+            yield from module.tree.within(node, cst.Call) if is_collection else [node]
 
 
 def _is_micro(module: FileFacts, metric: str, made: cst.Call) -> bool:
