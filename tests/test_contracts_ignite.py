@@ -21,7 +21,8 @@ class Run:
     def __init__(self, sets_mode: bool = True) -> None:
         torch.manual_seed(0)
         inputs = torch.randn(32, 4)
-        self.data = list(zip(inputs.split(8), inputs.sum(1, keepdim=True).split(8), strict=True))
+        targets = inputs.sum(1, keepdim=True)
+        self.data = [(inputs[at : at + 8], targets[at : at + 8]) for at in range(0, 32, 8)]
         self.model = nn.Linear(4, 1)
         self.sets_mode = sets_mode
         self.modes: list[bool] = []  # of each epoch
@@ -38,7 +39,8 @@ class Run:
         loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             for parameter in self.model.parameters():
-                parameter -= 0.05 * parameter.grad  # type: ignore[operator]
+                assert parameter.grad is not None
+                parameter.sub_(0.05 * parameter.grad)
         return loss.item()
 
     def evaluate(self) -> None:
@@ -95,14 +97,14 @@ def test_an_evaluator_leaves_the_model_in_evaluation_mode() -> None:
 
 def test_a_score_of_the_trainer_is_that_of_its_last_batch() -> None:
     run = Run()
-    outputs: list[float] = []
+    outputs: list[Any] = []
     scored: list[float] = []
     run.trainer.add_event_handler(
         Events.ITERATION_COMPLETED, lambda engine: outputs.append(engine.state.output)
     )
 
     def score(engine: Engine) -> float:
-        scored.append(engine.state.output)
+        scored.append(float(engine.state.output or 0))
         return -scored[-1]
 
     run.trainer.add_event_handler(Events.EPOCH_COMPLETED, EarlyStopping(30, score, run.trainer))

@@ -94,7 +94,7 @@ def _is_optimizer_of_its_own(module: FileFacts, klass: cst.ClassDef, step: cst.C
     name = attribute_of_self(receiver)
     if name is None:
         values = module.calls_in_loop.values(receiver)
-        return not all(module.lightning.optimizers(klass, value) for value in values)
+        return not all(module.lightning.optimizers(value) for value in values)
     configure = module.lightning.hook(klass, "configure_optimizers")
     if configure is None:
         return True
@@ -143,13 +143,13 @@ def _may_go_back(module: FileFacts, klass: cst.ClassDef, functions: list[cst.Fun
     for call in _calls(module, functions):
         if isinstance(call.func, cst.Attribute) and "super" in module.code(call.func):
             return True
-        if _is_step(call) or any(_gives_itself_away(module, klass, arg.value) for arg in call.args):
+        if _is_step(call) or any(_gives_itself_away(module, arg.value) for arg in call.args):
             return True
     return False
 
 
-def _gives_itself_away(module: FileFacts, klass: cst.ClassDef, value: Node) -> bool:
-    return is_name(value, "self") or module.lightning.optimizers(klass, value)
+def _gives_itself_away(module: FileFacts, value: Node) -> bool:
+    return is_name(value, "self") or module.lightning.optimizers(value)
 
 
 # -- calls ----------------------------------------------------------------------------------------------------

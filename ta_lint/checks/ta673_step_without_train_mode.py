@@ -43,14 +43,13 @@ def _evaluated(module: FileFacts) -> Iterator[tuple[Node, cst.Call]]:
         ):
             yield model, call
     for call, function in module.ignite.engines:
+        if module.ignite.goes_back(function):
+            continue
         for inner in module.tree.within(function, cst.Call):
-            is_eval = (
-                called_name(inner) == "eval" and isinstance(inner.func, cst.Attribute) and not inner.args
-            )
-            if is_eval and not module.ignite.goes_back(function):
-                model = inner.func.value
-                if not _is_the_same_in_both_modes(module, model):
-                    yield model, call
+            if not isinstance(inner.func, cst.Attribute) or inner.func.attr.value != "eval" or inner.args:
+                continue
+            if not _is_the_same_in_both_modes(module, inner.func.value):
+                yield inner.func.value, call
 
 
 def _is_the_same_in_both_modes(module: FileFacts, model: Node) -> bool:
@@ -64,12 +63,14 @@ def _is_called(module: FileFacts, function: cst.FunctionDef, model: Node) -> boo
 
 
 def _is_same(module: FileFacts, one: Node, other: Node) -> bool:
-    """Whether two expressions are the same variable or attribute of `self`."""
-    if dotted(one) is None or dotted(one) != dotted(other):
-        return False
-    if isinstance(one, cst.Name) and isinstance(other, cst.Name):
-        return module.names.bindings(one) == module.names.bindings(other)
-    return True
+    """Whether two expressions are the same variable, or attribute of `self`, or come from the same place."""
+    if dotted(one) is not None and dotted(one) == dotted(other):
+        if not isinstance(one, cst.Name) or not isinstance(other, cst.Name):
+            return True
+        if module.names.bindings(one) == module.names.bindings(other):
+            return True
+    made = ({(origin.node, origin.path) for origin in module.flow.of(node).origins} for node in (one, other))
+    return next(made) == next(made)
 
 
 def _sets_mode(module: FileFacts, engine: cst.Call, function: cst.FunctionDef) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ta_lint.core.errors import UsageError, oneline
 from ta_lint.core.patterns import Patterns, is_pattern, patterns
+from ta_lint.core.pins import pins_lightning_1
 from ta_lint.core.terms import Applicability, Severity
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class Config(NamedTuple):
     target_torch: tuple[int, int] | None
     target_named: bool
     """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
+    pins_lightning_1: bool
+    """Whether the dependencies ask for a release of Lightning before 2."""
     fail_level: Severity
     baseline: "Path | None"
     chosen_fixable: frozenset[str] | None
@@ -231,11 +234,14 @@ class Configs:
         self.overlooked += _overlooked(directory, path, tables, directory == self._cwd)
         if "ta" in _table(tables, "tool"):
             raw = _decode(tables["tool"]["ta"], path)
-            return _resolve(options, raw, directory, path, _oldest_torch(tables, directory))
+            config = _resolve(options, raw, directory, path, _oldest_torch(tables, directory))
+            return config._replace(pins_lightning_1=pins_lightning_1(tables, directory))
         parent = os.path.dirname(directory)
         if parent == directory:
             return _resolve(options, RawConfig(), self._cwd, "defaults", None)
         inherited = self.of_directory(parent)
+        if pins_lightning_1(tables, directory):
+            inherited = inherited._replace(pins_lightning_1=True)
         target = _oldest_torch(tables, directory)
         if target is None or inherited.target_named:
             return inherited
@@ -332,6 +338,7 @@ def _resolve(
         force_exclude=options.force_exclude or raw.force_exclude,
         target_torch=(target.major, target.minor) if target is not None else None,
         target_named=named is not None,
+        pins_lightning_1=False,
         fail_level=options.fail_level or raw.fail_level or Severity.WARNING,
         baseline=baseline,
         chosen_fixable=fixable,

@@ -76,7 +76,13 @@ class Suspicion:
 class FileFacts:
     """The facts of one file, each computed on first use."""
 
-    def __init__(self, program: Program, parsed: Parsed, target_torch: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        parsed: Parsed,
+        target_torch: tuple[int, int] | None = None,
+        pins_lightning_1: bool = False,
+    ) -> None:
         self.program = program
         self.source = parsed.source
         self.tree = parsed.tree
@@ -84,6 +90,7 @@ class FileFacts:
         self.names = parsed.names
         self._parsed = parsed
         self._target_torch = target_torch
+        self.pins_lightning_1 = pins_lightning_1
 
     @classmethod
     def of(cls, source: Source) -> "FileFacts":
@@ -258,7 +265,7 @@ class FileFacts:
 
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
-        return FileFacts(self.program, self.parsed(root), self._target_torch)
+        return FileFacts(self.program, self.parsed(root), self._target_torch, self.pins_lightning_1)
 
     @cached_property
     def clearings(self) -> Clearings:

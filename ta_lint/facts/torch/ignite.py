@@ -1,7 +1,7 @@
 """Ignite: its engines, the handlers that keep or stop by a score, and the functions that they are given."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,7 +91,9 @@ class Ignite:
 
     def events(self, function: Node) -> list[Node]:
         """The events that a function or lambda is certainly a handler of: by `@engine.on(event)`, or as it is added."""
-        found = [one.call.args[0].value for one in self.attachments if self.function(one.handler) is function]
+        found: list[Node] = [
+            one.call.args[0].value for one in self.attachments if self.function(one.handler) is function
+        ]
         decorators = (
             [one.decorator for one in function.decorators] if isinstance(function, cst.FunctionDef) else []
         )
@@ -129,7 +131,7 @@ class Ignite:
         origin = self._kinds.origin(value)
         return origin if isinstance(origin, cst.Lambda) else None
 
-    def scores(self, function: Function) -> list[cst.BaseExpression]:
+    def scores(self, function: Function) -> Sequence[cst.BaseExpression]:
         """The expressions that a score function returns."""
         if isinstance(function, cst.Lambda):
             return [function.body]

@@ -112,7 +112,8 @@ class Lightning:
             if name != _SWITCH or isinstance(above, (cst.Attribute, cst.FunctionDef)):
                 continue
             is_own = isinstance(node, cst.Name) or attribute_of_self(node) is not None
-            value = self._tree.parent[above].value if isinstance(above, cst.AssignTarget) else None
+            statement = self._tree.parent[above] if isinstance(above, cst.AssignTarget) else above
+            value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else None
             yield (
                 self._tree.enclosing(node, cst.ClassDef) if is_own else None,
                 self._kinds.boolean(value) if value is not None else None,
@@ -138,7 +139,7 @@ class Lightning:
             found += level
         return found
 
-    def optimizers(self, klass: cst.ClassDef, node: Node) -> bool:
+    def optimizers(self, node: Node) -> bool:
         """Whether an expression is what `self.optimizers()` gives, or an element of it, or a name for either."""
         origin = self._kinds.origin(node)
         while isinstance(origin, cst.Subscript):
