@@ -63,8 +63,8 @@ def _cut(module: FileFacts, node: Node, depth: int = _DEPTH) -> str | None:
     if not isinstance(node, cst.Call):
         return None
     name = called_name(node)
-    if module.qualified(node.func) in _MAKERS:
-        return f"{name}()"
+    if module.qualified(node.func) in _MAKERS and node.args:
+        return f"{name}()" if module.number(node.args[0].value) is None else None
     if isinstance(node.func, cst.Attribute) and name == "requires_grad_":
         return _of_all(module, [origin.node for origin in module.flow.of(node.func.value).origins], depth)
     if isinstance(node.func, cst.Attribute) and not node.args and name in _CUTS:

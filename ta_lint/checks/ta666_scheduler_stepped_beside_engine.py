@@ -65,10 +65,8 @@ def _steps(module: FileFacts, call: cst.Call, given: _Given) -> bool:
         return True
     if given.framework != "Lightning" or module.tree.enclosing(call, cst.ClassDef) is not given.place:
         return False
-    return any(
-        isinstance(one.node, cst.Call) and attribute_of_self(one.node.func) == "lr_schedulers"
-        for one in value.origins
-    )
+    asked = (one.node.iter if isinstance(one.node, cst.For) else one.node for one in value.origins)
+    return any(isinstance(one, cst.Call) and attribute_of_self(one.func) == "lr_schedulers" for one in asked)
 
 
 def _is_under_condition(module: FileFacts, call: cst.Call) -> bool:
@@ -100,10 +98,17 @@ def _to_deepspeed(module: FileFacts) -> Iterator[_Given]:
 
 
 def _to_trainers(module: FileFacts) -> Iterator[_Given]:
-    for call, _ in module.calls_matching(_TRAINER):
+    for call in module.tree.all(cst.Call):
         pair = argument(call, "optimizers")
-        if pair is not None:
+        if pair is not None and _is_trainer(module, call.func):
             yield _Given("the `Trainer`", call, _made(module.flow.of(pair, (1,))))
+
+
+def _is_trainer(module: FileFacts, constructor: Node) -> bool:
+    """Whether a class is a `Trainer` of transformers or TRL, or one of the project that derives from it."""
+    klass = module.classes.local(constructor)
+    named = module.classes.bases(klass) if klass is not None else [module.qualified(constructor)]
+    return any(isinstance(name, str) and _TRAINER.fullmatch(name) for name in named)
 
 
 def _to_lightning(module: FileFacts) -> Iterator[_Given]:

@@ -15,8 +15,9 @@ _REVERSED = frozenset("neg negative negated minus inv inverse inverted".split())
 
 
 def is_better_low(name: str) -> bool | None:
-    """Whether a metric of this name is better the lower it is; None if the name does not tell."""
-    words = {word.lower() for word in re.split(r"[^A-Za-z0-9]+", name) for word in _WORD.findall(word)}
+    """Whether a metric of this name is better the lower it is; None if the name does not tell, or speaks of a turned sign."""
+    parts = re.split(r"[^A-Za-z0-9]+", name)
+    words = {word.lower() for part in parts for word in (part, *_WORD.findall(part))}
     if words & _REVERSED:
         return None
     if words & _BETTER_LOW:
