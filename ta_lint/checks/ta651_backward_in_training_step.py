@@ -66,7 +66,7 @@ def _of_backward(
 
 
 def _contains(module: FileFacts, value: Node, loss: Node) -> bool:
-    """Whether a value is computed from a loss, or from what that is computed from, and still has its graph."""
+    """Whether a value is a loss, or computed from it."""
     made = {id(origin.node) for origin in module.flow.of(loss).origins}
     origins = [origin.node for origin in module.flow.of(value).origins]
     origins += [origin.node for origin in module.flow.of(value, ("loss",)).origins]

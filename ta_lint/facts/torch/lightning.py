@@ -34,6 +34,17 @@ class Schedule:
     interval: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class _Switch:
+    """A place that sets or reads the mode of optimization: of the class around it, None for another object.
+
+    `mode` is what it is set to, None if that is not clear.
+    """
+
+    owner: cst.ClassDef | None
+    mode: bool | None
+
+
 class Lightning:
     """Queries about the classes of a file that Lightning runs."""
 
@@ -43,6 +54,8 @@ class Lightning:
         self._classes = classes
         self._kinds = kinds
         self._flow = flow
+        self._automatic: dict[cst.ClassDef, bool | None] = {}
+        self._switches: dict[cst.Module, list[_Switch]] = {}  # of each file
 
     @cached_property
     def modules(self) -> list[cst.ClassDef]:
@@ -82,42 +95,43 @@ class Lightning:
 
     def automatic(self, klass: cst.ClassDef) -> bool | None:
         """Whether Lightning itself runs the backward pass and the optimizer of a module; None if that is not certain."""
+        if klass not in self._automatic:
+            self._automatic[klass] = self._mode(klass)
+        return self._automatic[klass]
+
+    def _mode(self, klass: cst.ClassDef) -> bool | None:
         lineage = self.lineage(klass)
         roots = self._names.beside(_SWITCH)
         if lineage is None or roots is None:
             return None
-        switched: set[bool | None] = set()
+        modes: set[bool | None] = set()
         for root in dict.fromkeys([self._tree.root, *map(self._tree.root_of, lineage), *roots]):
-            switched |= {value for owner, value in self._switches(root) if self._is_of(owner, klass, lineage)}
-        if not switched:
+            if root not in self._switches:
+                self._switches[root] = list(self._switches_in(root))
+            modes |= {one.mode for one in self._switches[root] if self._may_be_of(one, klass, lineage)}
+        if not modes:
             return True
-        return switched.pop() if len(switched) == 1 else None
+        return modes.pop() if len(modes) == 1 else None
 
-    def _is_of(self, owner: cst.ClassDef | None, klass: cst.ClassDef, lineage: list[cst.ClassDef]) -> bool:
-        """Whether what a class does to itself, or code outside of classes to any module, may be done to a module."""
+    def _may_be_of(self, switch: "_Switch", klass: cst.ClassDef, lineage: list[cst.ClassDef]) -> bool:
+        owner = switch.owner
         return owner is None or owner in lineage or self._classes.inherits(owner, klass)
 
-    def _switches(self, root: cst.Module) -> Iterator[tuple[cst.ClassDef | None, bool | None]]:
-        """Where a file sets or reads the mode of optimization, and to what, if that is clear.
-
-        With the class that does it to itself, None for code that does it to another object.
-        """
-        for node in self._tree.within(root, cst.Attribute, cst.Name, cst.FunctionDef):
-            if isinstance(node, cst.FunctionDef):
-                if node.name.value == _SWITCH:
-                    yield self._tree.enclosing(node, cst.ClassDef), self._returned(node)
-                continue
+    def _switches_in(self, root: cst.Module) -> Iterator["_Switch"]:
+        """Where a file sets or reads the mode of optimization."""
+        for method in self._tree.within(root, cst.FunctionDef):
+            if method.name.value == _SWITCH:
+                yield _Switch(self._tree.enclosing(method, cst.ClassDef), self._returned(method))
+        for node in self._tree.within(root, cst.Attribute, cst.Name):
             name = node.attr.value if isinstance(node, cst.Attribute) else node.value
             above = self._tree.parent[node]
             if name != _SWITCH or isinstance(above, (cst.Attribute, cst.FunctionDef)):
                 continue
             is_own = isinstance(node, cst.Name) or attribute_of_self(node) is not None
+            owner = self._tree.enclosing(node, cst.ClassDef) if is_own else None
             statement = self._tree.parent[above] if isinstance(above, cst.AssignTarget) else above
             value = statement.value if isinstance(statement, (cst.Assign, cst.AnnAssign)) else None
-            yield (
-                self._tree.enclosing(node, cst.ClassDef) if is_own else None,
-                self._kinds.boolean(value) if value is not None else None,
-            )
+            yield _Switch(owner, self._kinds.boolean(value) if value is not None else None)
 
     def _returned(self, function: cst.FunctionDef) -> bool | None:
         returns = [one.value for one in self._tree.own(function, cst.Return)]
