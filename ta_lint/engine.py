@@ -200,7 +200,12 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
         from ta_lint.facts.program.program import program_of
 
         program = program_of(file.root)
-        facts = FileFacts(program, program.open(file.absolute, source), file.config.target_torch)
+        facts = FileFacts(
+            program,
+            program.open(file.absolute, source),
+            file.config.target_torch,
+            pins_lightning_1=file.config.pins_lightning_1,
+        )
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole
 

@@ -107,7 +107,8 @@ def test_the_command_finds_the_same_in_the_script_as_it_was(name: str, tmp_path:
 def test_the_page_shows_what_a_demo_prints(tmp_path: Path) -> None:
     """But for what the floating point of a machine may change, and the blanks at the ends of the table's lines."""
     shown = re.search(
-        r"```console\n\$ python examples/runtime/(.+)\n((?:.*\n)*?)```", (ROOT / "docs" / "runtime.md").read_text()
+        r"```console\n\$ python examples/runtime/(.+)\n((?:.*\n)*?)```",
+        (ROOT / "docs" / "runtime.md").read_text(),
     )
     assert shown is not None
     code = (ROOT / "examples" / "runtime" / shown[1]).read_text()
@@ -127,7 +128,9 @@ def test_the_page_shows_what_a_demo_prints(tmp_path: Path) -> None:
 
 def test_the_auditor_of_the_page_works_as_it_is_written(tmp_path: Path) -> None:
     [snippet] = re.findall(
-        r"```python\n(from ta_runtime import Auditor\n.*?)```", (ROOT / "docs" / "runtime.md").read_text(), re.DOTALL
+        r"```python\n(from ta_runtime import Auditor\n.*?)```",
+        (ROOT / "docs" / "runtime.md").read_text(),
+        re.DOTALL,
     )
     code = (
         "import torch\n"

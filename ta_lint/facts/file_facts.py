@@ -26,6 +26,8 @@ from ta_lint.facts.torch.collectives import Collectives
 from ta_lint.facts.torch.devices import Devices
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
+from ta_lint.facts.torch.ignite import Ignite
+from ta_lint.facts.torch.lightning import Lightning
 from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
@@ -76,7 +78,13 @@ class Suspicion:
 class FileFacts:
     """The facts of one file, each computed on first use."""
 
-    def __init__(self, program: Program, parsed: Parsed, target_torch: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        parsed: Parsed,
+        target_torch: tuple[int, int] | None = None,
+        pins_lightning_1: bool = False,
+    ) -> None:
         self.program = program
         self.source = parsed.source
         self.tree = parsed.tree
@@ -84,6 +92,7 @@ class FileFacts:
         self.names = parsed.names
         self._parsed = parsed
         self._target_torch = target_torch
+        self.pins_lightning_1 = pins_lightning_1
 
     @classmethod
     def of(cls, source: Source) -> "FileFacts":
@@ -190,6 +199,14 @@ class FileFacts:
         return Loaders(self.tree, self.names, self.classes, self.kinds)
 
     @cached_property
+    def ignite(self) -> Ignite:
+        return Ignite(self.tree, self.names, self.kinds, self.flow)
+
+    @cached_property
+    def lightning(self) -> Lightning:
+        return Lightning(self.tree, self.names, self.classes, self.kinds, self.flow)
+
+    @cached_property
     def losses(self) -> MeanLosses:
         return MeanLosses(self.names, self.kinds, self.flow, self.calls_in_loop)
 
@@ -258,7 +275,7 @@ class FileFacts:
 
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
-        return FileFacts(self.program, self.parsed(root), self._target_torch)
+        return FileFacts(self.program, self.parsed(root), self._target_torch, self.pins_lightning_1)
 
     @cached_property
     def clearings(self) -> Clearings:

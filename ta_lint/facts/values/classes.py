@@ -16,13 +16,17 @@ _KNOWN = {
         r"torch\.nn\.(?!Parameter$|Buffer$|Uninitialized|LazyModuleMixin$)_?[A-Z]\w*|"
         r"torch\.nn\.(parallel|quantized|qat|quantizable|intrinsic)\.(\w+\.)*_?[A-Z]\w*|"
         r"torch\.jit\.ScriptModule|torch\.fx\.GraphModule|torch\.optim\.swa_utils\.AveragedModel|"
-        r"lightning\.(pytorch\.)?(core\.)?(module\.)?LightningModule|"
+        r"lightning\.(pytorch\.)?(core\.)?((module|lightning)\.)?LightningModule|"
         r"torchvision\.models\.(\w+\.)*[A-Z](?!\w*(Weights|Enum))\w*|"
         r"torch_geometric\.nn\.(\w+\.)*MessagePassing|"
         r"(transformers\.|\.+(\w+\.)*)modeling_utils\.PreTrainedModel|"
         r"(transformers\.|\.+(\w+\.)*)modeling_layers\.GradientCheckpointingLayer|"
         r"transformers\.(\w+\.)*(?!TF|Flax)\w*(PreTrainedModel|ForCausalLM|Model)"
     ),
+    "lightning.LightningModule": regex(
+        r"lightning\.(pytorch\.)?(core\.)?((module|lightning)\.)?LightningModule"
+    ),
+    "lightning.Callback": regex(r"lightning\.(pytorch\.)?(callbacks\.)?((base|callback)\.)?Callback"),
     "torch.optim.Optimizer": regex(r"torch\.optim\.[A-Z]\w*"),
     "torch.optim.lr_scheduler.LRScheduler": regex(r"torch\.optim\.lr_scheduler\._?[A-Z]\w*"),
     "torch.utils.data.Dataset": regex(

@@ -1,0 +1,95 @@
+"""TA674: a method of a Lightning class has the name of a hook that Lightning 2 removed: it is never called, or it raises."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.tree import Node
+
+_RAISING = {
+    "training_epoch_end": "on_train_epoch_end",
+    "validation_epoch_end": "on_validation_epoch_end",
+    "test_epoch_end": "on_test_epoch_end",
+}
+_OF_BOTH = {
+    "on_batch_end": "on_train_batch_end",
+    "on_batch_start": "on_train_batch_start",
+    "on_epoch_end": "on_train_epoch_end",
+    "on_epoch_start": "on_train_epoch_start",
+    "on_pretrain_routine_end": "on_fit_start",
+    "on_pretrain_routine_start": "on_fit_start",
+}
+_OF_MODULES = _OF_BOTH | {
+    "test_step_end": "on_test_batch_end",
+    "training_step_end": "training_step",
+    "validation_step_end": "on_validation_batch_end",
+}
+_OF_CALLBACKS = _OF_BOTH | {
+    "on_configure_sharded_model": "setup",
+    "on_init_end": "setup",
+    "on_init_start": "setup",
+    "on_keyboard_interrupt": "on_exception",
+}
+
+KEYWORDS = (tuple(_RAISING | _OF_MODULES | _OF_CALLBACKS),)
+AROUND = (("lightning", "pytorch_lightning"),)
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.pins_lightning_1 or module.targets_before(1, 11):  # the release that Lightning 2 needs
+        return
+    if "__version__" in module.source.text:
+        return
+    for klass in module.lightning.modules:
+        yield from _removed(module, klass, _OF_MODULES)
+    for klass in module.lightning.callbacks:
+        yield from _removed(module, klass, _OF_CALLBACKS)
+
+
+def _removed(module: FileFacts, klass: cst.ClassDef, silent: dict[str, str]) -> Iterator[Suspicion]:
+    methods = module.classes.methods(klass)
+    raising = [methods[name] for name in _RAISING if name in methods] if silent is _OF_MODULES else []
+    lineage = module.lightning.lineage(klass)
+    if lineage is None or any(_is_of_lightning_1(module, one) for one in lineage):
+        return
+    for method in raising:
+        name = method.name.value
+        message = f"Lightning 2 raises at a `{name}`; use `{_RAISING[name]}`"
+        if not _is_used(module, klass, name):
+            yield Suspicion(method.name, message, is_note=True)
+    for name, instead in silent.items():
+        if name in methods and not raising and not _is_used(module, klass, name):
+            yield Suspicion(methods[name].name, f"Lightning 2 never calls `{name}`; use `{instead}`")
+
+
+def _is_of_lightning_1(module: FileFacts, klass: cst.ClassDef) -> bool:
+    """Whether a module trains by several optimizers as it was before Lightning 2, which raises at it."""
+    hooks = (module.lightning.hook(klass, name) for name in ("training_step", "optimizer_step"))
+    params = [param for hook in hooks if hook is not None for param in hook.params.params]
+    return any(param.name.value == "optimizer_idx" for param in params)
+
+
+def _is_used(module: FileFacts, klass: cst.ClassDef, name: str) -> bool:
+    """Whether code calls a method of a class by itself, or gives it another name."""
+    elsewhere = module.classes.mentions_elsewhere(klass, name)
+    if elsewhere is None:
+        return True
+    above = [
+        node
+        for one in module.lightning.lineage(klass) or ()
+        for node in module.tree.within(one, cst.Attribute)
+        if node.attr.value == name
+    ]
+    named: list[Node] = [*module.classes.mentions(name), *elsewhere, *above]
+    named += [one for one in module.tree.own(klass, cst.Name) if one.value == name and _is_value(module, one)]
+    return any(not _is_inherited(module, one) for one in named)
+
+
+def _is_value(module: FileFacts, name: cst.Name) -> bool:
+    return isinstance(module.tree.parent[name], (cst.Assign, cst.Arg, cst.Element))
+
+
+def _is_inherited(module: FileFacts, node: Node) -> bool:
+    """Whether a method only calls what it overrides: `super().on_epoch_end()`."""
+    return isinstance(node, cst.Attribute) and module.code(node.value).startswith("super(")

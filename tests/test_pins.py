@@ -1,0 +1,44 @@
+"""A project that pins Lightning 1 hears nothing of what Lightning 2 removed."""
+
+from pathlib import Path
+
+import pytest
+
+from ta_lint.core.config import Configs, Options
+
+OLD = {
+    "requirements.txt": "torch\npytorch_lightning==1.9.0\n",
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["lightning>=1.8,<2"]\n',
+    "setup.py": 'setup(install_requires=["pytorch-lightning~=1.5", "numpy"])\n',
+    "environment.yml": "dependencies:\n  - pip:\n    - pytorch-lightning==1.0.8\n",
+    "environment.yaml": "dependencies:\n  - pytorch-lightning=1.7\n",
+}
+NEW = {
+    "requirements.txt": "lightning-utilities<0.9\npytorch_lightning>=1.9.0\n",
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["lightning", "torch"]\n',
+    "setup.py": 'setup(install_requires=["lightning>=2.0,<2.7"])\n',
+    "environment.yml": "dependencies:\n  - pytorch-lightning=2.4\n",
+    "setup.cfg": "[options]\ninstall_requires =\n    lightning[extra]!=2.6.2\n",
+}
+
+
+def is_pinned(folder: Path, file: str, text: str) -> bool:
+    (folder / file).write_text(text)
+    inner = folder / "package" / "models"
+    inner.mkdir(parents=True)
+    return Configs(Options(), folder).of_directory(inner).pins_lightning_1
+
+
+@pytest.mark.parametrize(("file", "text"), OLD.items(), ids=OLD)
+def test_a_release_before_2_is_known(file: str, text: str, tmp_path: Path) -> None:
+    assert is_pinned(tmp_path, file, text)
+
+
+@pytest.mark.parametrize(("file", "text"), NEW.items(), ids=NEW)
+def test_a_project_that_allows_2_is_on_2(file: str, text: str, tmp_path: Path) -> None:
+    assert not is_pinned(tmp_path, file, text)
+
+
+def test_the_settings_of_a_project_keep_what_it_pins(tmp_path: Path) -> None:
+    text = '[project]\nname = "x"\ndependencies = ["lightning<2"]\n[tool.ta]\nselect = ["TA674"]\n'
+    assert is_pinned(tmp_path, "pyproject.toml", text)
