@@ -5,14 +5,14 @@ Every byte outside the edits stays: edits apply to the text, which is written ba
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 from ta_lint.core.errors import PASSING, Unreadable, UsageError
 from ta_lint.core.files import display, write_atomically
-from ta_lint.core.finding import Finding, Fix, Severity, TextEdit
+from ta_lint.core.finding import Finding, Severity, TextEdit
 from ta_lint.core.source import Source, bytes_of, read, source_of
-from ta_lint.core.suppress import silencing, suppressed
+from ta_lint.core.suppress import silenced
 from ta_lint.engine import contents, crashed, examine, lint, lint_file, located
 from ta_lint.file import File
 
@@ -74,7 +74,7 @@ def silence_file(file: File, accepted: frozenset[str] = frozenset(), *, notes: b
         and finding.fingerprint not in accepted
         and (notes or finding.severity is not Severity.NOTE)
     ]
-    edited, count, left = _silenced(source, wanted)
+    edited, count, left = silenced(wanted, source)
     complaints = [
         f"{file.name}:{finding.site.position}: no comment suppresses {finding.rule}"
         for finding in located(left, source)
@@ -85,21 +85,6 @@ def silence_file(file: File, accepted: frozenset[str] = frozenset(), *, notes: b
         complaints.append(f"{file.name}: not changed: its encoding would not give the same bytes back")
         return Fixed(file, data, data, there, 0, tuple(complaints))
     return Fixed(file, data, bytes_of(edited, data), there, count, tuple(complaints))
-
-
-def _silenced(source: Source, findings: Iterable[Finding]) -> tuple[Source, int, list[Finding]]:
-    """The source with comments against findings, the number of comments or ids added, and the findings left."""
-    count, left = 0, []
-    for finding in findings:
-        if suppressed([finding], source, {}, frozenset())[0].suppression is not None:
-            continue  # by the comment against another one in its statement
-        edit = silencing(finding, source)
-        if edit is None:
-            left.append(finding)
-            continue
-        source = replace(source, text=_edited(source, [replace(finding, fix=Fix("", (edit,)))]).text)
-        count += 1
-    return source, count, left
 
 
 def _fixed(file: File, accepted: frozenset[str]) -> Fixed:

@@ -45,6 +45,23 @@ def test_a_comment_of_several_lines_stands_where_it_is_read(project: Path, ta_li
     )
 
 
+def test_no_comment_stands_behind_a_backslash_and_others_get_theirs(project: Path, ta_lint: Command) -> None:
+    text = (
+        "import torch\n"
+        "a = torch.optim.Adam(net.parameters(), weight_decay=0.1), \\\n"
+        "    torch.load(p, weights_only=False)\n"
+        "b = torch.load(p, weights_only=False)\n"
+    ).replace("net", "torch.nn.Linear(2, 2)")
+    after = added(project, ta_lint, text).decode()
+    assert [line.partition("  # noqa: ")[2] for line in after.splitlines()] == [
+        "",
+        "",
+        "TA401, TA700",
+        "TA700",
+    ]
+    assert ta_lint.out == "Added 3 suppressions in 1 file.\n"
+
+
 def test_what_a_comment_says_already_stays(project: Path, ta_lint: Command) -> None:
     line = f"a = {ADAM}; b = torch.load(p, weights_only=False)"
     for comment, then in {

@@ -272,6 +272,8 @@ def test_settings_that_change_hold_with_the_next_change_anyway(editor: Editor) -
     assert codes(editor.open("train.py", BUGGY)) == ["TA603"]
     (editor.folder / "pyproject.toml").write_text("[tool.ta]\nignore = ['TA603']\n")
     assert codes(editor.write("train.py", BUGGY)) == []
+    (editor.folder / "ta-lint.toml").write_text("ignore = ['TA401']\n")
+    assert codes(editor.write("train.py", BUGGY)) == ["TA603"]
 
 
 def test_wrong_settings_are_a_message_said_once_and_no_end(editor: Editor) -> None:

@@ -226,6 +226,10 @@ def test_changed_settings_hold_at_once_for_all_files(project: Path, watching: Wa
     watcher.until(lambda shown: "All checks passed" in shown)
     (project / "pyproject.toml").unlink()
     watcher.until(lambda shown: "train.py:4:13: TA401" in shown)
+    (project / "ta-lint.toml").write_text('ignore = ["TA401"]\n')
+    watcher.until(lambda shown: "All checks passed" in shown)
+    (project / "ta-lint.toml").unlink()
+    watcher.until(lambda shown: "train.py:4:13: TA401" in shown)
     (project / ".gitignore").write_text("train.py\n")
     watcher.until(lambda shown: "All checks passed" in shown)
 

@@ -94,15 +94,60 @@ def silencing(finding: Finding, source: Source) -> TextEdit | None:
     statement = source.statement_at(finding.site.line)
     for line in dict.fromkeys((finding.site.line, statement.line, statement.end_line)):
         edit = _with_code(finding.rule, line, source)
-        parts = list(map(str.__add__, source.lines, source.line_ends))
-        parts[line - 1] = (
-            parts[line - 1][: edit.column - 1] + edit.text + parts[line - 1][edit.end_column - 1 :]
-        )
-        edited = Source(source.path, "".join(parts))
-        kept = edited.statement_at(finding.site.line) == statement  # a string or a backslash may end the line
-        if kept and suppressed([finding], edited, {}, frozenset())[0].suppression is not None:
+        if not _still_open([finding], source, _with_comments(source, [edit])):
             return edit
     return None
+
+
+def silenced(findings: Iterable[Finding], source: Source) -> tuple[Source, int, list[Finding]]:
+    """The source with comments against findings, how many it took, and the findings that no comment suppresses.
+
+    Comments are tried on all lines at once, as each try reads the whole source; what is left then, one by one.
+    """
+    pending = _still_open(findings, source, source)
+    count, easy = 0, [finding for finding in pending if finding.rule not in _NEVER_SILENCED]
+    while easy:
+        batch = list({finding.site.line: finding for finding in reversed(easy)}.values())
+        edited = _with_comments(source, [_with_code(one.rule, one.site.line, source) for one in batch])
+        if failed := _still_open(batch, source, edited):
+            easy = [finding for finding in easy if finding not in failed]
+            continue
+        count += len(batch)
+        easy, pending = _still_open(easy, source, edited), _still_open(pending, source, edited)
+        source = edited
+    left = []
+    for finding in pending:
+        if not _still_open([finding], source, source):  # by the comment against another one in its statement
+            continue
+        edit = silencing(finding, source)
+        if edit is None:
+            left.append(finding)
+        else:
+            source, count = _with_comments(source, [edit]), count + 1
+    return source, count, left
+
+
+def _with_comments(source: Source, edits: Iterable[TextEdit]) -> Source:
+    """The source after edits within lines, at most one of each line."""
+    parts = list(map(str.__add__, source.lines, source.line_ends))
+    for edit in edits:
+        text = parts[edit.line - 1]
+        parts[edit.line - 1] = text[: edit.column - 1] + edit.text + text[edit.end_column - 1 :]
+    return replace(source, text="".join(parts))
+
+
+def _still_open(findings: Iterable[Finding], source: Source, edited: Source) -> list[Finding]:
+    """The findings that no comment suppresses in the edited source, or whose statement has become another one there.
+
+    That is so of a comment in a string, and behind a backslash.
+    """
+    findings = list(findings)
+    return [
+        finding
+        for finding, marked in zip(findings, suppressed(findings, edited, {}, frozenset()), strict=True)
+        if marked.suppression is None
+        or edited.statement_at(finding.site.line) != source.statement_at(finding.site.line)
+    ]
 
 
 def _with_code(rule: str, line: int, source: Source) -> TextEdit:
