@@ -14,6 +14,7 @@ from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmo
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.language import Language, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -100,6 +101,7 @@ __all__ = [
     "Inference",
     "Initialisation",
     "Kept",
+    "Language",
     "Layer",
     "LayerCall",
     "Loaded",
@@ -143,6 +145,7 @@ __all__ = [
     "Seeds",
     "SlowAverage",
     "Softmax",
+    "SpecialTokens",
     "State",
     "Step",
     "StepPattern",
@@ -153,6 +156,7 @@ __all__ = [
     "Sync",
     "TargetNetwork",
     "Timesteps",
+    "TokenBatches",
     "Told",
     "TorchMetric",
     "Unmoved",

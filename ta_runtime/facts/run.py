@@ -12,6 +12,7 @@ from ta_runtime.facts.failure import Failure
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
+from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
@@ -78,6 +79,7 @@ class Run:
     normalisations: list[Normalisation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
+    language: Language = field(default_factory=Language)
     failure: Failure | None = None
 
     def steps_without_gradient(self, parameters: frozenset[int]) -> int:
