@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.syntax.tree import Node, argument, is_name
 
@@ -12,9 +11,7 @@ KEYWORDS = (("DataCollatorForLanguageModeling", "pad_token_id"),)
 AROUND = (("eos_token", "eos_token_id"), ("pad_token", "pad_token_id"))
 
 _COLLATOR = "transformers.DataCollatorForLanguageModeling"
-_TRAINER = regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer")
 _MESSAGE = "the end token pads, and labels are masked wherever it stands: the model does not learn to stop"
-_MOST = 4  # places that train
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -25,7 +22,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     ]
     if not found or _puts_ends_back(module):
         return
-    related = tuple((node, "the model is trained here") for node in _trains(module))
+    related = tuple((node, "the model is trained here") for node in module.languages.trainings)
     for place in found:
         yield Suspicion(place, _MESSAGE, related)
 
@@ -45,18 +42,3 @@ def _puts_ends_back(module: FileFacts) -> bool:
         and assign.value.attr.value == "eos_token_id"
         for assign in module.tree.all(cst.Assign)
     )
-
-
-def _trains(module: FileFacts) -> list[Node]:
-    """The calls of this file that train: `trainer.train()`, and those of the model with labels."""
-    found: list[Node] = []
-    for call in module.tree.all(cst.Call):
-        is_train = isinstance(call.func, cst.Attribute) and call.func.attr.value == "train"
-        if is_train and isinstance(call.func, cst.Attribute):
-            made = module.kinds.construction(call.func.value)
-            called = module.qualified(made.func) if made is not None else None
-            if called is not None and _TRAINER.fullmatch(called):
-                found.append(call)
-        elif module.languages.takes_labels(call) and module.languages.is_causal(call.func):
-            found.append(call)
-    return found[:_MOST]

@@ -18,7 +18,6 @@ def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
             "rows": found.labelled,
             "of them ended by the end token": found.ended,
             "end tokens among the labels": found.end_labels,
-            "end token": found.special.end,
         }
         if found.end_labels:
             yield Refutation(found.place, evidence)

@@ -14,7 +14,7 @@ from ta_runtime.facts.flight import FirstLoss, Flight, Mixing, Overfitting, Unmo
 from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
-from ta_runtime.facts.language import Language, SpecialTokens, TokenBatches
+from ta_runtime.facts.language import Language, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -128,11 +128,13 @@ __all__ = [
     "PartialLoad",
     "Pass",
     "Product",
+    "Prompts",
     "Reach",
     "Read",
     "Refutation",
     "Replica",
     "ReplicaState",
+    "Rows",
     "Run",
     "SampleHashes",
     "Samples",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ta_runtime.facts import Language, SpecialTokens, TokenBatches
+from ta_runtime.facts import TokenBatches
+from ta_runtime.observers import tokens
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.probes import construction
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from ta_runtime.observers.window import Window
 
 _LIBRARY = "transformers.modeling_utils"
-_RULES = {"TA151", "TA153"}
+_RULES = {"TA151", "TA153", "TA157", "TA158"}
 _MOST = 32  # calls of one step that are looked at
 _LINES = 64
-_IGNORED = -100
 _DECODERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 """How transformers names the classes of models that predict tokens."""
 
@@ -64,7 +64,7 @@ class LanguageObserver(Observer):
         self._hooks()
 
     def report(self, run: "Run") -> None:
-        run.language = Language(list(self._found.values()))
+        run.language.batches = list(self._found.values())
 
     def _built(self, module: nn.Module) -> None:
         """A module is built: that of the first model is when a script has loaded transformers."""
@@ -106,33 +106,34 @@ class LanguageObserver(Observer):
                 self._note(module, ids, given)
 
     def _note(self, module: nn.Module, ids: Tensor, given: dict[str, Any]) -> None:
-        model = _base(module)
+        model = base(module)
         place, name = here(), type(model).__name__
         found = self._found.get((place, name))
         if found is None:
             if len(self._found) == _LINES:
                 return
-            found = self._found[place, name] = TokenBatches(place, name, _shifts(model))
-        found.special = self._tokenizers.special(model)
+            tuned = model is not module or bool(getattr(model, "name_or_path", ""))
+            found = self._found[place, name] = TokenBatches(
+                place, model=name, shifts=_shifts(model), tuned=tuned
+            )
+        special = found.special = self._tokenizers.special(model)
         found.batches += 1
         found.rows += len(ids)
+        labels, mask = given.get("labels"), given.get("attention_mask")
+        attended = tokens.attended(ids, mask, special)
         counts: dict[str, Tensor] = {}
-        attended = _attended(ids, given.get("attention_mask"), found.special)
-        labels = given.get("labels")
-        if type(labels) is Tensor and labels.shape == ids.shape and given.get("shift_labels") is None:
-            counts |= _compare(ids, labels)
-            if attended is not None and found.special.end is not None:
-                found.labelled += len(ids)
-                counts |= _count_ends(ids, labels, attended, found.special.end)
-        self._add(found, counts)
-
-    def _add(self, found: TokenBatches, counts: dict[str, Tensor]) -> None:
-        def deliver(values: list[float]) -> None:
-            for name, value in zip(counts, values, strict=True):
-                setattr(found, name, getattr(found, name) + int(value))
-
-        if counts:
-            self.session.window.readings.scalars(list(counts.values()), deliver)
+        if attended is not None and special.begin is not None:
+            counts |= tokens.begins(ids, attended, special.begin)
+        if type(labels) is not Tensor or labels.shape != ids.shape or given.get("shift_labels") is not None:
+            tokens.add(found, counts, self.session.window.readings)
+            return
+        counts |= tokens.compared(ids, labels)
+        if attended is not None and special.end is not None:
+            found.labelled += len(ids)
+            found.separated |= mask is None and given.get("use_cache") is False
+            counts |= tokens.ends(ids, labels, attended, special.end)
+            counts |= tokens.joints(ids, attended, special.end, given.get("position_ids"))
+        tokens.add(found, counts, self.session.window.readings)
 
 
 # -- which models ---------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def _is_language_model(kind: Any) -> bool:
     return "transformers" in names and any(base.__name__.endswith(_DECODERS) for base in kind.__mro__)
 
 
-def _base(module: nn.Module) -> nn.Module:
+def base(module: nn.Module) -> nn.Module:
     """The model inside the adapters of PEFT."""
     inside: Callable[[], nn.Module] | None = getattr(module, "get_base_model", None)
     return inside() if inside is not None else module
@@ -166,38 +167,3 @@ def _shifts(model: nn.Module) -> bool:
 @cache
 def _parameters(kind: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(kind.forward).parameters)[1:]
-
-
-# -- what is counted ------------------------------------------------------------------------------------------
-
-
-def _attended(ids: Tensor, mask: Any, special: SpecialTokens) -> Tensor | None:
-    """Which tokens of each row are attended to; None where the mask says more than that.
-
-    Without a mask it is all that is not padding; the end token, where it pads too, is then the end of its row as well.
-    """
-    if type(mask) is Tensor and mask.shape == ids.shape:
-        return mask.ne(0)
-    if mask is not None:
-        return None
-    if special.pad is None or special.pad == special.end:
-        return torch.ones_like(ids, dtype=torch.bool)
-    return ids.ne(special.pad)
-
-
-def _compare(ids: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """The labels beside the tokens at their own positions, and beside those after."""
-    here_, after, given = ids[:, :-1], ids[:, 1:], labels[:, :-1]
-    live = given != _IGNORED
-    return {
-        "live": live.sum(),
-        "live_as_same": (live & (given == here_)).sum(),
-        "live_as_next": (live & (given == after)).sum(),
-    }
-
-
-def _count_ends(ids: Tensor, labels: Tensor, attended: Tensor, end: int) -> dict[str, Tensor]:
-    """The rows that end in the end token, and how often it is a label."""
-    places = torch.arange(1, ids.shape[1] + 1, device=ids.device)
-    last = (places * attended).argmax(dim=1, keepdim=True)
-    return {"ended": (ids.gather(1, last) == end).sum(), "end_labels": (labels == end).sum()}

@@ -1,6 +1,8 @@
 """Causal language models of transformers, and which stretch of a sequence a call is given."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
 import libcst as cst
 
@@ -18,11 +20,13 @@ _CAUSAL = regex(
     r"transformers\.(\w+\.)*(?!TF|Flax)\w*(ForCausalLM|LMHeadModel)(\.(from_pretrained|from_config|_from_config))?"
 )
 _ADAPTED = regex(r"peft\.(\w+\.)*(get_peft_model|prepare_model_for_kbit_training)")
+_TRAINER = regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer")
 _COPIES = regex(r"torch\.(tensor|as_tensor|LongTensor|from_numpy|clone)|numpy\.(array|asarray)")
 _KEEP = frozenset("astype clone contiguous cpu cuda detach long masked_fill tolist to".split())
 """Methods after which each position still has the token that it had, or none."""
 _DEPTH = 8
 _STEPS = 12
+_MOST = 4  # places of a file that train
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,35 @@ class Languages:
     def takes_labels(self, call: cst.Call) -> bool:
         """Whether a call gives labels, or may, out of a dictionary."""
         return argument(call, "labels") is not None or any(arg.star == "**" for arg in call.args)
+
+    @cached_property
+    def trainings(self) -> list[cst.Call]:
+        """The first calls of this file that train a model: `trainer.train()`, and those of the model with labels."""
+        calls = self._tree.all(cst.Call)
+        found = (call for call in calls if self._is_training(call) or self._is_labelled(call))
+        return list(islice(found, _MOST))
+
+    @cached_property
+    def generations(self) -> list[cst.Call]:
+        """The first calls of this file by which a model generates."""
+        found = (
+            call
+            for call in self._tree.all(cst.Call)
+            if isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "generate"
+            and self.is_causal(call.func.value)
+        )
+        return list(islice(found, _MOST))
+
+    def _is_labelled(self, call: cst.Call) -> bool:
+        return self.takes_labels(call) and self.is_causal(call.func)
+
+    def _is_training(self, call: cst.Call) -> bool:
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "train":
+            return False
+        made = self._kinds.construction(call.func.value)
+        called = self._names.qualified(made.func) if made is not None else None
+        return called is not None and _TRAINER.fullmatch(called) is not None
 
     # -- sequences --------------------------------------------------------------------------------------------
 
