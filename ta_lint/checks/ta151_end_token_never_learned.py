@@ -20,7 +20,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         for place, tokenizer in (*_collators(module), *module.tokenizers.masked)
         if module.tokenizers.pads_with_end(tokenizer)
     ]
-    if not found or _puts_ends_back(module):
+    if not found or module.is_test or _puts_ends_back(module):
         return
     related = tuple((node, "the model is trained here") for node in module.languages.trainings)
     for place in found:

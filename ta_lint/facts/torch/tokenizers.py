@@ -1,5 +1,6 @@
 """Tokenizers of transformers: where they are made, and which token they pad with."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,10 @@ _TOKENIZER = regex(r"transformers\.(\w+\.)*\w*Tokenizer(Fast)?(\.from_pretrained
 # Families of models whose tokenizers pad with nothing, by the names of their repositories.
 _WITHOUT_PADDING = regex(
     r"(.*/)?((distil)?gpt2|gpt-(neo|j)|pythia|(meta-)?llama-?[123]|codellama|mistral|mixtral|falcon|phi-[12])[\w.-]*"
+)
+# Those whose tokenizers pad on the right where nobody tells them otherwise.
+_ON_THE_RIGHT = regex(
+    r"(.*/)?((distil)?gpt2|gpt-(neo|j)|pythia|opt|(meta-)?llama-?[123]|codellama|tinyllama|phi-[12]|qwen[\d.]*)[\w.-]*"
 )
 _PADS = ("pad_token", "pad_token_id")
 _ENDS = ("eos_token", "eos_token_id")
@@ -80,13 +85,36 @@ class Tokenizers:
             if made in self.makers(padding.tokenizer)
         ]
         return bool(found) and all(
-            padding.is_end and (not padding.guarded or self._has_no_padding(made)) for padding in found
+            padding.is_end and (not padding.guarded or self._is_of(made, _WITHOUT_PADDING))
+            for padding in found
         )
 
-    def _has_no_padding(self, made: cst.Call) -> bool:
+    # -- on which side it pads ---------------------------------------------------------------------------------
+
+    def pads_on_the_right(self, tokenizer: Node) -> bool:
+        """Whether a tokenizer certainly pads at the end of rows: it is told so, or nothing tells and its family does."""
+        made = self.makers(tokenizer)
+        return bool(made) and all(self._is_padded_right(call) for call in made)
+
+    def _is_padded_right(self, made: cst.Call) -> bool:
+        given = argument(made, "padding_side")
+        sides = [given] if given is not None else []
+        for root in dict.fromkeys((self._tree.root_of(made), self._tree.root)):
+            for assign in self._tree.within(root, cst.Assign):
+                target = assign.targets[0].target
+                if isinstance(target, cst.Attribute) and target.attr.value == "padding_side":
+                    sides.append(assign.value)
+        if not sides and self._names.beside("padding_side") != []:
+            return False
+        return all(self._kinds.string(side) == "right" for side in sides) and (
+            bool(sides) or self._is_of(made, _ON_THE_RIGHT)
+        )
+
+    def _is_of(self, made: cst.Call, families: re.Pattern[str]) -> bool:
+        """Whether the name by which a tokenizer is loaded is of some families."""
         name = argument(made, "pretrained_model_name_or_path", 0)
         text = self._kinds.string(name) if name is not None else None
-        return text is not None and _WITHOUT_PADDING.fullmatch(text.lower()) is not None
+        return text is not None and families.fullmatch(text.lower()) is not None
 
     # -- where padding is set ---------------------------------------------------------------------------------
 
