@@ -12,16 +12,16 @@ SHARE = 0.5
 
 def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
     for found in run.language.batches:
-        if not found.shifts or found.joined < max(FEW, SHARE * found.labelled):
+        if not found.shifts or found.labelled < FEW:
             continue
         evidence = {
             "rows": found.labelled,
             "of them with several texts": found.joined,
             "of these with positions that go on": found.leaking,
         }
-        if not found.leaking and found.separated:
+        if not found.joined or (found.separated and not found.leaking):
             yield Refutation(found.place, evidence)
-        elif found.leaking == found.joined and found.tuned:
+        elif found.tuned and found.leaking == found.joined >= max(FEW, SHARE * found.labelled):
             message = (
                 "texts that are packed into one row attend to each other: restart `position_ids` at each"
             )
