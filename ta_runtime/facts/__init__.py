@@ -47,6 +47,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
@@ -127,6 +128,7 @@ __all__ = [
     "Parameter",
     "PartialLoad",
     "Pass",
+    "Pretrained",
     "Product",
     "Prompts",
     "Reach",

@@ -24,6 +24,7 @@ from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
+from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
@@ -79,6 +80,7 @@ class Run:
     normalisations: list[Normalisation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
+    pretrained: list[Pretrained] = field(default_factory=list)
     language: Language = field(default_factory=Language)
     failure: Failure | None = None
 
