@@ -31,7 +31,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     found = [call for call in module.tree.all(cst.Call) if _loads_with_dropout(call, module)]
     trained = [call for call in found if _is_held_by_lightning(call, module) or _is_stepped(call, module)]
-    if trained and not _drops_nothing(module) and not _may_switch(module):
+    has_adapters = bool(module.calls_to("peft.get_peft_model", "peft.PeftModel.from_pretrained"))
+    if trained and not has_adapters and not _drops_nothing(module) and not _may_switch(module):
         for call in trained:
             yield Suspicion(
                 call, "`from_pretrained` returns it in evaluation mode, and nothing calls `train()`"
