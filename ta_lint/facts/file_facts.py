@@ -27,11 +27,13 @@ from ta_lint.facts.torch.devices import Devices
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
 from ta_lint.facts.torch.ignite import Ignite
+from ta_lint.facts.torch.languages import Languages
 from ta_lint.facts.torch.lightning import Lightning
 from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
+from ta_lint.facts.torch.tokenizers import Tokenizers
 from ta_lint.facts.torch.unpickling import Unpickling
 from ta_lint.facts.torch.wrappers import Wrappers
 from ta_lint.facts.values.calls import Calls
@@ -311,6 +313,16 @@ class FileFacts:
     @cached_property
     def provenance(self) -> Provenance:
         return Provenance(self.tree, self.names, self.kinds, self.hub)
+
+    @cached_property
+    def languages(self) -> Languages:
+        return Languages(
+            self.tree, self.names, self.classes, self.kinds, self.flow, self.loaders, self.calls_in_loop
+        )
+
+    @cached_property
+    def tokenizers(self) -> Tokenizers:
+        return Tokenizers(self.tree, self.names, self.kinds, self.flow, self.calls_in_loop)
 
     @cached_property
     def hub(self) -> Hub:

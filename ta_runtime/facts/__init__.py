@@ -16,6 +16,7 @@ from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
+from ta_runtime.facts.language import Language, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -48,6 +49,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
@@ -104,6 +106,7 @@ __all__ = [
     "Inference",
     "Initialisation",
     "Kept",
+    "Language",
     "Layer",
     "LayerCall",
     "Loaded",
@@ -130,12 +133,15 @@ __all__ = [
     "Parameter",
     "PartialLoad",
     "Pass",
+    "Pretrained",
     "Product",
+    "Prompts",
     "Reach",
     "Read",
     "Refutation",
     "Replica",
     "ReplicaState",
+    "Rows",
     "Run",
     "SampleHashes",
     "Samples",
@@ -148,6 +154,7 @@ __all__ = [
     "Seeds",
     "SlowAverage",
     "Softmax",
+    "SpecialTokens",
     "State",
     "Step",
     "StepPattern",
@@ -158,6 +165,7 @@ __all__ = [
     "Sync",
     "TargetNetwork",
     "Timesteps",
+    "TokenBatches",
     "Told",
     "TorchMetric",
     "Underflow",

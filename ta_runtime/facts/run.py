@@ -14,6 +14,7 @@ from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
+from ta_runtime.facts.language import Language
 from ta_runtime.facts.loader import Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import Loop
@@ -25,6 +26,7 @@ from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
+from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
@@ -82,6 +84,8 @@ class Run:
     compilations: list[Compilation] = field(default_factory=list)
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
+    pretrained: list[Pretrained] = field(default_factory=list)
+    language: Language = field(default_factory=Language)
     failure: Failure | None = None
 
     def steps_without_gradient(self, parameters: frozenset[int]) -> int:

@@ -139,6 +139,11 @@ class Listener:
     def load_spectral_norm(self, call: Call) -> End | None:
         """The state of its layer is loaded."""
 
+    # -- language models --------------------------------------------------------------------------------------
+
+    def generate(self, call: Call) -> End | None:
+        """`generate` of a model of transformers, if that is loaded when this begins to be watched."""
+
     # -- modes ------------------------------------------------------------------------------------------------
 
     def train(self, call: Call) -> End | None:

@@ -1,0 +1,82 @@
+"""TA157: a text that a chat template began with the begin token is tokenized as one that lacks it."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, add_argument
+from ta_lint.syntax.tree import Node, argument, is_name, spreads
+
+KEYWORDS = ("apply_chat_template", "tokenize")
+AROUND = ("from_pretrained",)
+
+# Families whose tokenizer and whose chat template both add the begin token, by the names of their repositories.
+_BOTH_ADD = regex(r"(.*/)?((meta-)?llama-?[234]|codellama|mistral|mixtral|gemma)[\w.-]*", re.IGNORECASE)
+_METHODS = ("encode", "encode_plus", "batch_encode_plus")
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    for call in module.tree.all(cst.Call):
+        tokenizer = _tokenizer(call, module)
+        if tokenizer is None or spreads(call) or argument(call, "add_special_tokens") is not None:
+            continue
+        rendered = _rendered(call, module)
+        if rendered is None or not _is_of_family(tokenizer, rendered, module):
+            continue
+        related = [(rendered, "the template writes the begin token here")]
+        related += [(node, "the model gets the rows here") for node in _uses(module)]
+        edit = add_argument(call, "add_special_tokens=False")
+        yield Suspicion(
+            call,
+            "the chat template has added the begin token: tokenize with `add_special_tokens=False`",
+            tuple(related),
+            ProposedFix("add no special tokens", (edit,)) if edit is not None else None,
+        )
+
+
+def _tokenizer(call: cst.Call, module: FileFacts) -> Node | None:
+    """What tokenizes in a call: `tokenizer(text)` or `tokenizer.encode(text)`."""
+    if not call.args or module.qualified(call.func) is not None:
+        return None
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _METHODS:
+        return call.func.value
+    return call.func
+
+
+def _rendered(call: cst.Call, module: FileFacts) -> cst.Call | None:
+    """The `apply_chat_template(..., tokenize=False)` that made the text, or the texts, which a call tokenizes."""
+    for path in ((), (None,)):
+        origins = [origin.node for origin in module.flow.of(call.args[0].value, path).origins]
+        found = [node for node in origins if isinstance(node, cst.Call) and _renders(node, module)]
+        if found and len(found) == len(origins):
+            return found[0]
+    return None
+
+
+def _renders(call: cst.Call, module: FileFacts) -> bool:
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "apply_chat_template":
+        return False
+    tokenize = argument(call, "tokenize")
+    return tokenize is not None and is_name(module.kinds.origin(tokenize), "False")
+
+
+def _is_of_family(tokenizer: Node, rendered: cst.Call, module: FileFacts) -> bool:
+    made = module.tokenizers.makers(tokenizer)
+    assert isinstance(rendered.func, cst.Attribute)
+    if not made or module.tokenizers.makers(rendered.func.value) != made:
+        return False
+    return all(_adds_begin(call, module) for call in made)
+
+
+def _adds_begin(made: cst.Call, module: FileFacts) -> bool:
+    name = argument(made, "pretrained_model_name_or_path", 0)
+    text = module.string(name) if name is not None else None
+    told = any(argument(made, keyword) is not None for keyword in ("add_bos_token", "add_special_tokens"))
+    return text is not None and not told and _BOTH_ADD.fullmatch(text) is not None
+
+
+def _uses(module: FileFacts) -> list[cst.Call]:
+    return [*module.languages.trainings, *module.languages.generations]

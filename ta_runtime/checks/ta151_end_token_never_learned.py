@@ -1,0 +1,26 @@
+"""TA151: rows end in the end token, and it is never a label: the model does not learn to stop."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+FEW = 200
+"""Rows that a verdict needs, that end in the end token."""
+SHARE = 0.5
+"""Of the rows, that end in the end token: others were cut, or are of another kind."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.language.batches:
+        if found.ended < FEW or found.ended < SHARE * found.labelled:
+            continue
+        evidence = {
+            "rows": found.labelled,
+            "of them ended by the end token": found.ended,
+            "end tokens among the labels": found.end_labels,
+        }
+        if found.end_labels:
+            yield Refutation(found.place, evidence)
+        else:
+            message = "the end token closes the rows and is never a label: the model does not learn to stop"
+            yield Suspicion(found.place, message, evidence)

@@ -1,0 +1,28 @@
+"""TA153: a model that shifts the labels itself is given labels that are shifted already."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+FEW = 64
+"""Labels that a verdict needs."""
+SHARE = 0.9
+"""Of the labels, that are the token at their own position: rows that repeat one token look shifted too."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.language.batches:
+        if not found.shifts or found.live < FEW:
+            continue
+        evidence = {
+            "labels": found.live,
+            "of them the next token": found.live_as_next,
+            "of them the token itself": found.live_as_same,
+        }
+        if found.live_as_same == found.live:
+            yield Refutation(found.place, evidence)
+        elif found.live_as_next == found.live and found.live_as_same < SHARE * found.live:
+            message = (
+                f"labels are shifted already, and `{found.model}` shifts them again: give it `input_ids`"
+            )
+            yield Suspicion(found.place, message, evidence)

@@ -1,0 +1,21 @@
+"""TA157: rows begin with two begin tokens: a chat template and the tokenizer have added one each."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Rows, Run, Suspicion
+
+FEW = 4
+"""Rows that a verdict needs."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    rows: list[Rows] = [*run.language.batches, *run.language.prompts]
+    for found in rows:
+        if found.rows < FEW or not found.begun:
+            continue
+        evidence = {"rows": found.rows, "of them with two begin tokens": found.doubled}
+        if found.doubled == found.rows:
+            message = "each row begins with two begin tokens: tokenize with `add_special_tokens=False`"
+            yield Suspicion(found.place, message, evidence)
+        elif not found.doubled:
+            yield Refutation(found.place, evidence)

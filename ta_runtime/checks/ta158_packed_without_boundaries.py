@@ -1,0 +1,28 @@
+"""TA158: texts that are packed into one row attend to each other."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+FEW = 16
+"""Rows that a verdict needs."""
+SHARE = 0.5
+"""Of the rows, that hold several texts."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.language.batches:
+        if not found.shifts or found.labelled < FEW:
+            continue
+        evidence = {
+            "rows": found.labelled,
+            "of them with several texts": found.joined,
+            "of these with positions that go on": found.leaking,
+        }
+        if not found.joined or (found.separated and not found.leaking):
+            yield Refutation(found.place, evidence)
+        elif found.tuned and found.leaking == found.joined >= max(FEW, SHARE * found.labelled):
+            message = (
+                "texts that are packed into one row attend to each other: restart `position_ids` at each"
+            )
+            yield Suspicion(found.place, message, evidence)

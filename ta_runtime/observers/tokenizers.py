@@ -1,0 +1,54 @@
+"""Finds the tokenizers of transformers that a script has built, and the ids that begin, end and pad a row."""
+
+import gc
+import sys
+import weakref
+from typing import Any
+
+from torch import nn
+
+from ta_runtime.facts import SpecialTokens
+
+_LIBRARY = "transformers.tokenization_utils_base"
+_LOOKS = 3  # at all objects of the process, until a tokenizer is among them
+
+
+class Tokenizers:
+    """The tokenizers of the process. They are looked for among all objects, once: nothing tells when one is built."""
+
+    def __init__(self) -> None:
+        self._found: list[weakref.ref[Any]] = []
+        self._looks = 0
+
+    def special(self, model: nn.Module) -> SpecialTokens:
+        """The special tokens of a model: those that the tokenizers agree on, or, where there is none, of its settings."""
+        if not self.living and self._looks < _LOOKS:
+            self._looks += 1
+            self._found = [weakref.ref(tokenizer) for tokenizer in _tokenizers()]
+        found = {_of(tokenizer) for tokenizer in self.living} or {_of(getattr(model, "config", None))}
+        return found.pop() if len(found) == 1 else SpecialTokens()
+
+    @property
+    def living(self) -> list[Any]:
+        return [tokenizer for reference in self._found if (tokenizer := reference()) is not None]
+
+
+def _tokenizers() -> list[Any]:
+    base = getattr(sys.modules.get(_LIBRARY), "PreTrainedTokenizerBase", None)
+    if base is None:
+        return []
+    kinds = _below(base)
+    return [instance for instance in gc.get_objects() if type(instance) in kinds]
+
+
+def _below(kind: type) -> set[type]:
+    found = {kind}
+    derived: type
+    for derived in kind.__subclasses__():
+        found |= _below(derived)
+    return found
+
+
+def _of(source: Any) -> SpecialTokens:
+    ids = (getattr(source, f"{name}_token_id", None) for name in ("bos", "eos", "pad"))
+    return SpecialTokens(*(number if isinstance(number, int) else None for number in ids))
