@@ -115,12 +115,14 @@ def _suspicions(
     module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, value: Node
 ) -> Iterator[Suspicion]:
     """What is wrong with an attribute, as far as its uses show."""
-    parts = module.parts.of(_unless_none(value))
+    value = _unless_none(value)
+    learns = _learns(module, value)
+    if not learns and module.kind(value) is not Kind.TENSOR:
+        return  # what it is made of takes longer to find out
+    parts = module.parts.of(value)
     if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
         return
     fates = _fates(module, klass, name)
-    value = parts[0]
-    learns = _learns(module, value)
     if Fate.PLACED in fates or (Fate.NUMBERS in fates and not learns):
         return
     if learns:
@@ -178,9 +180,9 @@ def _is_new_parameter(module: FileFacts, node: Node) -> bool:
 
 
 def _is_constant(module: FileFacts, parts: list[Node]) -> bool:
-    """Whether a value is computed only from torch factories, without a device, and is not a scalar."""
+    """Whether a tensor is computed only from torch factories, without a device, and is not a scalar."""
     value = parts[0]
-    if module.kind(value) is not Kind.TENSOR or module.shapes.shape(value) == ():
+    if module.shapes.shape(value) == ():
         return False
     if any(name.value in _CHOOSES for part in parts for name in module.tree.within(part, cst.Name)):
         return False
