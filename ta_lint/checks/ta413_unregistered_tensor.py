@@ -117,8 +117,8 @@ def _suspicions(
     """What is wrong with an attribute, as far as its uses show."""
     value = _unless_none(value)
     learns = _learns(module, value)
-    if not learns and module.kind(value) is not Kind.TENSOR:
-        return  # what it is made of takes longer to find out
+    if isinstance(value, cst.Call) and not learns and module.kind(value) is not Kind.TENSOR:
+        return  # a layer, mostly: what all its arguments are made of takes longer to find out
     parts = module.parts.of(value)
     if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
         return
@@ -180,9 +180,9 @@ def _is_new_parameter(module: FileFacts, node: Node) -> bool:
 
 
 def _is_constant(module: FileFacts, parts: list[Node]) -> bool:
-    """Whether a tensor is computed only from torch factories, without a device, and is not a scalar."""
+    """Whether a value is computed only from torch factories, without a device, and is not a scalar."""
     value = parts[0]
-    if module.shapes.shape(value) == ():
+    if module.kind(value) is not Kind.TENSOR or module.shapes.shape(value) == ():
         return False
     if any(name.value in _CHOOSES for part in parts for name in module.tree.within(part, cst.Name)):
         return False

@@ -66,7 +66,9 @@ def undisguised(text: str) -> str:
 
 def _disguises(text: str) -> dict[str, str]:
     """The characters in a text that Python reads as others in a name, mapped to those."""
-    foreign = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)  # ten times as fast as an expression
+    foreign = text.encode("utf-8", "surrogatepass").translate(
+        None, _PLAIN
+    )  # ten times as fast as an expression
     letters = {*foreign.decode("utf-8", "surrogatepass")}
     return {letter: plain for letter in letters if (plain := _read_as(letter)) != letter}
 

@@ -82,7 +82,9 @@ class FileFacts:
         self.names = parsed.names
         self._parsed = parsed
         self._target_torch = target_torch
-        self._full_names: dict[int, str | None] = {}  # by the numbers of nodes, as many checks ask for the same
+        self._full_names: dict[
+            int, str | None
+        ] = {}  # by the numbers of nodes, as many checks ask for the same
 
     @classmethod
     def of(cls, source: Source) -> "FileFacts":
@@ -331,7 +333,10 @@ class FileFacts:
         last = {name.rpartition(".")[2] for name in qualified}
         attributes, named = self._called
         found = [
-            call for name in last for call in attributes.get(name, ()) if self.qualified(call.func) in qualified
+            call
+            for name in last
+            for call in attributes.get(name, ())
+            if self.qualified(call.func) in qualified
         ]
         found += [call for name in set(qualified) for call in named.get(name, ())]
         return sorted(found, key=self.tree.order)

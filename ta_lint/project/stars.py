@@ -94,7 +94,9 @@ class Stars:
             bound = self._bound(importer, module, looked_at)
             below = self._layout.inside(module, part) if not module.endswith(".py") else None
             if below is None or (bound is not None and part in bound.names):
-                return _Module(None, None, frozenset(looked_at))  # what the package itself binds to the name of a module
+                return _Module(
+                    None, None, frozenset(looked_at)
+                )  # what the package itself binds to the name of a module
             module = below
         bound = self._bound(importer, module, looked_at)
         names = self._layout.members(module)
