@@ -21,12 +21,12 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or module.loops.framework:
         return
     for loop in module.tree.all(cst.For):
-        if not _is_repeated(loop, module):
+        told_after = list(_told_after(loop, module))
+        if not told_after or not _is_repeated(loop, module):  # who calls the function takes longer to find
             continue
-        for assigned, value in _assigned(loop, module):
-            uses = [(use, told) for use in _later(assigned, loop, module) if (told := _told(use, module))]
+        for assigned, value, uses in told_after:
             decisions = [use for use, told in uses if told == "decides"]
-            if not uses or not _is_loss(assigned, value, loop, module):
+            if not _is_loss(assigned, value, loop, module):
                 continue
             if _is_collected(assigned.value, loop, module) or not _goes_over_batches(loop, module):
                 continue
@@ -120,20 +120,27 @@ def _is_handed_on(mention: cst.Name, statement: Node, module: FileFacts) -> bool
 # -- what is made of it after the loop ------------------------------------------------------------------------
 
 
-def _later(assigned: cst.Name, loop: cst.For, module: FileFacts) -> Iterator[cst.Name]:
-    """The uses of a variable after a loop that may have its last value."""
-    own = module.tree.own(module.tree.home(loop), cst.Name)
-    for name in own:
-        if (
-            name.value != assigned.value
-            or module.tree.contains(loop, name)
-            or not module.tree.before(loop, name)
-        ):
-            continue
-        reaching = [binding.node for binding in module.names.reaching(name)]
-        inside = [node for node in reaching if module.tree.contains(loop, node)]
-        if inside and all(module.tree.before(node, loop) for node in reaching if node not in inside):
-            yield name
+def _told_after(
+    loop: cst.For, module: FileFacts
+) -> Iterator[tuple[cst.Name, Node, list[tuple[cst.Name, str]]]]:
+    """The variables that each pass of a loop assigns, with the first value of each, and the uses after the loop that tell it."""
+    assigned = list(_assigned(loop, module))
+    after: dict[str, list[cst.Name]] = {target.value: [] for target, _ in assigned}
+    for name in module.tree.own(module.tree.home(loop), cst.Name) if assigned else ():
+        is_after = name.value in after and module.tree.before(loop, name)
+        if is_after and not module.tree.contains(loop, name):
+            after[name.value].append(name)
+    for target, value in assigned:
+        later = (name for name in after[target.value] if _may_have_last(name, loop, module))
+        if uses := [(name, told) for name in later if (told := _told(name, module))]:
+            yield target, value, uses
+
+
+def _may_have_last(name: cst.Name, loop: cst.For, module: FileFacts) -> bool:
+    """Whether a variable may have the value of the last pass of a loop, or else one from before the loop."""
+    reaching = [binding.node for binding in module.names.reaching(name)]
+    inside = [node for node in reaching if module.tree.contains(loop, node)]
+    return bool(inside) and all(module.tree.before(node, loop) for node in reaching if node not in inside)
 
 
 def _told(use: cst.Name, module: FileFacts) -> str | None:

@@ -114,12 +114,14 @@ def _suspicions(
     module: FileFacts, klass: cst.ClassDef, name: str, assign: cst.Assign | cst.AnnAssign, value: Node
 ) -> Iterator[Suspicion]:
     """What is wrong with an attribute, as far as its uses show."""
-    parts = module.parts.of(_unless_none(value))
+    value = _unless_none(value)
+    learns = _learns(module, value)
+    if isinstance(value, cst.Call) and not learns and module.kind(value) is not Kind.TENSOR:
+        return  # a layer, mostly: what all its arguments are made of takes longer to find out
+    parts = module.parts.of(value)
     if not _makes_tensor(module, parts) or not _is_at_start(module, assign):
         return
     fates = _fates(module, klass, name)
-    value = parts[0]
-    learns = _learns(module, value)
     if Fate.PLACED in fates or (Fate.NUMBERS in fates and not learns):
         return
     if learns:

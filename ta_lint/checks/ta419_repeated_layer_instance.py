@@ -52,7 +52,7 @@ def _given_again(module: FileFacts, call: cst.Call) -> str | None:
 
 def _of_repeat(module: FileFacts, call: cst.Call) -> str | None:
     """The layer of `nn.Sequential(*itertools.repeat(layer, n))`."""
-    if module.qualified(call.func) != "itertools.repeat" or len(call.args) != 2 or not _is_held(module, call):
+    if len(call.args) != 2 or module.qualified(call.func) != "itertools.repeat" or not _is_held(module, call):
         return None
     given = call.args[0].value
     if (made := module.kinds.construction(given)) is not None:

@@ -6,13 +6,14 @@ end of a line. A search over bytes knows neither, and in an encoding such as UTF
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # An encoding other than UTF-8, declared in the first two lines (PEP 263).
 _DECLARED = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=](?![ \t]*(?i:utf[-_]?8)\b)"
 )
 
-_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_PLAIN = bytes(range(128))
 
 # A comment, a string or a name; text inside the first two is no name.
 _TOKEN = re.compile(
@@ -65,8 +66,14 @@ def undisguised(text: str) -> str:
 
 def _disguises(text: str) -> dict[str, str]:
     """The characters in a text that Python reads as others in a name, mapped to those."""
-    return {
-        letter: plain
-        for letter in {*_FOREIGN.findall(text)}
-        if f"_{letter}".isidentifier() and (plain := unicodedata.normalize("NFKC", letter)) != letter
-    }
+    foreign = text.encode("utf-8", "surrogatepass").translate(
+        None, _PLAIN
+    )  # ten times as fast as an expression
+    letters = {*foreign.decode("utf-8", "surrogatepass")}
+    return {letter: plain for letter in letters if (plain := _read_as(letter)) != letter}
+
+
+@lru_cache(1024)
+def _read_as(letter: str) -> str:
+    """A character as Python reads it in a name; itself if no name can hold it."""
+    return unicodedata.normalize("NFKC", letter) if f"_{letter}".isidentifier() else letter

@@ -95,6 +95,9 @@ class FileFacts:
         self._parsed = parsed
         self._target_torch = target_torch
         self.pins_lightning_1 = pins_lightning_1
+        self._full_names: dict[
+            int, str | None
+        ] = {}  # by the numbers of nodes, as many checks ask for the same
 
     @classmethod
     def of(cls, source: Source) -> "FileFacts":
@@ -357,30 +360,38 @@ class FileFacts:
 
     def qualified(self, node: Node) -> str | None:
         """The full name of an expression, None if uncertain."""
-        return self.names.qualified(node)
+        number = self.tree.number.get(id(node))
+        if number is None:  # of another file, or made by a check
+            return self.names.qualified(node)
+        if number not in self._full_names:
+            self._full_names[number] = self.names.qualified(node)
+        return self._full_names[number]
 
     def calls_to(self, *qualified: str) -> list[cst.Call]:
         """The calls of functions or classes with these full names, in source order."""
         last = {name.rpartition(".")[2] for name in qualified}
+        attributes, named = self._called
         found = [
             call
-            for name in (None, *last)
-            for call in self._called.get(name, ())
+            for name in last
+            for call in attributes.get(name, ())
             if self.qualified(call.func) in qualified
         ]
+        found += [call for name in set(qualified) for call in named.get(name, ())]
         return sorted(found, key=self.tree.order)
 
     @cached_property
-    def _called(self) -> dict[str | None, list[cst.Call]]:
-        """The attribute calls by last name; calls of plain names, which may be aliases, under None."""
-        found: dict[str | None, list[cst.Call]] = {}
+    def _called(self) -> tuple[dict[str, list[cst.Call]], dict[str | None, list[cst.Call]]]:
+        """The attribute calls by last name; the calls of plain names, which may be aliases, by full name."""
+        attributes: dict[str, list[cst.Call]] = {}
+        named: dict[str | None, list[cst.Call]] = {}
         for call in self.tree.all(cst.Call):
             function = call.func
             if type(function) is cst.Attribute:
-                found.setdefault(function.attr.value, []).append(call)
+                attributes.setdefault(function.attr.value, []).append(call)
             elif type(function) is cst.Name:
-                found.setdefault(None, []).append(call)
-        return found
+                named.setdefault(self.qualified(function), []).append(call)
+        return attributes, named
 
     def calls_matching(self, pattern: re.Pattern[str]) -> list[tuple[cst.Call, re.Match[str]]]:
         """The calls whose full name matches a pattern completely, in source order, with the match.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ta_lint.project.around import MOST_IMPORTERS, Around
 from ta_lint.project.exports import Exports, exports
 from ta_lint.project.layout import PACKAGE, Layout
+from ta_lint.project.stars import Stars
 
 _REEXPORTS_DEEP = 8
 _MOST_OF_A_PROGRAM = 60  # files; what many programs share is a library, and nobody sees all of its users
@@ -44,12 +45,15 @@ class Imports:
         self._given: dict[str, str] = {}
         self._exports: dict[str, Exports | None] = {}
         self._targets: dict[tuple[str, str], Target] = {}
+        self._stars_of = Stars(layout, self.exports)
         self._trail: set[str] = set()  # the files that the current look-up leads through
+        self._packages: set[str] = set()  # those of which it looks through all that they import by star
         self._importers: dict[tuple[str, str], list[str]] = {}
         self._starred_by: dict[str, dict[str, list[str]]] = {}
         self._used: dict[
             str, set[str]
         ] = {}  # the files looked up, by the one whose names or importers were asked for
+        self._used_stars: dict[str, set[str]] = {}  # the files whose stars were looked through, by the same
         self._searched: dict[str, set[str]] = {}  # for words, by the file whose facts depend on them
         self._surfaces: dict[tuple[str, Callable[[bytes], frozenset[Any]]], str] = {}
         self._linted = ""
@@ -68,6 +72,7 @@ class Imports:
             self._importers.clear()
             self._starred_by.clear()
             self._programs.clear()
+            self._stars_of.clear()
 
     def begin(self, path: str) -> None:
         """Note from here on which files are asked while this one is linted."""
@@ -87,6 +92,8 @@ class Imports:
         asking = self._asked if is_linted else {path}
         read = (self._read if is_linted else set()).union(*(self._searched.get(file, ()) for file in asking))
         found = asking.union(*(self._used.get(file, ()) for file in asking))
+        packages = set[str]().union(*(self._used_stars.get(file, ()) for file in asking))
+        found.update(*map(self._stars_of.files, packages))
         asked = {asked for asked, _ in self._importers if asked in found or asked == path}
         program = self._programs.get(path)
         asked |= program[1] if program is not None else set()
@@ -295,9 +302,10 @@ class Imports:
         self._asked.add(importer)
         key = importer, name
         if key not in self._targets:
-            self._trail = set()
+            self._trail, self._packages = set(), set()
             self._targets[key] = self._look_up(importer, name, _REEXPORTS_DEEP)
             self._used.setdefault(importer, set()).update(self._trail)
+            self._used_stars.setdefault(importer, set()).update(self._packages)
         return self._targets[key]
 
     def _look_up(self, importer: str, name: str, depth: int) -> Target:
@@ -337,7 +345,10 @@ class Imports:
 
     def _starred(self, file: str, modules: tuple[str, ...], parts: list[str], depth: int) -> Target:
         """What a name means that one of several modules gives by `from module import *`."""
-        for module in modules:
+        if not modules:
+            return _UNKNOWN
+        self._packages.add(file)
+        for module in self._stars_of.giving(file, parts[0]):
             found = self._look_up(file, _member(module, ".".join(parts)), depth - 1)
             if found.definition is not None or (found.outside is not None and self._is_ours(file, module)):
                 return found

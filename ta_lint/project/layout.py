@@ -55,6 +55,11 @@ class Layout:
             return os.path.join(package, name)
         return os.path.join(package, f"{name}.py") if f"{name}.py" in names else None
 
+    def members(self, package: str) -> frozenset[str]:
+        """The names of all that may be a module of a package; none of a file."""
+        names = self._names(package) if not package.endswith(".py") else ()
+        return frozenset(name.removesuffix(".py") for name in names)
+
     def file(self, module: str) -> str | None:
         """The file that runs when a module is imported; None for a folder without `__init__.py`."""
         if module.endswith(".py"):

@@ -1,0 +1,113 @@
+"""Which of the modules that a file imports everything from may give a name, so that only these are asked for it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ta_lint.project.exports import Exports
+from ta_lint.project.layout import Layout
+
+Names = frozenset[str] | None
+"""The names that a module may give; None if that may be any."""
+
+
+class _Module(NamedTuple):
+    """A module that a file imports everything from."""
+
+    names: Names
+    """What it may give without its own star imports."""
+    file: str | None = None
+    """The file whose star imports add to that."""
+    looked_at: frozenset[str] = frozenset()
+    """The files whose names this comes from."""
+
+
+class Stars:
+    """What the files of a project may have by `from module import *`, each file looked through once.
+
+    The package of `transformers` imports by star from 2,300 files, and thousands of names are looked up in it.
+    """
+
+    def __init__(self, layout: Layout, exports: Callable[[str], Exports | None]) -> None:
+        self._layout = layout
+        self._exports = exports
+        self._modules: dict[tuple[str, str], _Module] = {}
+        self._giving: dict[str, list[tuple[str, Names]]] = {}
+        self._files: dict[str, frozenset[str]] = {}
+
+    def clear(self) -> None:
+        """Forget all, as a file has changed."""
+        self._modules.clear()
+        self._giving.clear()
+        self._files.clear()
+
+    def giving(self, file: str, name: str) -> list[str]:
+        """The modules that may give a file a name, as it writes them, in its order."""
+        if file not in self._giving:
+            written = self._written(file)
+            self._giving[file] = [(module, self._names(self._module(file, module))) for module in written]
+        return [module for module, names in self._giving[file] if names is None or name in names]
+
+    def files(self, file: str) -> frozenset[str]:
+        """The files whose names say what a file has by star imports."""
+        if file not in self._files:
+            modules = self._below([self._module(file, module) for module in self._written(file)])
+            self._files[file] = frozenset().union(*(module.looked_at for module in modules))
+        return self._files[file]
+
+    def _written(self, file: str) -> tuple[str, ...]:
+        bound = self._exports(file)
+        return bound.stars if bound is not None else ()
+
+    def _names(self, module: _Module) -> Names:
+        """All that a module may give."""
+        found: set[str] = set()
+        for one in self._below([module]):
+            if one.names is None:
+                return None
+            found |= one.names
+        return frozenset(found)
+
+    def _below(self, modules: list[_Module]) -> list[_Module]:
+        """Modules, and those that these import everything from, directly or not."""
+        found = list(modules)
+        seen: set[str] = set()
+        for module in found:
+            if module.file is not None and module.file not in seen:
+                seen.add(module.file)
+                found += [self._module(module.file, written) for written in self._written(module.file)]
+        return found
+
+    def _module(self, importer: str, written: str) -> _Module:
+        key = importer, written
+        if key not in self._modules:
+            self._modules[key] = self._found(importer, written)
+        return self._modules[key]
+
+    def _found(self, importer: str, written: str) -> _Module:
+        rest = written.lstrip(".")
+        dots, parts = written[: len(written) - len(rest)], rest.split(".") if rest else []
+        module = self._layout.module(importer, first := dots or parts.pop(0))
+        if module is None:
+            return _Module(frozenset() if first == dots else None)
+        looked_at: set[str] = set()
+        for part in parts:
+            bound = self._bound(importer, module, looked_at)
+            below = self._layout.inside(module, part) if not module.endswith(".py") else None
+            if below is None or (bound is not None and part in bound.names):
+                return _Module(
+                    None, None, frozenset(looked_at)
+                )  # what the package itself binds to the name of a module
+            module = below
+        bound = self._bound(importer, module, looked_at)
+        names = self._layout.members(module)
+        if bound is None:
+            return _Module(names, None, frozenset(looked_at))
+        return _Module(names | bound.names.keys(), self._layout.file(module), frozenset(looked_at))
+
+    def _bound(self, importer: str, module: str, looked_at: set[str]) -> Exports | None:
+        """What the file of a module binds, unless that is the importer itself."""
+        file = self._layout.file(module)
+        if file is None or file == importer:
+            return None
+        looked_at.add(file)
+        return self._exports(file)
