@@ -28,6 +28,7 @@ from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
+from ta_lint.facts.torch.trainers import Trainers
 from ta_lint.facts.torch.unpickling import Unpickling
 from ta_lint.facts.torch.wrappers import Wrappers
 from ta_lint.facts.values.calls import Calls
@@ -284,6 +285,10 @@ class FileFacts:
     @cached_property
     def provenance(self) -> Provenance:
         return Provenance(self.tree, self.names, self.kinds, self.hub)
+
+    @cached_property
+    def trainers(self) -> Trainers:
+        return Trainers(self.tree, self.names, self.classes, self.kinds, self.flow)
 
     @cached_property
     def hub(self) -> Hub:

@@ -1,0 +1,86 @@
+"""What the rules about transformers, PEFT and TRL say of them, held against what is installed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+peft = pytest.importorskip("peft")
+tokenizers = pytest.importorskip("tokenizers")
+transformers = pytest.importorskip("transformers")
+
+transformers.logging.set_verbosity_error()
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Rows(torch.utils.data.Dataset[dict[str, Any]]):
+    """Sequences that count up, with columns besides."""
+
+    def __init__(self, **more: float) -> None:
+        self.more = more
+
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        ids = (torch.arange(8) + index) % 50
+        return {"input_ids": ids, "labels": ids.clone(), **self.more}
+
+
+def llama(kind: Any = None, **options: Any) -> Any:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=50,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        pad_token_id=0,
+        **options,
+    )
+    return (kind or transformers.LlamaForCausalLM)(config)
+
+
+def lora(**options: Any) -> Any:
+    return peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"], **options)
+
+
+def trainer_of(
+    folder: Path, model: Any, kind: Any = None, settings: dict[str, Any] | None = None, **options: Any
+) -> Any:
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder / "out"),
+        per_device_train_batch_size=4,
+        max_steps=2,
+        logging_steps=1,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+        use_cpu=True,
+        **(settings or {}),
+    )
+    return (kind or transformers.Trainer)(model=model, args=arguments, **{"train_dataset": Rows(), **options})
+
+
+def tokenizer_of(**tokens: str) -> Any:
+    known = {"[PAD]": 0, "[UNK]": 1, "[MASK]": 2} | {f"w{number}": number for number in range(3, 50)}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, "[UNK]"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", **tokens
+    )
+
+
+def test_the_collator_of_language_models_masks_unless_it_is_told_not_to() -> None:
+    rows = [{"input_ids": list(range(3, 40))} for _ in range(4)]
+    tokenizer = tokenizer_of(mask_token="[MASK]")
+    torch.manual_seed(0)
+    masked = transformers.DataCollatorForLanguageModeling(tokenizer)(rows)
+    assert (masked["input_ids"] == 2).any()
+    assert (masked["labels"] == -100).float().mean() > 0.7
+    plain = transformers.DataCollatorForLanguageModeling(tokenizer, mlm=False)(rows)
+    assert torch.equal(plain["labels"], plain["input_ids"])
+    with pytest.raises(ValueError, match="mlm=False"):
+        transformers.DataCollatorForLanguageModeling(tokenizer_of())
