@@ -84,3 +84,30 @@ def test_the_collator_of_language_models_masks_unless_it_is_told_not_to() -> Non
     assert torch.equal(plain["labels"], plain["input_ids"])
     with pytest.raises(ValueError, match="mlm=False"):
         transformers.DataCollatorForLanguageModeling(tokenizer_of())
+
+
+def test_a_step_gives_compute_loss_the_number_of_items(tmp_path: Path) -> None:
+    class Old(transformers.Trainer):  # type: ignore[misc, name-defined]
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False) -> Any:
+            return super().compute_loss(model, inputs, return_outputs)
+
+    class New(transformers.Trainer):  # type: ignore[misc, name-defined]
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
+    with pytest.raises(TypeError, match="num_items_in_batch"):
+        trainer_of(tmp_path, llama(), Old).train()
+    assert trainer_of(tmp_path, llama(), New).train().global_step == 2
+
+
+def test_a_model_whose_merged_one_is_dropped_saves_an_adapter_without_weights(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    dropped = peft.get_peft_model(llama(), lora())
+    dropped.merge_and_unload()
+    dropped.save_pretrained(tmp_path / "dropped")
+    assert safetensors.load_file(tmp_path / "dropped" / "adapter_model.safetensors") == {}
+    kept = peft.get_peft_model(llama(), lora()).merge_and_unload()
+    kept.save_pretrained(tmp_path / "kept")
+    assert safetensors.load_file(tmp_path / "kept" / "model.safetensors")
