@@ -111,3 +111,13 @@ def test_a_model_whose_merged_one_is_dropped_saves_an_adapter_without_weights(tm
     kept = peft.get_peft_model(llama(), lora()).merge_and_unload()
     kept.save_pretrained(tmp_path / "kept")
     assert safetensors.load_file(tmp_path / "kept" / "model.safetensors")
+
+
+def test_the_best_model_is_that_with_the_highest_metric_unless_its_name_ends_in_loss(tmp_path: Path) -> None:
+    def is_greater(metric: str) -> Any:
+        return transformers.TrainingArguments(str(tmp_path), metric_for_best_model=metric).greater_is_better
+
+    assert [is_greater(name) for name in ("wer", "eval_rmse", "eval_loss")] == [True, True, False]
+    callbacks = pytest.importorskip("lightning.pytorch.callbacks")
+    assert callbacks.ModelCheckpoint(monitor="val_acc").mode == "min"
+    assert callbacks.EarlyStopping(monitor="val_acc").mode == "min"

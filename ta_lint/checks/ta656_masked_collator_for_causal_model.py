@@ -8,7 +8,7 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.value import Value
 from ta_lint.syntax.edits import ProposedFix, set_argument
-from ta_lint.syntax.tree import Node, spreads
+from ta_lint.syntax.tree import Node, argument, spreads
 
 KEYWORDS = ("DataCollatorForLanguageModeling",)
 AROUND = (("*CausalLM", "*LMHeadModel"),)
@@ -26,14 +26,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         if _masks(module, call) and not _is_set_later(module) and _is_for_causal_model(module, call):
             message = "the collator masks tokens, and a causal model learns to copy them; set `mlm=False`"
-            edit = set_argument(call, "mlm", "False", _mlm(module, call))
+            edit = set_argument(call, "mlm", "False", argument(call, "mlm", 1))
             fix = ProposedFix("do not mask", (edit,)) if edit is not None else None
             yield Suspicion(call, message, fix=fix)
-
-
-def _mlm(module: FileFacts, call: cst.Call) -> Node | None:
-    given = module.flow.argument(call, "mlm", 1)
-    return given.origins[0].node if given.origins else None
 
 
 def _masks(module: FileFacts, call: cst.Call) -> bool:
