@@ -121,3 +121,13 @@ def test_the_best_model_is_that_with_the_highest_metric_unless_its_name_ends_in_
     callbacks = pytest.importorskip("lightning.pytorch.callbacks")
     assert callbacks.ModelCheckpoint(monitor="val_acc").mode == "min"
     assert callbacks.EarlyStopping(monitor="val_acc").mode == "min"
+
+
+def test_an_adapter_is_loaded_frozen_unless_it_is_to_train(tmp_path: Path) -> None:
+    peft.get_peft_model(llama(), lora()).save_pretrained(tmp_path / "adapter")
+    frozen = peft.PeftModel.from_pretrained(llama(), tmp_path / "adapter")
+    assert not any(parameter.requires_grad for parameter in frozen.parameters())
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        trainer_of(tmp_path, frozen).train()
+    trained = peft.PeftModel.from_pretrained(llama(), tmp_path / "adapter", is_trainable=True)
+    assert trainer_of(tmp_path, trained).train().global_step == 2

@@ -1,0 +1,21 @@
+"""A model of PEFT: a base with adapters."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ta_runtime.probes.places import Place
+
+
+@dataclass(slots=True)
+class AdaptedModel:
+    """The models of PEFT that one line made, and that were called to train: in training mode, with gradients on."""
+
+    place: "Place"
+    called_at: "Place"
+    looks: int = 0
+    """Calls in audited steps."""
+    frozen: int = 0
+    """Calls with adapters in the model, and no parameter of it that required a gradient."""
+    trained: int = 0
+    """Calls with an adapter that required a gradient."""
