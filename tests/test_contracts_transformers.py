@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 peft = pytest.importorskip("peft")
 tokenizers = pytest.importorskip("tokenizers")
@@ -131,3 +132,58 @@ def test_an_adapter_is_loaded_frozen_unless_it_is_to_train(tmp_path: Path) -> No
         trainer_of(tmp_path, frozen).train()
     trained = peft.PeftModel.from_pretrained(llama(), tmp_path / "adapter", is_trainable=True)
     assert trainer_of(tmp_path, trained).train().global_step == 2
+
+
+def test_the_new_head_of_a_classifier_is_frozen_unless_the_task_is_named(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+
+    def saved(folder: str, **options: Any) -> set[str]:
+        model = llama(transformers.LlamaForSequenceClassification, num_labels=3)
+        adapted = peft.get_peft_model(model, lora(**options))
+        trains = [name for name, one in adapted.named_parameters() if one.requires_grad and "score" in name]
+        adapted.save_pretrained(tmp_path / folder)
+        names = safetensors.load_file(tmp_path / folder / "adapter_model.safetensors")
+        assert bool(trains) == any("score" in name for name in names)
+        return {name for name in names if "score" in name}
+
+    assert not saved("none")
+    assert not saved("other", task_type="CAUSAL_LM")
+    assert not saved("list", modules_to_save=["q_proj"].append("score"))
+    assert saved("task", task_type="SEQ_CLS")
+    assert saved("head", modules_to_save=["score"])
+
+
+def test_rows_of_new_tokens_have_a_gradient_only_where_the_configuration_says_so() -> None:
+    def trained(**options: Any) -> bool:
+        model = llama()
+        model.resize_token_embeddings(52)
+        adapted = peft.get_peft_model(model, lora(**options))
+        ids = torch.tensor([[3, 50, 51, 4]])
+        adapted(input_ids=ids, labels=ids).loss.backward()
+        return any(one.grad is not None for name, one in adapted.named_parameters() if "embed" in name)
+
+    assert not trained()
+    assert trained(trainable_token_indices=[50, 51])
+    assert trained(modules_to_save=["embed_tokens"])
+
+
+class Small(nn.Module):
+    """Takes any keyword, and names two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+
+    def forward(self, input_ids: Any, labels: Any = None, **more: Any) -> Any:
+        return {"loss": self.layer(input_ids.float()).square().mean()}
+
+
+def test_a_column_that_forward_does_not_name_never_reaches_the_collator(tmp_path: Path) -> None:
+    def collate(rows: Any) -> Any:
+        return {"input_ids": torch.stack([row["input_ids"] for row in rows]), "more": rows[0]["weight"]}
+
+    rows = {"train_dataset": Rows(weight=1.0), "data_collator": collate}
+    with pytest.raises(KeyError, match="weight"):
+        trainer_of(tmp_path, Small(), **rows).train()
+    kept = trainer_of(tmp_path, Small(), settings={"remove_unused_columns": False}, **rows)
+    assert kept.train().global_step == 2

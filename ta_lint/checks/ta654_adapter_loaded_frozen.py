@@ -14,9 +14,6 @@ AROUND = (("*Trainer", "*optim*"),)
 
 _LOADS = regex(r"peft\.(\w+\.)*(Auto)?PeftModel\w*\.from_pretrained")
 
-# What makes parameters trainable, or another adapter the one that trains.
-_THAWS = frozenset("add_adapter load_adapter set_adapter set_requires_grad requires_grad_ unfreeze".split())
-
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
     loaded = [call for call in module.tree.all(cst.Call) if _is_frozen(module, call)]
@@ -24,7 +21,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         return
     trained = {made: place for facts in _program(module) for made, place in _trained(facts) if made in loaded}
     for call in loaded:
-        if call in trained and not _is_thawed(module):
+        if call in trained and not module.adapters.thaws:
             message = "the adapter is loaded frozen, and trained; set `is_trainable=True`"
             edit = set_argument(call, "is_trainable", "True", argument(call, "is_trainable"))
             fix = ProposedFix("load it to train", (edit,)) if edit is not None else None
@@ -66,20 +63,3 @@ def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tupl
         made = module.kinds.construction(model)
         if made is not None:
             yield made, place
-
-
-def _is_thawed(module: FileFacts) -> bool:
-    """Whether code of the file makes parameters trainable, or adds an adapter."""
-    for attribute in module.tree.all(cst.Attribute):
-        above = module.tree.parent[attribute]
-        if attribute.attr.value == "requires_grad":
-            statement = module.tree.parent[above] if isinstance(above, cst.AssignTarget) else None
-            if isinstance(statement, cst.Assign) and module.boolean(statement.value) is not False:
-                return True
-        elif attribute.attr.value in _THAWS and not _is_given_false(module, above):
-            return True
-    return False
-
-
-def _is_given_false(module: FileFacts, call: Node) -> bool:
-    return isinstance(call, cst.Call) and any(module.boolean(arg.value) is False for arg in call.args)

@@ -19,6 +19,7 @@ from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
+from ta_lint.facts.torch.adapters import Adapters
 from ta_lint.facts.torch.api import Api
 from ta_lint.facts.torch.checkpoints import Checkpoints
 from ta_lint.facts.torch.collectives import Collectives
@@ -289,6 +290,10 @@ class FileFacts:
     @cached_property
     def trainers(self) -> Trainers:
         return Trainers(self.tree, self.names, self.classes, self.kinds, self.flow)
+
+    @cached_property
+    def adapters(self) -> Adapters:
+        return Adapters(self.tree, self.names, self.kinds, self.flow, self.trainers)
 
     @cached_property
     def hub(self) -> Hub:

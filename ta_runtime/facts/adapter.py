@@ -1,6 +1,6 @@
 """A model of PEFT: a base with adapters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,3 +19,7 @@ class AdaptedModel:
     """Calls with adapters in the model, and no parameter of it that required a gradient."""
     trained: int = 0
     """Calls with an adapter that required a gradient."""
+    random_heads: list[str] = field(default_factory=list)
+    """Parts of the model outside its base whose weights were drawn in this run and required no gradient while adapters did, by name."""
+    trained_heads: int = 0
+    """Calls with a part outside the base that required a gradient."""

@@ -1,6 +1,7 @@
 """Sees models of PEFT that are called to train, and which of their parameters require a gradient.
 
-PEFT itself is not imported: its classes are known by the module that they are from.
+PEFT itself is not imported: its classes are known by the module that they are from. What is drawn at random is noted until the
+first optimizer step, which is how a new head is told from one that was loaded.
 """
 
 import sys
@@ -8,15 +9,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ta_runtime.facts import AdaptedModel
 from ta_runtime.observers.observer import Observer
+from ta_runtime.probes import hub
+from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, here
-from ta_runtime.probes.registers import BUILT
+from ta_runtime.probes.registers import BUILT, Register
 
 if TYPE_CHECKING:
     from ta_runtime.facts import Run
+    from ta_runtime.observers.window import Window
 
 _LOOKS = 16  # at the models of one line
 
@@ -26,6 +30,11 @@ class Adapters(Observer):
 
     def attach(self) -> None:
         self._found: dict[Place, AdaptedModel] = {}
+        self._drawn: Register[bool] = Register()
+        self.undo.append(hub.watch("draw", self._draws, self.session.barrier.run))
+
+    def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
+        self.detach()
 
     def passed(self, module: nn.Module, args: tuple[Any, ...], result: Any) -> None:
         if "peft" not in sys.modules or self.session.window.step is None:
@@ -37,6 +46,10 @@ class Adapters(Observer):
 
     def report(self, run: "Run") -> None:
         run.adapted_models = list(self._found.values())
+
+    def _draws(self, call: Call) -> None:
+        if "peft" in sys.modules and isinstance(call.args[0], nn.Parameter):
+            self._drawn.add(call.args[0], True)
 
     def _look(self, model: nn.Module) -> None:
         called_at = here()
@@ -50,6 +63,14 @@ class Adapters(Observer):
             return
         found.trained += any(parameter.requires_grad for parameter in parameters)
         found.frozen += not any(parameter.requires_grad for parameter in model.parameters())
+        for name, head in heads(model):
+            self._look_at_head(found, name, list(head.parameters()))
+
+    def _look_at_head(self, found: AdaptedModel, name: str, parameters: list[Tensor]) -> None:
+        if any(parameter.requires_grad for parameter in parameters):
+            found.trained_heads += 1
+        elif found.trained and any(parameter in self._drawn for parameter in parameters):
+            found.random_heads += [name] if name not in found.random_heads else []
 
 
 def adapted(root: nn.Module) -> Iterator[nn.Module]:
@@ -64,6 +85,17 @@ def tuners(model: nn.Module) -> Iterator[nn.Module]:
     for module in model.modules():
         if _is_from(module, "peft.tuners.tuners_utils") and hasattr(module, "adapter_layer_names"):
             yield module
+
+
+def heads(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The parts with parameters, beside its base, of the classifier of transformers in a model of PEFT, such as `score`."""
+    for module in model.modules():
+        prefix = getattr(module, "base_model_prefix", None)
+        if _is_from(module, "transformers.modeling_utils") and "Classification" in type(module).__name__:
+            for name, part in module.named_children():
+                if name != prefix and next(part.parameters(), None) is not None:
+                    yield name, part
+            return
 
 
 def parameters_of(layer: nn.Module) -> Iterator[nn.Parameter]:

@@ -84,16 +84,19 @@ class Trainers:
             place = _PLACES.index(keyword)
         return self._flow.argument(trainer, keyword, place)
 
-    def option(self, trainer: cst.Call, name: str) -> Value | None:
-        """What the settings of a trainer say by a name; no origins if they certainly say nothing, None if they are not in sight."""
+    def settings_of(self, trainer: cst.Call) -> cst.Call | None:
+        """The call that makes the settings of a trainer; None if it is not in sight, or is one of several."""
         given = self.given(trainer, "args")
-        if not given.origins:
-            return _NOTHING
         made = [self._kinds.construction(origin.node) for origin in given.origins if not origin.path]
         settings = [call for call in made if call is not None and self._are_settings(call)]
-        if len(settings) != 1 or len(given.origins) != 1:
-            return None
-        return self._flow.argument(settings[0], name, -1)
+        return settings[0] if len(settings) == len(given.origins) == 1 else None
+
+    def option(self, trainer: cst.Call, name: str) -> Value | None:
+        """What the settings of a trainer say by a name; no origins if they certainly say nothing, None if they are not in sight."""
+        if not self.given(trainer, "args").origins:
+            return _NOTHING
+        settings = self.settings_of(trainer)
+        return self._flow.argument(settings, name, -1) if settings is not None else None
 
     def boolean(self, trainer: cst.Call, name: str, default: bool) -> bool | None:
         """A setting of a trainer that is on or off; None if that is not in sight."""
