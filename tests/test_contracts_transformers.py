@@ -147,7 +147,7 @@ def test_the_new_head_of_a_classifier_is_frozen_unless_the_task_is_named(tmp_pat
         return {name for name in names if "score" in name}
 
     assert not saved("none")
-    assert not saved("other", task_type="CAUSAL_LM")
+    assert not saved("other", task_type="FEATURE_EXTRACTION")
     assert not saved("list", modules_to_save=["q_proj"].append("score"))
     assert saved("task", task_type="SEQ_CLS")
     assert saved("head", modules_to_save=["score"])
@@ -187,3 +187,41 @@ def test_a_column_that_forward_does_not_name_never_reaches_the_collator(tmp_path
         trainer_of(tmp_path, Small(), **rows).train()
     kept = trainer_of(tmp_path, Small(), settings={"remove_unused_columns": False}, **rows)
     assert kept.train().global_step == 2
+
+
+def test_an_evaluation_has_no_loss_where_forward_names_no_labels(tmp_path: Path) -> None:
+    class Wrapper(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = llama()
+
+        def forward(self, **inputs: Any) -> Any:
+            return self.inner(**inputs)
+
+    def evaluated(model: Any, **settings: Any) -> set[str]:
+        settings["remove_unused_columns"] = False
+        return set(trainer_of(tmp_path, model, settings=settings, eval_dataset=Rows()).evaluate())
+
+    assert "eval_loss" not in evaluated(Wrapper())
+    assert "eval_loss" in evaluated(Wrapper(), label_names=["labels"])
+    assert "eval_loss" in evaluated(peft.get_peft_model(llama(), lora()))
+
+
+def test_a_mean_is_summed_over_the_micro_batches_of_a_step(tmp_path: Path) -> None:
+    class Own(transformers.Trainer):  # type: ignore[misc, name-defined]
+        def compute_loss(
+            self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            outputs = model(**inputs)
+            return (outputs.loss, outputs) if return_outputs else outputs.loss
+
+    class Norms(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            squares = [p.grad.double().square().sum() for p in kwargs["model"].parameters()]
+            norms.append(torch.stack(squares).sum().sqrt().item())
+
+    norms: list[float] = []
+    for kind in (None, Own):
+        settings = {"gradient_accumulation_steps": 2, "max_grad_norm": 0.0}
+        trainer_of(tmp_path, llama(), kind, settings, callbacks=[Norms()]).train()
+    assert norms[2] == pytest.approx(2 * norms[0], rel=1e-3)

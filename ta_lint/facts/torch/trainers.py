@@ -80,9 +80,19 @@ class Trainers:
     def given(self, trainer: cst.Call, keyword: str) -> Value:
         """What a trainer is given by a keyword, or at its place; no origins if it certainly is given nothing."""
         place = -1
-        if keyword in _PLACES and self.is_plain(trainer) and not self.defines(trainer, "__init__"):
+        if keyword in _PLACES and self._keeps_places(trainer):
             place = _PLACES.index(keyword)
         return self._flow.argument(trainer, keyword, place)
+
+    def _keeps_places(self, trainer: cst.Call) -> bool:
+        """Whether a trainer takes its arguments in the order of that of transformers, by a constructor of its own or not."""
+        if not self.is_plain(trainer):
+            return False
+        klass = self._classes.local(trainer.func)
+        init = self._classes.methods(klass).get("__init__") if klass is not None else None
+        if init is None:
+            return not self.defines(trainer, "__init__")
+        return isinstance(init.params.star_arg, cst.Param) and len(init.params.params) == 1
 
     def settings_of(self, trainer: cst.Call) -> cst.Call | None:
         """The call that makes the settings of a trainer; None if it is not in sight, or is one of several."""
