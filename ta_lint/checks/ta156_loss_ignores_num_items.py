@@ -74,11 +74,9 @@ def _accumulates(module: FileFacts, trainer: cst.Call) -> bool:
 
 def _takes_more(module: FileFacts, model: Node) -> bool:
     """Whether a model takes any keyword, below adapters: then the trainer leaves it to the loss to divide."""
-    made = module.kinds.construction(model)
+    made = module.adapters.base(model)
     name = module.qualified(made.func) if made is not None else None
-    if made is not None and name is not None:
-        if name.endswith(".get_peft_model") and made.args:
-            return _takes_more(module, made.args[0].value)
+    if name is not None:
         return _PRETRAINED.fullmatch(name) is not None
     klass = module.kinds.class_of(model)
     forward = module.classes.method(klass, "forward") if klass is not None else None

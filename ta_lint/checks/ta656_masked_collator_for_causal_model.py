@@ -70,17 +70,12 @@ def _is_causal(module: FileFacts, model: Value) -> bool | None:
 
 def _class_name(module: FileFacts, model: Node) -> str | None:
     """The class of a model, below adapters: `LlamaForCausalLM` of `LlamaForCausalLM.from_pretrained(path)`."""
-    made = module.kinds.construction(model)
-    for _ in range(3):
-        name = module.qualified(made.func) if made is not None else None
-        if made is None or name is None:
-            return None
-        if name.startswith("peft.") and name.endswith("get_peft_model") and made.args:
-            made = module.kinds.construction(made.args[0].value)
-            continue
-        owner, _, method = name.rpartition(".")
-        return (owner if method in ("from_pretrained", "from_config") else name).rpartition(".")[2]
-    return None
+    made = module.adapters.base(model)
+    name = module.qualified(made.func) if made is not None else None
+    if name is None:
+        return None
+    owner, _, method = name.rpartition(".")
+    return (owner if method in ("from_pretrained", "from_config") else name).rpartition(".")[2]
 
 
 def _has_causal_models_alone(module: FileFacts) -> bool:

@@ -73,7 +73,7 @@ def _is_removed(module: FileFacts, trainer: cst.Call, key: str) -> bool:
 def _lacks(module: FileFacts, model: Node, key: str) -> bool:
     klass = module.kinds.class_of(model)
     if klass is None:
-        made = module.kinds.construction(model)
+        made = module.adapters.base(model)
         name = module.qualified(made.func) if made is not None else None
         return _PRETRAINED.fullmatch(name or "") is not None and key in _RAW
     forward = module.classes.method(klass, "forward")

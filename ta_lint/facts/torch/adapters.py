@@ -19,6 +19,8 @@ _CONFIG = regex(r"peft\.(\w+\.)*(Lora|AdaLora|IA3|LoHa|LoKr|OFT|BOFT|VeRA)Config
 # What makes parameters trainable, or another adapter the one that trains.
 _THAWS = frozenset("add_adapter load_adapter set_adapter set_requires_grad requires_grad_ unfreeze".split())
 
+_DEPTH = 3  # adapters around adapters
+
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
@@ -50,7 +52,7 @@ class Adapters:
         wrapped = [
             (call, self._flow.argument(call, "model", 0), self._flow.argument(call, "peft_config", 1))
             for call in self._tree.all(cst.Call)
-            if _WRAPS.fullmatch(self._names.qualified(call.func) or "")
+            if self._wraps(call)
         ]
         wrapped += [
             (call, self._trainers.given(call, "model"), self._trainers.given(call, "peft_config"))
@@ -84,6 +86,18 @@ class Adapters:
         return isinstance(call, cst.Call) and any(
             self._kinds.boolean(arg.value) is False for arg in call.args
         )
+
+    def base(self, model: Node) -> cst.Call | None:
+        """The call that made a model, below adapters: `LlamaForCausalLM.from_pretrained(path)`."""
+        made = self._kinds.construction(model)
+        for _ in range(_DEPTH):
+            if made is None or not made.args or not self._wraps(made):
+                return made
+            made = self._kinds.construction(made.args[0].value)
+        return None
+
+    def _wraps(self, call: cst.Call) -> bool:
+        return _WRAPS.fullmatch(self._names.qualified(call.func) or "") is not None
 
     def is_unset(self, config: cst.Call, keyword: str) -> bool:
         """Whether a configuration certainly does not set a field, or sets it to `None`: `names.append(name)` is that, too."""
