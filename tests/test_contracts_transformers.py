@@ -148,7 +148,7 @@ def test_the_new_head_of_a_classifier_is_frozen_unless_the_task_is_named(tmp_pat
 
     assert not saved("none")
     assert not saved("other", task_type="FEATURE_EXTRACTION")
-    assert not saved("list", modules_to_save=["q_proj"].append("score"))
+    assert not saved("list", modules_to_save=["q_proj"].append("score"))  # type: ignore[func-returns-value]
     assert saved("task", task_type="SEQ_CLS")
     assert saved("head", modules_to_save=["score"])
 
@@ -182,7 +182,7 @@ def test_a_column_that_forward_does_not_name_never_reaches_the_collator(tmp_path
     def collate(rows: Any) -> Any:
         return {"input_ids": torch.stack([row["input_ids"] for row in rows]), "more": rows[0]["weight"]}
 
-    rows = {"train_dataset": Rows(weight=1.0), "data_collator": collate}
+    rows: dict[str, Any] = {"train_dataset": Rows(weight=1.0), "data_collator": collate}
     with pytest.raises(KeyError, match="weight"):
         trainer_of(tmp_path, Small(), **rows).train()
     kept = trainer_of(tmp_path, Small(), settings={"remove_unused_columns": False}, **rows)

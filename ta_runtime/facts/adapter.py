@@ -23,3 +23,7 @@ class AdaptedModel:
     """Parts of the model outside its base whose weights were drawn in this run and required no gradient while adapters did, by name."""
     trained_heads: int = 0
     """Calls with a part outside the base that required a gradient."""
+    new_rows: int = 0
+    """Calls that looked up rows that a table got after it was built, where the table required no gradient."""
+    trained_tables: int = 0
+    """Calls in which a table that had got rows required a gradient, as a whole or in some rows."""
