@@ -18,7 +18,7 @@ _CALLBACK = regex(r"lightning\.(pytorch\.)?callbacks\.(\w+\.)*(ModelCheckpoint|E
 _WORD = regex(r"[a-z]+[0-9]*")
 _HIGHER = frozenset(
     "acc accuracy auc auprc auroc bleu dice f1 fscore iou jaccard kappa map mcc miou mrr ndcg precision psnr r2 recall "
-    "rouge rouge1 rouge2 rougel sacrebleu ssim top1 top5".split()
+    "reward rouge rouge1 rouge2 rougel sacrebleu ssim top1 top5".split()
 )
 _LOWER = frozenset(
     "bpb bpd cer eer err error fid loss lpips mae mape mse nll perplexity ppl rmse wer".split()
