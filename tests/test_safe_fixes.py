@@ -261,6 +261,22 @@ PROGRAMS = {
         """,
         "import torch\nfrom torch.autograd import Variable\nVariable(torch.zeros(2), requires_grad=True).add_(1)\n",
     ],
+    "TA657": [
+        """
+        from transformers import Trainer
+
+        class Ours(Trainer):
+            def compute_loss(self, model, inputs: dict, return_outputs=False):
+                return sum(inputs), return_outputs
+
+        class Short(Trainer):
+            def compute_loss(self, model, inputs):
+                return model(inputs)
+
+        print(Ours.compute_loss(None, None, [1, 2]), Ours.compute_loss(None, None, [3], True))
+        print(Short.compute_loss(None, len, "abc"))
+        """,
+    ],
     "TA909": [
         "import torchvision.models as models\nmodel = models.resnet18()\n",
         "def f():\n    import torchvision.models as models\n    return models.resnet18()\nmodel = f()\n",
@@ -393,7 +409,7 @@ def given() -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand-ins of what the programs import: two modules of torchvision, and one with a name that hides torch."""
+    """Stand-ins of what the programs import: two modules of torchvision, the trainer of transformers, and a name that hides torch."""
     names = ["", ".datasets", ".models", ".transforms", ".transforms.functional", ".utils"]
     found = {name: types.ModuleType(f"torchvision{name}") for name in names}
     for name, module in found.items():
@@ -406,7 +422,9 @@ def _libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     transforms.CenterCrop = lambda size: size  # type: ignore[attr-defined]
     other = types.ModuleType("other_names")
     other.torch = None  # type: ignore[attr-defined]
-    for module in (*found.values(), other):
+    trainers = types.ModuleType("transformers")
+    trainers.Trainer = type("Trainer", (), {})  # type: ignore[attr-defined]
+    for module in (*found.values(), other, trainers):
         monkeypatch.setitem(sys.modules, module.__name__, module)
 
 

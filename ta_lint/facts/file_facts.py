@@ -19,6 +19,7 @@ from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
+from ta_lint.facts.torch.adapters import Adapters
 from ta_lint.facts.torch.api import Api
 from ta_lint.facts.torch.autocasts import Autocasts
 from ta_lint.facts.torch.checkpoints import Checkpoints
@@ -34,6 +35,7 @@ from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
 from ta_lint.facts.torch.tokenizers import Tokenizers
+from ta_lint.facts.torch.trainers import Trainers
 from ta_lint.facts.torch.unpickling import Unpickling
 from ta_lint.facts.torch.wrappers import Wrappers
 from ta_lint.facts.values.calls import Calls
@@ -326,6 +328,12 @@ class FileFacts:
     @cached_property
     def tokenizers(self) -> Tokenizers:
         return Tokenizers(self.tree, self.names, self.kinds, self.flow, self.calls_in_loop)
+
+    def trainers(self) -> Trainers:
+        return Trainers(self.tree, self.names, self.classes, self.kinds, self.flow)
+
+    def adapters(self) -> Adapters:
+        return Adapters(self.tree, self.names, self.kinds, self.flow, self.trainers)
 
     @cached_property
     def hub(self) -> Hub:

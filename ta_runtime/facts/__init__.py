@@ -4,6 +4,7 @@ Observers fill these while the run goes on; the numbers among them arrive from t
 is only asked once they are all there. A field is None where nothing was measured: unknown means silent.
 """
 
+from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
@@ -78,6 +79,7 @@ from ta_runtime.naming import Layer, Parameter
 
 __all__ = [
     "IDLE",
+    "AdaptedModel",
     "Attribute",
     "Average",
     "Backward",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.checkpoint import CheckpointHistory
@@ -79,6 +80,7 @@ class Run:
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)
+    adapted_models: list[AdaptedModel] = field(default_factory=list)
     frozen_parts: list[FrozenPart] = field(default_factory=list)
     normalisations: list[Normalisation] = field(default_factory=list)
     compilations: list[Compilation] = field(default_factory=list)

@@ -33,6 +33,7 @@ _KNOWN = {
         r"torch\.utils\.data\.\w*Dataset|torchvision\.datasets\.(\w+\.)*[A-Z]\w*|torch\.utils\.data\.Subset"
     ),
     "torch.utils.data.Sampler": regex(r"torch\.utils\.data\.\w*Sampler"),
+    "transformers.Trainer": regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer"),
 }
 
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property"})

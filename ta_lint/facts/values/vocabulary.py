@@ -16,6 +16,7 @@ class Kind(StrEnum):
     DATASET = "dataset"
     DATALOADER = "dataloader"
     SAMPLER = "sampler"
+    TRAINER = "trainer"
 
 
 # Constructors and annotations by qualified name; the first match decides.
@@ -33,6 +34,8 @@ CONSTRUCTED = (
     (regex(r"torchvision\.models(\.\w+)*\.(?!list_|get_(?!model$)|register_|create_)[a-z]\w*"), Kind.MODULE),
     (regex(r"timm\.(models\.(\w+\.)*)?create_model|pytorch_fid\.(inception\.)?InceptionV3"), Kind.MODULE),
     (regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+(Model|For[A-Z]\w+)\.from_(pretrained|config)"), Kind.MODULE),
+    (regex(r"peft\.(\w+\.)*(get_peft_model|(Auto)?Peft\w*Model\w*(\.from_pretrained)?)"), Kind.MODULE),
+    (regex(r"(transformers|trl)\.(\w+\.)*\w*Trainer"), Kind.TRAINER),
     (regex(r"torch\.utils\.data\.DataLoader"), Kind.DATALOADER),
     (regex(r"torch\.utils\.data\.\w*Sampler"), Kind.SAMPLER),
     (regex(r"torch\.utils\.data\.(\w*Dataset|Subset)|torchvision\.datasets\.(\w+\.)*[A-Z]\w*"), Kind.DATASET),
@@ -98,6 +101,7 @@ DERIVED = {
     "torch.utils.data.DataLoader": Kind.DATALOADER,
     "torch.utils.data.Sampler": Kind.SAMPLER,
     "torch.utils.data.Dataset": Kind.DATASET,
+    "transformers.Trainer": Kind.TRAINER,
 }
 
 # Methods of a module that return the module itself.

@@ -1,0 +1,65 @@
+"""TA654: an adapter that PEFT loads frozen, as it does by default, is given to what trains it."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.edits import ProposedFix, set_argument
+from ta_lint.syntax.tree import Node, argument
+
+KEYWORDS = ("from_pretrained", "*Peft*")
+AROUND = (("*Trainer", "*optim*"),)
+
+_LOADS = regex(r"peft\.(\w+\.)*(Auto)?PeftModel\w*\.from_pretrained")
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    loaded = [call for call in module.tree.all(cst.Call) if _is_frozen(module, call)]
+    if not loaded or module.is_test:
+        return
+    trained = {made: place for facts in _program(module) for made, place in _trained(facts) if made in loaded}
+    for call in loaded:
+        if call in trained and not module.adapters.thaws:
+            message = "the adapter is loaded frozen, and trained; set `is_trainable=True`"
+            edit = set_argument(call, "is_trainable", "True", argument(call, "is_trainable"))
+            fix = ProposedFix("load it to train", (edit,)) if edit is not None else None
+            yield Suspicion(call, message, ((trained[call], "trained here"),), fix=fix)
+
+
+def _is_frozen(module: FileFacts, call: cst.Call) -> bool:
+    """Whether a call certainly loads an adapter that does not train."""
+    name = module.qualified(call.func) or ""
+    if _LOADS.fullmatch(name) is None:
+        return False
+    given = module.flow.argument(call, "is_trainable", 2 if ".AutoPeft" in name else 3)
+    return all(not one.path and module.boolean(one.node) is False for one in given.origins)
+
+
+def _program(module: FileFacts) -> list[FileFacts]:
+    """This file, and those of its program that train."""
+    return [module, *map(module.beside, module.names.beside("train", "optim") or ())]
+
+
+def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
+    """The calls that made the models which a file trains, each with what trains it."""
+    for trainer in module.trainers.made:
+        uses = module.whereabouts.uses(trainer)
+        if module.trainers.given(trainer, "peft_config").origins or (
+            uses is not None and "train" not in uses
+        ):
+            continue
+        model = module.trainers.given(trainer, "model")
+        yield from _makers(module, [one.node for one in model.origins if not one.path], trainer)
+    for optimizer in module.parameters.optimizers:
+        for source in optimizer.sources or ():
+            model = module.flow.of(source.model)
+            yield from _makers(module, [one.node for one in model.origins if not one.path], optimizer.call)
+
+
+def _makers(module: FileFacts, models: list[Node], place: Node) -> Iterator[tuple[cst.Call, Node]]:
+    for model in models:
+        made = module.kinds.construction(model)
+        if made is not None:
+            yield made, place

@@ -1,0 +1,143 @@
+"""TA668: a collator, or a loss, reads a column that the trainer has removed, as `forward` of the model does not name it."""
+
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.edits import ProposedFix, set_argument
+from ta_lint.syntax.tree import Node, argument, is_name, literal_key, literal_text
+
+KEYWORDS = ("*Trainer",)
+
+_KEPT = frozenset({"label", "label_ids", "labels"})
+_OTHERWISE = ("_remove_unused_columns", "_set_signature_columns_if_needed", "get_train_dataloader")
+_PRETRAINED = regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+\.from_(pretrained|config)")
+
+# What no model of transformers takes: raw text, and where to find something.
+_RAW = frozenset(
+    "answer audio_path caption document file file_name image_path instruction messages path prompt question response "
+    "sentence sentence1 sentence2 summary text texts title url".split()
+)
+
+_Function = cst.FunctionDef | cst.Lambda
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    for trainer in module.trainers.made:
+        if not _removes(module, trainer):
+            continue
+        seen: set[str] = set()
+        for key, node in _reads(module, trainer):
+            if key not in seen and _is_removed(module, trainer, key):
+                seen.add(key)
+                place = node if module.is_here(node) else trainer
+                message = f"the `Trainer` removes `{key}`, which `forward` does not take; set `remove_unused_columns=False`"
+                yield Suspicion(place, message, ((trainer, "the trainer"),), fix=_fix(module, trainer))
+
+
+def _fix(module: FileFacts, trainer: cst.Call) -> ProposedFix | None:
+    settings = module.trainers.settings_of(trainer)
+    if settings is None or not module.is_here(settings):
+        return None
+    name = "remove_unused_columns"
+    edit = set_argument(settings, name, "False", argument(settings, name))
+    return ProposedFix("keep all columns", (edit,)) if edit is not None else None
+
+
+def _removes(module: FileFacts, trainer: cst.Call) -> bool:
+    """Whether a trainer certainly removes the columns that the model does not take."""
+    trainers = module.trainers
+    names = trainers.option(trainer, "label_names")
+    return (
+        trainers.is_plain(trainer)
+        and not trainers.defines(trainer, *_OTHERWISE)
+        and trainers.boolean(trainer, "remove_unused_columns", True) is True
+        and names is not None
+        and not names.origins
+    )
+
+
+def _is_removed(module: FileFacts, trainer: cst.Call, key: str) -> bool:
+    """Whether `forward` of a trainer's model certainly does not take a column."""
+    models = module.trainers.given(trainer, "model").origins
+    if key in _KEPT or not models:
+        return False
+    return all(not model.path and _lacks(module, model.node, key) for model in models)
+
+
+def _lacks(module: FileFacts, model: Node, key: str) -> bool:
+    klass = module.kinds.class_of(model)
+    if klass is None:
+        made = module.adapters.base(model)
+        name = module.qualified(made.func) if made is not None else None
+        return _PRETRAINED.fullmatch(name or "") is not None and key in _RAW
+    forward = module.classes.method(klass, "forward")
+    if forward is None or forward.decorators:
+        return False
+    params = (*forward.params.params, *forward.params.kwonly_params)
+    return all(param.name.value != key for param in params)
+
+
+def _reads(module: FileFacts, trainer: cst.Call) -> Iterator[tuple[str, Node]]:
+    """The keys that the collator of a trainer reads of its rows, or, without one of the project, its loss of a batch."""
+    collator = module.trainers.given(trainer, "data_collator")
+    for one in collator.origins:
+        function = _function(module, one.node) if not one.path else None
+        if function is not None:
+            yield from _read_of_rows(module, function)
+    if not collator.origins:
+        klass = module.classes.local(trainer.func)
+        loss = module.classes.method(klass, "compute_loss") if klass is not None else None
+        if loss is not None and len(loss.params.params) > 2:
+            batch = loss.params.params[2].name.value
+            yield from _read(module, loss, lambda node: is_name(node, batch))
+
+
+def _function(module: FileFacts, collator: Node) -> _Function | None:
+    """The function of the project that makes a batch: a function, a lambda, or the `__call__` of an object."""
+    if isinstance(collator, (cst.Lambda, cst.FunctionDef)):
+        return collator
+    klass = module.kinds.class_of(collator)
+    if klass is not None:
+        return module.classes.method(klass, "__call__")
+    return module.calls.function(collator)
+
+
+def _read_of_rows(module: FileFacts, function: _Function) -> Iterator[tuple[str, Node]]:
+    params = [param.name.value for param in function.params.params if param.name.value != "self"]
+    if not params:
+        return
+
+    def is_row(node: Node) -> bool:
+        """Whether an expression is one of the rows: the target of a loop over them, or `rows[0]`."""
+        if isinstance(node, cst.Subscript):
+            return is_name(node.value, params[0]) and literal_key(node) is None
+        binding = module.names.definition(node) if isinstance(node, cst.Name) else None
+        loop = binding.node if binding is not None else None
+        return isinstance(loop, (cst.For, cst.CompFor)) and is_name(loop.iter, params[0])
+
+    yield from _read(module, function, is_row)
+
+
+def _read(
+    module: FileFacts, function: _Function, is_mapping: Callable[[Node], bool]
+) -> Iterator[tuple[str, Node]]:
+    """The literal keys that a function reads of some mappings, where a missing one raises."""
+    for node in module.tree.within(function, cst.Subscript, cst.Call):
+        if isinstance(node, cst.Subscript):
+            key, owner = literal_key(node), node.value
+        elif called_name(node) == "pop" and isinstance(node.func, cst.Attribute) and len(node.args) == 1:
+            key, owner = literal_text(node.args[0].value), node.func.value
+        else:
+            continue
+        if key is not None and is_mapping(owner) and not _is_written(module, node):
+            yield key, node
+
+
+def _is_written(module: FileFacts, node: Node) -> bool:
+    return isinstance(module.tree.parent[node], (cst.AssignTarget, cst.Del))

@@ -1,0 +1,15 @@
+"""TA155: batches of a model of PEFT hold tokens whose rows are new, and the table that holds them is frozen."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.adapted_models:
+        if found.new_rows:
+            message = "batches hold new tokens, whose rows are random and frozen: train them by `trainable_token_indices`"
+            related = ((found.called_at, "it is called in training mode here"),)
+            yield Suspicion(found.place, message, {"batches": found.new_rows}, related=related)
+        elif found.trained_tables:
+            yield Refutation(found.place, {"calls with a table that trains": found.trained_tables})

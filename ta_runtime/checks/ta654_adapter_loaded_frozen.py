@@ -1,0 +1,15 @@
+"""TA654: a model of PEFT is called to train, and nothing in it requires a gradient."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Run, Suspicion
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for found in run.adapted_models:
+        if found.frozen and not found.trained:
+            message = "nothing in this model requires a gradient: load its adapter with `is_trainable=True`"
+            related = ((found.called_at, "it is called in training mode here"),)
+            yield Suspicion(found.place, message, {"calls": found.frozen}, related=related)
+        elif found.trained:
+            yield Refutation(found.place, {"calls with an adapter that trains": found.trained})
