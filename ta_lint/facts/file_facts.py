@@ -329,9 +329,11 @@ class FileFacts:
     def tokenizers(self) -> Tokenizers:
         return Tokenizers(self.tree, self.names, self.kinds, self.flow, self.calls_in_loop)
 
+    @cached_property
     def trainers(self) -> Trainers:
         return Trainers(self.tree, self.names, self.classes, self.kinds, self.flow)
 
+    @cached_property
     def adapters(self) -> Adapters:
         return Adapters(self.tree, self.names, self.kinds, self.flow, self.trainers)
 
