@@ -25,6 +25,7 @@ from ta_lint.facts.torch.collectives import Collectives
 from ta_lint.facts.torch.fallbacks import Fallbacks
 from ta_lint.facts.torch.hub import Hub
 from ta_lint.facts.torch.losses import MeanLosses
+from ta_lint.facts.torch.preparing import Preparing
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
@@ -307,6 +308,10 @@ class FileFacts:
     @cached_property
     def wrappers(self) -> Wrappers:
         return Wrappers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def preparing(self) -> Preparing:
+        return Preparing(self.tree, self.names, self.kinds, self.flow)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:
