@@ -12,7 +12,7 @@ from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import Node, Tree, argument, dotted, is_name
+from ta_lint.syntax.tree import Node, Tree, argument, dotted
 
 
 class Preparer(StrEnum):
@@ -122,6 +122,17 @@ class Preparing:
     def _handing_out(self, node: Node) -> PrepareCall | None:
         return self.at(node) if isinstance(node, cst.Call) else None
 
+    def bare(self, node: Node) -> Iterator[tuple[PrepareCall, cst.BaseExpression]]:
+        """The calls from which a value may come, each with what it was given for it."""
+        for origin in self._flow.of(node).tensors:
+            prepared = self._handing_out(origin.node)
+            place = origin.path[0] if origin.path else 0
+            if prepared is None or len(origin.path) > 1 or not isinstance(place, int):
+                continue
+            if 0 <= place < len(prepared.given):
+                given = prepared.given[place]
+                yield from [(prepared, given)] if given is not None else []
+
     def backwards_by(self, call: cst.Call) -> Preparer | None:
         """The framework whose `backward` a call is: `accelerator.backward(loss)`, `engine.backward(loss)`."""
         if called_name(call) != "backward" or not isinstance(call.func, cst.Attribute):
@@ -150,6 +161,6 @@ class Preparing:
             return
         names = {dotted(target) for target in targets if target is not None}
         for given in prepared.given:
-            if given is not None and dotted(given) is not None and dotted(given) not in names:
-                if not is_name(given, "None"):
-                    yield given
+            name = dotted(given) if given is not None else None
+            if given is not None and name not in (None, "None", *names):
+                yield given
