@@ -116,8 +116,22 @@ class Preparing:
 
     def of(self, node: Node) -> PrepareCall | None:
         """The call from which a value certainly comes, the last one of several branches; None if it may be another's."""
-        found = [self._handing_out(origin.node) for origin in self._flow.of(node).tensors]
+        origins = self._flow.of(node).tensors
+        if isinstance(node, cst.Attribute):
+            replaced = {
+                (o.node, o.path) for _, given in self._replacing(node) for o in self._flow.of(given).origins
+            }
+            origins = tuple(origin for origin in origins if (origin.node, origin.path) not in replaced)
+        found = [self._handing_out(origin.node) for origin in origins]
         return found[-1] if found and None not in found else None
+
+    def _replacing(self, attribute: cst.Attribute) -> Iterator[tuple[PrepareCall, cst.BaseExpression]]:
+        """The calls that put what they prepare in the place of what an attribute held, under no condition."""
+        for prepared, given in self.bare(attribute):
+            home = self._tree.home(prepared.call)
+            above = self._tree.parent[self._tree.block(prepared.call)]
+            if isinstance(home, cst.FunctionDef) and above is home:
+                yield prepared, given
 
     def _handing_out(self, node: Node) -> PrepareCall | None:
         return self.at(node) if isinstance(node, cst.Call) else None
