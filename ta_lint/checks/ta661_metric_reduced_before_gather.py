@@ -8,7 +8,7 @@ from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace
-from ta_lint.syntax.tree import Node, argument, literal_text
+from ta_lint.syntax.tree import Node, argument, literal_key
 
 KEYWORDS = (("gather", "gather_for_metrics"),)
 AROUND = (("Accelerator", "accelerate"), "*prepare*")
@@ -119,7 +119,7 @@ def _is_of_batch(value: cst.BaseExpression, loop: cst.For, module: FileFacts) ->
     origins = module.flow.of(value).origins
     base = value.value if isinstance(value, cst.Subscript) else value
     names_batch = isinstance(base, cst.Name) and base.value in targets
-    is_label = isinstance(value, cst.Subscript) and literal_text(value.slice[0].slice.value) is not None  # type: ignore[union-attr]
+    is_label = isinstance(value, cst.Subscript) and literal_key(value) is not None
     return bool(origins) and names_batch and (is_label or isinstance(value, cst.Name))
 
 
