@@ -172,6 +172,24 @@ for _ in range(8):
     rates.append(optimizer.param_groups[0]["lr"])
 told["steps at a rate of 0"] = sum(rate < 1e-9 for rate in rates)
 
+sent = []
+send = torch.distributed._broadcast_coalesced
+
+
+def counted(*given):
+    sent.append(given)
+    return send(*given)
+
+
+torch.distributed._broadcast_coalesced = counted
+for name, norm in (("with", nn.BatchNorm1d(2)), ("without", nn.LayerNorm(2))):
+    wrapped = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(1, 2), norm)).eval()
+    sent.clear()
+    with torch.no_grad():
+        wrapped(torch.ones(3, 1))
+    told[f"buffers sent {name} a BatchNorm"] = len(sent)
+torch.distributed._broadcast_coalesced = send
+
 if rank == 0:
     open(sys.argv[1], "w").write(json.dumps(told))
 accelerator.end_training()
@@ -211,3 +229,7 @@ class TestTwoProcesses:
 
     def test_a_prepared_schedule_steps_once_for_each_process(self, told: dict[str, Any]) -> None:  # TA662
         assert told["steps at a rate of 0"] == 5  # of 8, the fourth of them and all that follow
+
+    def test_a_forward_pass_with_buffers_is_a_collective(self, told: dict[str, Any]) -> None:  # TA807
+        assert told["buffers sent with a BatchNorm"] == 1
+        assert told["buffers sent without a BatchNorm"] == 0
