@@ -6,7 +6,7 @@ import libcst as cst
 
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Kind, Suspicion
-from ta_lint.facts.loops.order import LoopEvent
+from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
 from ta_lint.facts.torch.preparing import PrepareCall, Preparer
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, replace
@@ -48,11 +48,18 @@ def _plain_backward(event: LoopEvent, module: FileFacts) -> PrepareCall | None:
     if not is_plain or event.scaler is not None or module.preparing.backwards_by(call) is not None:
         return None
     region = module.order.region(event, Action.STEP)
-    steps = [step for path in module.order.paths(region) for step in path] if region is not None else []
-    prepared = [
-        found for step in steps if step.action is Action.STEP and (found := _owner(step, module)) is not None
-    ]
-    return prepared[0] if prepared and _comes_from_prepared(call, module) is not False else None
+    steps = (
+        [_step_along(path, index) for path, index in module.order.paths_with(region, event)] if region else []
+    )
+    prepared = [_owner(step, module) for step in steps if step is not None]
+    is_known = bool(prepared) and None not in prepared
+    return prepared[0] if is_known and _comes_from_prepared(call, module) is not False else None
+
+
+def _step_along(path: ExecutionPath, index: int) -> LoopEvent | None:
+    """The step that uses the gradients of a backward pass: the next one, in the next pass of the loop if need be."""
+    later = (event for event in (*path[index:], *path[:index]) if event.action is Action.STEP)
+    return next(later, None)
 
 
 def _owner(step: LoopEvent, module: FileFacts) -> PrepareCall | None:
@@ -120,9 +127,10 @@ def _bare_step(event: LoopEvent, module: FileFacts) -> Suspicion | None:
     region = module.order.region(event, Action.BACKWARD)
     if region is None or event.scaler is not None:
         return None
-    backwards = [one for path in module.order.paths(region) for one in path if one.action is Action.BACKWARD]
-    by = next((one for one in backwards if module.preparing.backwards_by(one.call) is not None), None)
-    if by is None:
+    before = [_backward_before(path, index) for path, index in module.order.paths_with(region, event)]
+    ways = {module.preparing.backwards_by(one.call) if one is not None else None for one in before}
+    by = before[0] if len(ways) == 1 else None
+    if by is None or None in ways:
         return None
     code, preparer = module.code(event.call.func), module.preparing.backwards_by(by.call)
     related = ((by.call, "the backward pass of the framework"),)
@@ -135,6 +143,12 @@ def _bare_step(event: LoopEvent, module: FileFacts) -> Suspicion | None:
         return None
     message = f"`{code}()` steps along scaled or partial gradients: the optimizer was never prepared"
     return Suspicion(event.call, message, related)
+
+
+def _backward_before(path: ExecutionPath, index: int) -> LoopEvent | None:
+    """The backward pass whose gradients a step uses: the last one, of the pass before if need be."""
+    earlier = (event for event in (*path[index::-1], *path[:index:-1]) if event.action is Action.BACKWARD)
+    return next(earlier, None)
 
 
 def _is_optimizer(event: LoopEvent, module: FileFacts) -> bool:

@@ -46,6 +46,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
@@ -125,6 +126,7 @@ __all__ = [
     "Parameter",
     "PartialLoad",
     "Pass",
+    "Prepared",
     "Product",
     "Reach",
     "Read",
