@@ -15,7 +15,7 @@ from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 _HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 KEYWORDS = (("*clip*", "*clamp*", *_HOOKS),)
-AROUND = (("scale", "accelerator", "*fabric*"), "step", ("*clip*", "*clamp*"))
+AROUND = (("scale", "accelerate", "*fabric*"), "step", ("*clip*", "*clamp*"))
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 
