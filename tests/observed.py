@@ -61,6 +61,15 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
             sys.last_value = error  # as Python does for one that ends a script
         finally:
             audit.stop()
+            _forget_accelerate()
         return audit
     finally:
         os.chdir(before)
+
+
+def _forget_accelerate() -> None:
+    """Accelerate keeps the state of its first `Accelerator` for the whole process."""
+    state = sys.modules.get("accelerate.state")
+    if state is not None:
+        state.AcceleratorState._reset_state(reset_partial_state=True)
+        state.GradientState._reset_state()

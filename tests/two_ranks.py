@@ -86,7 +86,8 @@ def main(folder: Path) -> None:
 
     def init_process_group(*args: Any, **options: Any) -> None:
         store = dist.PrefixStore(str(number), meeting)
-        begin(*args, store=store, rank=rank, world_size=2, **options)
+        options |= {"store": store, "rank": rank, "world_size": 2}  # Accelerate gives some of them itself
+        begin(*args, **options)
         held.append(dist.distributed_c10d._get_default_group())
 
     dist.init_process_group = init_process_group

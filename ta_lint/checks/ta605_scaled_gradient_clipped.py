@@ -8,17 +8,24 @@ import libcst as cst
 from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.order import ExecutionPath, LoopEvent
+from ta_lint.facts.torch.preparing import Preparer
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.edits import ProposedFix, insert_line_before
+from ta_lint.syntax.edits import ProposedFix, insert_line_before, replace
 from ta_lint.syntax.tree import Node, argument, dotted, is_name
 
 _HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 KEYWORDS = (("*clip*", "*clamp*", *_HOOKS),)
-AROUND = ("scale", "step", ("*clip*", "*clamp*"))
+AROUND = (("scale", "accelerate", "*fabric*"), "step", ("*clip*", "*clamp*"))
 
 _BREAKS = (Action.UNSCALE, Action.UNKNOWN, Action.STEP, Action.CLEAR)
 
 _CLAMPS = ("clamp", "clamp_", "clip", "clip_")
+
+
+# Where frameworks are told the precision, and which words may mean float16; a setting may mean anything.
+_PRECISIONS = {Preparer.ACCELERATE: "mixed_precision", Preparer.FABRIC: "precision"}
+_FLOAT16 = ("fp16", "16-mixed", "16")
+_OF_ACCELERATE = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 
 
 class _State(Enum):
@@ -38,6 +45,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             yield from _clipped_apart(module, clip)
             continue
         paths = module.order.paths_with(region, clip)
+        if (backward := _of_framework(paths, module)) is not None:
+            yield _past_framework(module, clip, backward)
+            continue
         found = [_state(path, index) for path, index in paths]
         states = {state for state, _ in found}
         step = next((step for state, step in found if state is _State.SCALED), None)
@@ -52,6 +62,50 @@ def _suspicion(module: FileFacts, clip: LoopEvent, step: LoopEvent, scaler: Node
     call = f"{module.code(scaler)}.unscale_({module.code(step.subject)})"
     message = f"gradients are clipped before `{call}`, so the scale decides how much"
     return Suspicion(clip.call, message, ((step.place, "the step that unscales"),), _fix(module, clip, step))
+
+
+# -- a framework's scaler -------------------------------------------------------------------------------------
+
+
+def _of_framework(paths: list[tuple[ExecutionPath, int]], module: FileFacts) -> LoopEvent | None:
+    """The backward pass of Accelerate or Fabric before a clip on every path, where float16 may scale its loss."""
+    found: list[LoopEvent] = []
+    for path, index in paths:
+        last = max((i for i in range(index) if path[i].action is Action.BACKWARD), default=None)
+        if last is None or not _may_scale(path[last].call, module):
+            return None
+        if any(event.action is Action.UNSCALE for event in path[last:index]):
+            return None
+        found.append(path[last])
+    return found[0] if found else None
+
+
+def _may_scale(backward: cst.Call, module: FileFacts) -> bool:
+    """Whether a backward pass is that of an object made for float16, or for what a setting says."""
+    preparer = module.preparing.backwards_by(backward)
+    option = _PRECISIONS.get(preparer) if preparer is not None else None
+    if option is None or not isinstance(backward.func, cst.Attribute):
+        return False
+    made = module.preparing.made(backward.func.value)
+    given = argument(made, option) if made is not None else None
+    return given is not None and module.string(given) in (None, *_FLOAT16)
+
+
+def _past_framework(module: FileFacts, clip: LoopEvent, backward: LoopEvent) -> Suspicion:
+    assert isinstance(backward.call.func, cst.Attribute)
+    holder, name = backward.call.func.value, called_name(clip.call)
+    message = (
+        f"gradients are clipped as `{module.code(holder)}` has scaled them, so the scale decides how much"
+    )
+    fix = None
+    if (
+        module.preparing.preparer(holder) is Preparer.ACCELERATE
+        and name in _OF_ACCELERATE
+        and not backward.via
+    ):
+        code = f"{module.verbatim(holder)}.{name}"
+        fix = ProposedFix(f"call `{code}`", (replace(clip.call.func, code),))
+    return Suspicion(clip.call, message, ((backward.place, "the backward pass that scales"),), fix)
 
 
 def _clipped_apart(module: FileFacts, clip: LoopEvent) -> Iterator[Suspicion]:

@@ -8,22 +8,13 @@ from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.loops import Loop
 from ta_lint.facts.loops.order import LoopEvent
+from ta_lint.facts.torch.lengths import length as length_of
 from ta_lint.facts.torch.splits import is_for_evaluation
 from ta_lint.facts.values.calls import called_name
-from ta_lint.syntax.tree import LOOPS, Node, argument, dotted, spreads
+from ta_lint.syntax.tree import LOOPS, Node, dotted
 
 KEYWORDS = (("lr_scheduler", "*schedule*"),)
 AROUND = ("step", ("len",))
-
-# The arguments with the number of steps that a schedule is laid out for.
-_TORCH = {
-    "CosineAnnealingLR": (("T_max", 1),),
-    "LinearLR": (("total_iters", 3),),
-    "OneCycleLR": (("total_steps", 2), ("steps_per_epoch", 4)),
-    "PolynomialLR": (("total_iters", 1),),
-}
-_TRANSFORMERS = (("num_training_steps", 2),)
-_GET_SCHEDULER = (("num_training_steps", 3),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -32,7 +23,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
     reported: set[Node] = set()
     for schedule in module.order.events(Action.SCHEDULE):
         made = module.kinds.construction(schedule.subject)
-        length = _length(made, module) if made is not None else None
+        length = length_of(made, module.names) if made is not None else None
         loop = module.order.region(schedule, Action.BACKWARD)
         if made is None or length is None or made in reported or not isinstance(loop, LOOPS):
             continue
@@ -47,22 +38,6 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         ):
             message = f"`{code}` counts batches, but the schedule steps once for several of them"
             yield Suspicion(made, message, ((schedule.call, "it steps here"), (guard, "once for several")))
-
-
-def _length(made: cst.Call, module: FileFacts) -> cst.BaseExpression | None:
-    """The argument that says for how many steps a schedule is laid out."""
-    called = module.qualified(made.func) or ""
-    package, _, name = called.rpartition(".")
-    if spreads(made):
-        return None
-    if package == "torch.optim.lr_scheduler":
-        given = _TORCH.get(name, ())
-    elif called.startswith("transformers.") and name.startswith("get_") and "schedule" in name:
-        given = _GET_SCHEDULER if name == "get_scheduler" else _TRANSFORMERS
-    else:
-        return None
-    found = (argument(made, *each) for each in given)
-    return next((value for value in found if value is not None), None)
 
 
 def _counted_loaders(length: Node, module: FileFacts) -> set[str]:

@@ -1,4 +1,4 @@
-"""TA802: `DistributedDataParallel` trains with loaders that give every rank all samples."""
+"""TA802: a model that ranks share trains with loaders that give every rank all samples."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.core.lazy import regex
+from ta_lint.core.protocol import Action
 from ta_lint.facts import FileFacts, Kind, Suspicion
+from ta_lint.facts.torch.preparing import PrepareCall, Preparer
 from ta_lint.facts.torch.wrappers import ParallelWrapper
+from ta_lint.facts.values.calls import called_name
 from ta_lint.facts.values.loaders import LoaderCall
 from ta_lint.syntax.layout import plain
 from ta_lint.syntax.tree import Node, is_name
@@ -18,17 +21,20 @@ _SPLITS = regex(
 )
 KEYWORDS = ("DataLoader",)
 AROUND = (
-    "DistributedDataParallel",
+    ("DistributedDataParallel", "*prepare*", "setup"),
     ("*backward", "step"),
 )
+
+_PREPARERS = (Preparer.ACCELERATE, Preparer.FABRIC)
 
 _RANK = regex(r"rank|world|shard|node|replica|process_index", re.IGNORECASE)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.is_test or module.loaders.replaced or module.loops.framework is not None:
+    if module.is_test or module.loops.framework is not None or _SPLITS.search(module.source.text):
         return
-    if _SPLITS.search(module.source.text):
+    yield from _left_unprepared(module)
+    if module.loaders.replaced:
         return
     for loader in module.loaders.all:
         if _gives_all(loader, module) and not module.ranks.only_main(loader.call):
@@ -39,6 +45,51 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             if wrapped is not None:
                 message = "every rank trains on all samples of this loader: give it a `DistributedSampler`"
                 yield Suspicion(loader.call, message, related=((wrapped, "the ranks replicate a model"),))
+
+
+def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
+    """Loaders that train a model which Accelerate or Fabric has prepared, and that neither is given."""
+    for loader in module.loaders.all:
+        if not _gives_all(loader, module) or module.ranks.only_main(loader.call):
+            continue
+        passes = (one for one in module.tree.all(cst.For) if _goes_over(one, loader, module))
+        wrapped = next((found for one in passes if (found := _trained_in(one, module)) is not None), None)
+        if wrapped is not None and not _may_be_prepared(loader, module):
+            name = module.code(wrapped.call.func)
+            message = f"every rank trains on all samples of this loader, which `{name}` is not given"
+            yield Suspicion(loader.call, message, related=((wrapped.call, "the model is prepared here"),))
+
+
+def _goes_over(loop: cst.For, loader: LoaderCall, module: FileFacts) -> bool:
+    """Whether a loop certainly goes over a loader as it was made."""
+    iterable = loop.iter
+    while isinstance(iterable, cst.Call) and iterable.args and called_name(iterable) in ("enumerate", "tqdm"):
+        iterable = iterable.args[0].value
+    return {origin.node for origin in module.flow.of(iterable).tensors} == {loader.call}
+
+
+def _trained_in(loop: cst.For, module: FileFacts) -> PrepareCall | None:
+    """The call that prepared a model or an optimizer that a loop trains by the `backward` of the framework."""
+    calls = [event.call for path in module.order.paths(loop) for event in path]
+    if not any(module.preparing.backwards_by(call) in _PREPARERS for call in calls):
+        return None
+    steps = [event for path in module.order.paths(loop) for event in path if event.action is Action.STEP]
+    prepared = (module.preparing.of(step.subject) for step in steps)
+    return next((one for one in prepared if one is not None and one.preparer in _PREPARERS), None)
+
+
+def _may_be_prepared(loader: LoaderCall, module: FileFacts) -> bool:
+    """Whether a call that prepares is given a loader, or does not show what it is given."""
+    calls = [
+        call
+        for call in module.tree.all(cst.Call)
+        if any(word in (called_name(call) or "") for word in ("prepare", "setup"))
+    ]
+    return any(
+        arg.star or any(origin.node is loader.call for origin in module.flow.of(arg.value).origins)
+        for call in calls
+        for arg in call.args
+    )
 
 
 def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:

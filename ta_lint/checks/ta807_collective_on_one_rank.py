@@ -7,6 +7,8 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.torch.ranks import Guard
+from ta_lint.facts.torch.wrappers import ParallelWrapper
+from ta_lint.syntax.tree import Node, argument
 
 # Words of torch.distributed and the frameworks, and the names of collectives.
 KEYWORDS = (
@@ -15,7 +17,7 @@ KEYWORDS = (
         "all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast "
         "broadcast_object_list gather gather_object monitored_barrier reduce reduce_scatter reduce_scatter_tensor scatter "
         "scatter_object_list new_group checkpoint full_tensor gather_for_metrics sync_dist wait_for_everyone "
-        "FullyShardedDataParallel".split()
+        "FullyShardedDataParallel DistributedDataParallel fully_shard prepare".split()
     ),
 )
 
@@ -40,6 +42,45 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
                 f"`{module.code(call.func)}` waits for all ranks, and {who}, by `{module.code(nearest.test)}`"
             )
             yield Suspicion(call, message, related=((nearest.test, "here the ranks part"),))
+    known = {call for call, _, _ in found}
+    yield from (one for one in _forwards(module) if one.node not in known)
+
+
+# -- forward passes of wrapped models -------------------------------------------------------------------------
+
+
+def _forwards(module: FileFacts) -> Iterator[Suspicion]:
+    """Forward passes that gather parameters or send buffers, and that the main process alone runs."""
+    for call in module.tree.all(cst.Call):
+        wrapping = _waits_in_forward(call, module)
+        guards = module.ranks.guards(call) if wrapping is not None else []
+        if wrapping is None or not guards or not guards[0].main:
+            continue
+        if not any(_others_may_join(call, guard, module) for guard in guards):
+            message = f"`{module.code(call.func)}` is wrapped: its forward pass waits for all ranks, and one alone runs it"
+            related = ((wrapping, "wrapped here"), (guards[0].test, "here the ranks part"))
+            yield Suspicion(call, message, related)
+
+
+def _waits_in_forward(call: cst.Call, module: FileFacts) -> cst.Call | None:
+    """The call that wrapped the model that a call runs, if each of its forward passes is a collective."""
+    model = module.calls_in_loop.called(call)
+    if not isinstance(model, (cst.Name, cst.Attribute)):
+        return None
+    if (wrapped := module.wrappers.around(model)) is not None:
+        is_sharded = wrapped.wrapper is not ParallelWrapper.REPLICATED
+        return wrapped.call if is_sharded or _sends_buffers(wrapped.call, wrapped.model, module) else None
+    return next(
+        (one.call for one, given in module.preparing.bare(model) if _sends_buffers(one.call, given, module)),
+        None,
+    )
+
+
+def _sends_buffers(wrapping: cst.Call, model: Node, module: FileFacts) -> bool:
+    """Whether a model has the buffers of a BatchNorm, which `DistributedDataParallel` sends before each forward pass."""
+    if argument(wrapping, "broadcast_buffers") is not None:
+        return False
+    return any("BatchNorm" in called for called, _ in module.parameters.layers(model))
 
 
 def _others_may_join(call: cst.Call, guard: Guard, module: FileFacts) -> bool:

@@ -31,6 +31,7 @@ from ta_lint.facts.torch.ignite import Ignite
 from ta_lint.facts.torch.languages import Languages
 from ta_lint.facts.torch.lightning import Lightning
 from ta_lint.facts.torch.losses import MeanLosses
+from ta_lint.facts.torch.preparing import Preparing
 from ta_lint.facts.torch.provenance import Provenance
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
@@ -359,6 +360,10 @@ class FileFacts:
     @cached_property
     def wrappers(self) -> Wrappers:
         return Wrappers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def preparing(self) -> Preparing:
+        return Preparing(self.tree, self.names, self.kinds, self.flow)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

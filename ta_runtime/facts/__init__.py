@@ -50,6 +50,7 @@ from ta_runtime.facts.peers import (
     Told,
     Wrapper,
 )
+from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.run import Run
@@ -136,6 +137,7 @@ __all__ = [
     "PartialLoad",
     "Pass",
     "Pretrained",
+    "Prepared",
     "Product",
     "Prompts",
     "Reach",

@@ -27,6 +27,7 @@ from ta_runtime.facts.normalisation import Normalisation
 from ta_runtime.facts.overlap import Overlap
 from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
+from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
@@ -77,6 +78,7 @@ class Run:
     averages: list[Average] = field(default_factory=list)
     slow_averages: list[SlowAverage] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
+    prepared: Prepared = field(default_factory=Prepared)
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
     overrides: list[Override] = field(default_factory=list)

@@ -86,7 +86,7 @@ class Schedules(Observer):
             return followed
         if isinstance(scheduler, ChainedScheduler):  # what it steps begins before its own step
             return None
-        optimizer, built = getattr(scheduler, "optimizer", None), BUILT.get(scheduler)
+        optimizer, built = _optimizer(scheduler), BUILT.get(scheduler)
         if not isinstance(optimizer, torch.optim.Optimizer) or built is None or len(self._found) >= _MOST:
             return None
         schedule = _schedule(scheduler, place, built)
@@ -99,13 +99,14 @@ class Schedules(Observer):
         return followed
 
     def _after(self, followed: "_Followed", scheduler: Any, has_argument: bool) -> None:
-        schedule, taken = followed.schedule, self._taken(scheduler.optimizer)[0] + self.session.slept
+        optimizer = _optimizer(scheduler)
+        schedule, taken = followed.schedule, self._taken(optimizer)[0] + self.session.slept
         schedule.times += 1
         schedule.has_argument |= has_argument
         schedule.before_first += not taken
         schedule.optimizer_steps = taken
-        rate = _rate(scheduler.optimizer)
-        self._note_skip(followed, scheduler.optimizer, taken, rate)
+        rate = _rate(optimizer)
+        self._note_skip(followed, optimizer, taken, rate)
         schedule.rate = rate
         if schedule.times == 1:
             schedule.second_rate = schedule.rate
@@ -132,6 +133,13 @@ class Schedules(Observer):
             taken = [0, 0]
             self._steps.add(optimizer, taken)
         return taken
+
+
+def _optimizer(scheduler: Any) -> Any:
+    """The optimizer of a scheduler: the one inside, where Accelerate has wrapped it before the scheduler was made."""
+    optimizer = getattr(scheduler, "optimizer", None)
+    inner = getattr(optimizer, "optimizer", None)
+    return inner if isinstance(inner, torch.optim.Optimizer) else optimizer
 
 
 def _schedule(scheduler: Any, place: Place, built: Place) -> SchedulerCalls:

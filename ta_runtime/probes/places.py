@@ -85,6 +85,19 @@ def behind(frame: FrameType | None) -> Place:
     return NOWHERE
 
 
+def comes_through(package: str) -> bool:
+    """Whether a function of an installed package lies between the innermost line of the user's code and this call."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if (_known.get(id(code)) or _learn(code))[1] is not None:
+            return False
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] == package:
+            return True
+        frame = frame.f_back
+    return False
+
+
 _known: dict[int, tuple[CodeType, dict[int, Place] | None]] = {}
 """The places in the user's code that were asked for; None for that of a library. By id, as equal code of two files is
 equal, and as a code object hashes all that it holds."""

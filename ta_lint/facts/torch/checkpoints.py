@@ -180,13 +180,19 @@ def _saved(node: cst.Dict) -> SavedDict | None:
 
 
 def bare(owner: Node) -> str | None:
-    """The path of an object, without the wrapper around a model."""
+    """The path of an object, without the wrapper around a model: `model` of `model.module` and of `unwrap_model(model)`."""
+    if isinstance(owner, cst.Call) and called_name(owner) == "unwrap_model" and owner.args:
+        owner = owner.args[0].value
     path = dotted(owner)
     return path.removesuffix(".module") if path is not None else None
 
 
 def _owner(value: Node) -> Node | None:
-    """`optimizer` of `optimizer.state_dict()`."""
-    if not isinstance(value, cst.Call) or called_name(value) != "state_dict":
+    """`optimizer` of `optimizer.state_dict()`, and `model` of `accelerator.get_state_dict(model)`."""
+    if not isinstance(value, cst.Call):
+        return None
+    if called_name(value) == "get_state_dict" and len(value.args) == 1:
+        return value.args[0].value
+    if called_name(value) != "state_dict":
         return None
     return value.func.value if isinstance(value.func, cst.Attribute) else None

@@ -1,0 +1,110 @@
+"""TA662: a schedule that Accelerate has prepared steps once for each process, and is laid out for the steps of one."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.lengths import length as length_of
+from ta_lint.facts.torch.preparing import PrepareCall, Preparer
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, dotted
+
+KEYWORDS = (("prepare", "prepare_scheduler"),)
+AROUND = (("Accelerator", "accelerate"), ("lr_scheduler", "*schedule*"))
+
+# Words by which an expression takes the number of processes into account, and a program steps once for all of them.
+_PROCESSES = ("process", "world", "replica", "gpu", "device", "rank")
+_ONCE = ("split_batches", "step_scheduler_with_optimizer")
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    reported: set[Node] = set()
+    for prepared in module.preparing.all:
+        if prepared.preparer is not Preparer.ACCELERATE or _steps_once(module):
+            continue
+        for made, length in _schedules(prepared, module):
+            reason = _of_one_process(length, module) if made not in reported else None
+            if reason is not None:
+                reported.add(made)
+                message = "a prepared schedule steps once for each process, and its length is that of one"
+                related = ((prepared.call, "prepared here"), reason)
+                yield Suspicion(made if module.is_here(made) else prepared.call, message, related)
+
+
+def _steps_once(module: FileFacts) -> bool:
+    """Whether the program says anything of batches that are split, or of schedules that step by themselves."""
+    return any(
+        arg.keyword is not None and arg.keyword.value in _ONCE
+        for facts in module.script
+        for arg in facts.tree.all(cst.Arg)
+    )
+
+
+def _schedules(prepared: PrepareCall, module: FileFacts) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+    """The schedules among what is prepared, each with its length."""
+    for given in prepared.given:
+        for origin in module.flow.of(given).tensors if given is not None else ():
+            node = origin.node
+            length = length_of(node, module.names) if isinstance(node, cst.Call) and not origin.path else None
+            if isinstance(node, cst.Call) and length is not None:
+                yield node, length
+
+
+def _of_one_process(length: cst.BaseExpression, module: FileFacts) -> tuple[Node, str] | None:
+    """What shows that a length counts the steps of one process: the prepared loader, or the end of the loop."""
+    parts = module.parts.of(length)
+    if any(_minds_processes(part, module) for part in (*parts, *_assigned(length, module))):
+        return None
+    lengths = [call for part in parts for call in module.tree.within(part, cst.Call) if _is_len(call)]
+    if lengths and all(_is_prepared(call.args[0].value, module) for call in lengths):
+        return lengths[0], "the batches of one process"
+    end = _end_of_loop(length, module)
+    return (end, "the steps after which the loop ends") if end is not None else None
+
+
+def _minds_processes(node: Node, module: FileFacts) -> bool:
+    names = (name.value.lower() for name in module.tree.within(node, cst.Name))
+    return any(word in name for name in names for word in _PROCESSES)
+
+
+def _assigned(length: Node, module: FileFacts) -> list[Node]:
+    """What a setting that a length is, such as `args.max_train_steps`, is set to in the same function."""
+    name = dotted(length)
+    return [
+        assign.value
+        for assign in module.tree.own(module.tree.home(length), cst.Assign)
+        if name is not None and any(dotted(target.target) == name for target in assign.targets)
+    ]
+
+
+def _is_len(call: cst.Call) -> bool:
+    return called_name(call) == "len" and isinstance(call.func, cst.Name) and len(call.args) == 1
+
+
+def _is_prepared(loader: Node, module: FileFacts) -> bool:
+    prepared = module.preparing.of(loader)
+    return prepared is not None and prepared.preparer is Preparer.ACCELERATE
+
+
+def _end_of_loop(length: Node, module: FileFacts) -> cst.If | None:
+    """`if step >= args.max_steps: break` in a loop that trains, of the same number as a length."""
+    name = dotted(length)
+    for branch in module.tree.all(cst.If) if name is not None else ():
+        loops = module.tree.loops(branch)
+        test = branch.test
+        if not loops or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            continue
+        compared = test.comparisons[0]
+        is_end = isinstance(compared.operator, (cst.GreaterThanEqual, cst.Equal, cst.GreaterThan))
+        same = dotted(compared.comparator) == name and _means_same(compared.comparator, length, module)
+        if is_end and same and module.tree.own(branch.body, cst.Break) and module.loops.trains(loops[-1]):
+            return branch
+    return None
+
+
+def _means_same(one: Node, other: Node, module: FileFacts) -> bool:
+    """Whether two mentions stand in one function, so that an equal name means an equal number."""
+    return module.tree.home(one) is module.tree.home(other)

@@ -1,0 +1,96 @@
+"""TA664: `accelerator.accumulate(...)` with an `Accelerator` that was not told over how many batches: it never accumulates."""
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.facts.torch.preparing import Preparer
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, dotted, literal_text, spreads
+
+KEYWORDS = ("accumulate",)
+AROUND = ("Accelerator", "*accum*")
+
+_STEPS = ("gradient_accumulation_steps", 3)
+# With these, others than the constructor may say it.
+_PLUGINS = ("gradient_accumulation_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")
+_OF_A_NUMBER = ("step", "grad", "iter", "every", "batch", "num")
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if module.is_test:
+        return
+    reported: set[Node] = set()
+    for call in module.tree.all(cst.Call):
+        made = _maker(call, module) if called_name(call) == "accumulate" else None
+        if made is None or made in reported or _is_told(made, module) or _is_set_later(module):
+            continue
+        setting = _setting(module)
+        if setting is not None:
+            reported.add(made)
+            message = "nothing is accumulated, as `Accelerator` is not given `gradient_accumulation_steps`"
+            related = ((made, "made here"), (setting, "the setting that it does not get"))
+            yield Suspicion(call, message, related)
+
+
+def _maker(call: cst.Call, module: FileFacts) -> cst.Call | None:
+    """The `Accelerator(...)` whose `accumulate` a call is."""
+    if not isinstance(call.func, cst.Attribute):
+        return None
+    receiver = call.func.value
+    return (
+        module.preparing.made(receiver)
+        if module.preparing.preparer(receiver) is Preparer.ACCELERATE
+        else None
+    )
+
+
+def _is_told(made: cst.Call, module: FileFacts) -> bool:
+    given = argument(made, *_STEPS)
+    return spreads(made) or given is not None or any(argument(made, name) is not None for name in _PLUGINS)
+
+
+def _is_set_later(module: FileFacts) -> bool:
+    """Whether code sets the number on the object: `accelerator.gradient_accumulation_steps = 4`."""
+    return any(
+        isinstance(target.target, cst.Attribute)
+        and target.target.attr.value in (_STEPS[0], "num_steps")
+        and "accel" in (dotted(target.target.value) or "")
+        for facts in module.script
+        for target in facts.tree.all(cst.AssignTarget)
+    )
+
+
+def _setting(module: FileFacts) -> Node | None:
+    """An option, an attribute of a configuration or a variable of the program that says how many batches to accumulate."""
+    for facts in module.script:
+        nodes: list[Node] = facts.tree.all(cst.Attribute, cst.Param, cst.SimpleString, cst.AssignTarget)
+        for node in nodes:
+            if _names_a_number(_written(node)) and not _is_one(node, facts):
+                return node
+    return None
+
+
+def _written(node: Node) -> str:
+    if isinstance(node, cst.Attribute):
+        is_own = "accel" in (dotted(node.value) or "")
+        return "" if is_own else node.attr.value
+    if isinstance(node, cst.Param):
+        return node.name.value
+    if isinstance(node, cst.AssignTarget):
+        return node.target.value if isinstance(node.target, cst.Name) else ""
+    return literal_text(node) or ""
+
+
+def _names_a_number(text: str) -> bool:
+    word = text.lower()
+    is_word = word.replace("-", "_").strip("_").isidentifier()
+    return is_word and "accum" in word and any(part in word for part in _OF_A_NUMBER)
+
+
+def _is_one(node: Node, facts: FileFacts) -> bool:
+    """Whether a variable is the constant 1, so that nothing is to be accumulated."""
+    statement = facts.tree.statement(node)
+    is_bound = isinstance(node, cst.AssignTarget) and isinstance(statement, cst.Assign)
+    return is_bound and isinstance(statement, cst.Assign) and facts.number(statement.value) == 1
