@@ -17,6 +17,7 @@ from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
+from ta_lint.facts.loops.residuals import Residuals
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.api import Api
@@ -307,6 +308,10 @@ class FileFacts:
     @cached_property
     def wrappers(self) -> Wrappers:
         return Wrappers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        return Residuals(self.tree, self.names, self.flow, self.loss_calls)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

@@ -47,6 +47,7 @@ from ta_runtime.facts.peers import (
     Wrapper,
 )
 from ta_runtime.facts.product import Product
+from ta_runtime.facts.residual import Residual
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -131,6 +132,7 @@ __all__ = [
     "Refutation",
     "Replica",
     "ReplicaState",
+    "Residual",
     "Run",
     "SampleHashes",
     "Samples",
