@@ -7,15 +7,14 @@ import libcst as cst
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.loops.gradients import Flow
-from ta_lint.facts.loops.summing import terms_of
+from ta_lint.facts.loops.summing import returned_losses, terms_of
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.edits import ProposedFix, unwrap
-from ta_lint.syntax.tree import Node, dotted, literal_text
+from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (("detach", "detach_", "item", "data", "float", "numpy", "tolist", "tensor"),)
 AROUND = (("*backward", "training_step"),)
 
-_DEPTH = 4
 _BASELINE = regex(r"\w*(baseline|old|prev|best|target|ref|teacher|running|avg|ema)\w*")
 
 
@@ -39,17 +38,7 @@ def _losses(module: FileFacts) -> Iterator[Node]:
     """What backward passes start from: the values of `backward`, and what a Lightning `training_step` returns."""
     for loss in module.gradients.losses:
         yield loss.value
-    for klass in module.classes.modules():
-        step = module.classes.methods(klass).get("training_step")
-        for returned in module.tree.own(step, cst.Return) if step is not None else ():
-            if isinstance(returned.value, cst.Dict):
-                yield from (
-                    entry.value
-                    for entry in returned.value.elements
-                    if isinstance(entry, cst.DictElement) and literal_text(entry.key) == "loss"
-                )
-            elif returned.value is not None:
-                yield returned.value
+    yield from returned_losses(module.tree, module.classes)
 
 
 def _suspicion(module: FileFacts, cut: Node, term: Node) -> Suspicion:
@@ -76,7 +65,7 @@ def _cut(module: FileFacts, term: Node) -> Node | None:
     operand = _operand(cut)
     if operand is None or _is_named(term) or _is_named(operand) or _is_difference(operand):
         return None
-    return cut if _is_parameter(module, operand) or _learns(module, operand, _DEPTH) else None
+    return cut if _is_parameter(module, operand) or module.gradients.reaches_network(operand) else None
 
 
 def _is_parameter(module: FileFacts, node: Node) -> bool:
@@ -88,20 +77,6 @@ def _is_parameter(module: FileFacts, node: Node) -> bool:
         and called_name(loop.iter) in ("parameters", "named_parameters")
         for loop in loops
     )
-
-
-def _learns(module: FileFacts, node: Node, depth: int) -> bool:
-    """Whether a gradient flows from a value into a network, be it through a distribution or a criterion of another package."""
-    before = module.gradients.of(node)
-    if before.flow is Flow.NO or depth == 0:
-        return False
-    for call in before.into:
-        given = [arg.value for arg in call.args]
-        if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
-            given.append(call.func.value)
-        if module.gradients.runs_model(call) or any(_learns(module, one, depth - 1) for one in given):
-            return True
-    return False
 
 
 def _operand(cut: Node) -> cst.BaseExpression | None:

@@ -6,6 +6,7 @@ is only asked once they are all there. A field is None where nothing was measure
 
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
+from ta_runtime.facts.balance import Balance
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
@@ -77,6 +78,7 @@ __all__ = [
     "Attribute",
     "Average",
     "Backward",
+    "Balance",
     "Batch",
     "CheckpointHistory",
     "Collective",

@@ -1,14 +1,16 @@
 """The terms that a loss is the sum of, through whatever leaves it one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
+from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.discounting import summands
 from ta_lint.facts.values.flow import ValueFlow
 from ta_lint.facts.values.names import Names
 from ta_lint.facts.values.value import Frame, Path
-from ta_lint.syntax.tree import Node
+from ta_lint.syntax.tree import Node, Tree, literal_text
 
 _DEPTH = 8
 _MOST = 40  # terms of one loss
@@ -20,6 +22,21 @@ _LINEAR = frozenset(
 _STACKS = frozenset("torch.stack torch.cat torch.concat torch.hstack builtins.sum".split())
 
 _Part = tuple[Node, Path]
+
+
+def returned_losses(tree: Tree, classes: Classes) -> Iterator[Node]:
+    """What the `training_step` of a Lightning module returns as its loss."""
+    for klass in classes.modules():
+        step = classes.methods(klass).get("training_step")
+        for returned in tree.own(step, cst.Return) if step is not None else ():
+            if isinstance(returned.value, cst.Dict):
+                yield from (
+                    entry.value
+                    for entry in returned.value.elements
+                    if isinstance(entry, cst.DictElement) and literal_text(entry.key) == "loss"
+                )
+            elif returned.value is not None:
+                yield returned.value
 
 
 def terms_of(flow: ValueFlow, names: Names, loss: Node) -> list[Node]:
@@ -41,6 +58,76 @@ def _terms(flow: ValueFlow, names: Names, part: _Part, frame: Frame | None, dept
     for origin, parts in sums:
         for inner in parts:
             yield from _terms(flow, names, inner, origin.frame, depth - 1)
+
+
+Ways = tuple[tuple[Node, Node], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTerm:
+    """An expression that makes a term of a loss, and the number by which it is multiplied.
+
+    `ways` says which of several values each use of a variable has where this is a term.
+    """
+
+    made: Node
+    weight: float
+    ways: Ways
+
+    def stands_beside(self, other: "WeightedTerm") -> bool:
+        """Whether both are in the loss at once."""
+        mine = dict(self.ways)
+        return all(mine.get(use, origin) is origin for use, origin in other.ways)
+
+
+Number = Callable[[Node], float | None]
+
+
+def weighted_terms(flow: ValueFlow, number: Number, loss: Node) -> list[WeightedTerm]:
+    """The terms of a loss that the source gives a weight: what a setting weighs, or something divides, is left out."""
+    return list(_weighted(flow, number, (loss, 1.0), None, (), _DEPTH))
+
+
+def _weighted(
+    flow: ValueFlow,
+    number: Number,
+    term: tuple[Node, float],
+    frame: Frame | None,
+    ways: Ways,
+    depth: int,
+) -> Iterator[WeightedTerm]:
+    node, weight = term
+    origins = flow.of(node, (), frame).tensors if depth else ()
+    for origin in origins:
+        way = (*ways, (node, origin.node)) if len(origins) > 1 else ways
+        parts = _scaled(number, origin.node, weight)
+        if parts is None:
+            yield WeightedTerm(origin.node, weight, way)
+        for inner in parts or ():
+            yield from _weighted(flow, number, inner, origin.frame, way, depth - 1)
+
+
+def _scaled(number: Number, made: Node, weight: float) -> list[tuple[Node, float]] | None:
+    """The terms of a sum, each with its weight, as far as that is known; None for what is no sum."""
+    match made:
+        case cst.BinaryOperation(operator=cst.Add() | cst.Subtract()):
+            return [(part, weight) for _, part in summands(made)]
+        case cst.BinaryOperation(operator=cst.Divide()):
+            by = number(made.right)
+            return [(made.left, weight / abs(by))] if by else []
+        case cst.BinaryOperation(operator=cst.Multiply()):
+            for one, other in ((made.left, made.right), (made.right, made.left)):
+                by = number(one)
+                if by is not None:
+                    return [(other, weight * abs(by))]
+            return []
+        case cst.UnaryOperation(operator=cst.Minus()):
+            return [(made.expression, weight)]
+        case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
+            return [(made.target, weight), (made.value, weight)]
+        case cst.AugAssign():
+            return []
+    return None
 
 
 def _parts(names: Names, made: Node) -> list[_Part]:
