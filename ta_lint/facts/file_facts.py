@@ -17,6 +17,7 @@ from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
+from ta_lint.facts.loops.precision import HalfPrecision
 from ta_lint.facts.loops.residuals import Residuals
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
@@ -308,6 +309,10 @@ class FileFacts:
     @cached_property
     def wrappers(self) -> Wrappers:
         return Wrappers(self.tree, self.names, self.classes, self.kinds)
+
+    @cached_property
+    def half_precision(self) -> HalfPrecision:
+        return HalfPrecision(self.tree, self.names, self.classes, self.calls_in_loop)
 
     @cached_property
     def residuals(self) -> Residuals:

@@ -100,11 +100,21 @@ def _weighted(
     origins = flow.of(node, (), frame).tensors if depth else ()
     for origin in origins:
         way = (*ways, (node, origin.node)) if len(origins) > 1 else ways
-        parts = _scaled(number, origin.node, weight)
+        parts = _scaled(_number_in(flow, number, origin.frame), origin.node, weight)
         if parts is None:
             yield WeightedTerm(origin.node, weight, way)
         for inner in parts or ():
             yield from _weighted(flow, number, inner, origin.frame, way, depth - 1)
+
+
+def _number_in(flow: ValueFlow, number: Number, frame: Frame | None) -> Number:
+    """The number that an expression is in one call of its function, where it may be a parameter's default."""
+
+    def found(node: Node) -> float | None:
+        values = {number(origin.node) for origin in flow.of(node, (), frame).origins}
+        return values.pop() if len(values) == 1 else None
+
+    return found
 
 
 def _scaled(number: Number, made: Node, weight: float) -> list[tuple[Node, float]] | None:
