@@ -7,6 +7,7 @@ is only asked once they are all there. A field is None where nothing was measure
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.balance import Balance
+from ta_runtime.facts.batch_mean import BatchMean
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.expression import Expression
@@ -80,6 +81,7 @@ __all__ = [
     "Backward",
     "Balance",
     "Batch",
+    "BatchMean",
     "CheckpointHistory",
     "Collective",
     "Condition",

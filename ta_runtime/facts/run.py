@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
 from ta_runtime.facts.balance import Balance
+from ta_runtime.facts.batch_mean import BatchMean
 from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.content import Content
 from ta_runtime.facts.failure import Failure
@@ -72,6 +73,7 @@ class Run:
     averages: list[Average] = field(default_factory=list)
     slow_averages: list[SlowAverage] = field(default_factory=list)
     balances: list[Balance] = field(default_factory=list)
+    batch_means: list[BatchMean] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
     metrics: list[TorchMetric] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
