@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.syntax.tree import argument
+from ta_lint.facts.values.calls import called_name
+from ta_lint.syntax.tree import Node, argument, dotted
 
 KEYWORDS = ("lr",)
 AROUND = (("half", "bfloat16", "float16"),)
 
 _FASTEST = 1e-4
+_PREPARES = frozenset({"FSDP", "FullyShardedDataParallel", "fully_shard", "initialize", "prepare", "setup"})
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -21,13 +23,23 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         for source in module.parameters.whole(optimizer):
             half = module.half_precision
-            if half.is_half(source.model) and not half.is_widened(source.model):
+            widened = half.is_widened(source.model) or _is_prepared(module, source.model)
+            if half.is_half(source.model) and not widened:
                 message = (
                     f"steps of `{module.code(source.model)}` in half precision round to nothing: "
                     "keep its weights in float32"
                 )
                 yield Suspicion(optimizer.call, message)
                 break
+
+
+def _is_prepared(module: FileFacts, model: Node) -> bool:
+    """Whether a framework gets the model, and may keep weights in float32: DeepSpeed does, and Accelerate under FSDP2."""
+    path = dotted(model)
+    return any(
+        called_name(call) in _PREPARES and any(dotted(arg.value) == path for arg in call.args)
+        for call in module.tree.all(cst.Call)
+    )
 
 
 def _is_slow(module: FileFacts, optimizer: cst.Call) -> bool:
