@@ -7,7 +7,7 @@ import libcst as cst
 from ta_lint.facts import FileFacts, Suspicion
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.layout import plain
-from ta_lint.syntax.tree import LOOPS, Node, argument, dotted
+from ta_lint.syntax.tree import Node, argument
 
 KEYWORDS = (("lerp_", "add_", "mul_", "copy_", "data", "update_parameters", "+"),)
 AROUND = (
@@ -15,15 +15,11 @@ AROUND = (
     ("parameters", "state_dict", "named_parameters", "update_parameters"),
 )
 
-_HALF_METHODS = frozenset({"half", "bfloat16"})
-_HALF_TYPES = frozenset({"torch.half", "torch.float16", "torch.bfloat16"})
 _WIDER = frozenset({"float", "double", "float32", "float64"})
-_KEEPS = frozenset({"clone", "detach", "to", "cuda", "cpu", "eval", "requires_grad_", "train", "contiguous"})
 _GENERATORS = frozenset(
     {"parameters", "named_parameters", "state_dict", "values", "items", "buffers", "named_buffers"}
 )
 _SLOWEST = 0.99
-_DEPTH = 6
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
@@ -39,7 +35,11 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if any(name in _WIDER for name in _names(module, statement)):
             continue
         kept = _kept_by(module, average)
-        if kept is not None and _is_half(module, kept, _DEPTH) and not _is_widened(module, kept):
+        if (
+            kept is not None
+            and module.half_precision.is_half(kept)
+            and not module.half_precision.is_widened(kept)
+        ):
             message = (
                 f"`{module.code(average)}` is in half precision, where each update rounds away: use float32"
             )
@@ -163,100 +163,6 @@ def _model(node: Node) -> Node | None:
             return None
         node, found = node.func.value, True
     return node if found else None
-
-
-def _is_half(module: FileFacts, node: Node, depth: int) -> bool:
-    """Whether a model, tensor or dictionary of tensors is certainly in half precision."""
-    if depth == 0:
-        return False
-    if isinstance(node, (cst.Name, cst.Attribute)):
-        values = _values(module, node)
-        if values and all(_is_half(module, value, depth - 1) for value in values):
-            return True
-        return _is_halved(module, node)
-    if isinstance(node, (cst.DictComp, cst.ListComp)):
-        value = node.value if isinstance(node, cst.DictComp) else node.elt
-        return _is_half(module, value, depth - 1)
-    if not isinstance(node, cst.Call):
-        return False
-    qualified = module.qualified(node.func) or ""
-    if qualified in ("copy.deepcopy", "copy.copy", "torch.optim.swa_utils.AveragedModel") and node.args:
-        return _is_half(module, node.args[0].value, depth - 1)
-    if not isinstance(node.func, cst.Attribute):
-        return False
-    if _makes_half(module, node):
-        return True
-    name = node.func.attr.value
-    if name in _KEEPS and not (name == "to" and _names_type(module, node)):
-        return _is_half(module, node.func.value, depth - 1)
-    if name in ("state_dict", "copy") and not node.args:
-        return _is_half(module, node.func.value, depth - 1)
-    return False
-
-
-def _values(module: FileFacts, node: Node) -> list[Node]:
-    """All values that a variable may have; empty if one is unknown."""
-    if isinstance(node, cst.Attribute):
-        klass = module.tree.enclosing(node, cst.ClassDef)
-        is_own = isinstance(node.value, cst.Name) and node.value.value == "self"
-        return module.classes.attribute(klass, node.attr.value) if klass is not None and is_own else []
-    assert isinstance(node, cst.Name)
-    bindings = module.names.bindings(node)
-    if len(bindings) == 1 and bindings[0].how == "param":
-        found = module.calls_in_loop.values(node)
-        return [value for value in found if value is not node and not isinstance(value, cst.Param)]
-    if bindings and all(binding.how == "assign" and binding.value is not None for binding in bindings):
-        return [binding.value for binding in bindings if binding.value is not None]
-    return []
-
-
-def _makes_half(module: FileFacts, call: cst.Call) -> bool:
-    name = called_name(call)
-    if name in _HALF_METHODS and not call.args:
-        return True
-    return name == "to" and any(module.qualified(arg.value) in _HALF_TYPES for arg in call.args)
-
-
-def _names_type(module: FileFacts, call: cst.Call) -> bool:
-    """Whether `to` may change the type of numbers."""
-    return any(
-        (module.qualified(arg.value) or "").startswith("torch.")
-        or (arg.keyword is not None and arg.keyword.value == "dtype")
-        for arg in call.args
-    )
-
-
-def _is_halved(module: FileFacts, node: Node) -> bool:
-    """Whether a statement of its own makes a model half, which `half()` does in place: `model.half()`."""
-    path = dotted(node)
-    return any(
-        isinstance(call.func, cst.Attribute)
-        and dotted(call.func.value) == path
-        and _makes_half(module, call)
-        and isinstance(module.tree.parent[call], cst.Expr)
-        and module.tree.home(call) is module.tree.home(node)
-        and module.tree.enclosing(call, cst.If, *LOOPS) is None
-        and _is_model(module, node)
-        for call in module.tree.all(cst.Call)
-    )
-
-
-def _is_model(module: FileFacts, node: Node) -> bool:
-    return module.calls_in_loop.acts_as_model(node)
-
-
-def _is_widened(module: FileFacts, node: Node) -> bool:
-    """Whether some code takes what holds the averages to more precision."""
-    path = dotted(node)
-    return path is not None and any(
-        isinstance(call.func, cst.Attribute)
-        and dotted(call.func.value) == path
-        and (
-            called_name(call) in _WIDER
-            or (called_name(call) == "to" and not _makes_half(module, call) and _names_type(module, call))
-        )
-        for call in module.tree.all(cst.Call)
-    )
 
 
 def _names(module: FileFacts, statement: Node) -> Iterator[str]:

@@ -17,6 +17,8 @@ from ta_lint.facts.loops.gradients import GradientFlow
 from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
+from ta_lint.facts.loops.precision import HalfPrecision
+from ta_lint.facts.loops.residuals import Residuals
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.adapters import Adapters
@@ -364,6 +366,13 @@ class FileFacts:
     @cached_property
     def preparing(self) -> Preparing:
         return Preparing(self.tree, self.names, self.kinds, self.flow)
+
+    def half_precision(self) -> HalfPrecision:
+        return HalfPrecision(self.tree, self.names, self.classes, self.calls_in_loop)
+
+    @cached_property
+    def residuals(self) -> Residuals:
+        return Residuals(self.tree, self.names, self.flow, self.loss_calls)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

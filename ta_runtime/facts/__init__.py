@@ -7,6 +7,8 @@ is only asked once they are all there. A field is None where nothing was measure
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
+from ta_runtime.facts.balance import Balance
+from ta_runtime.facts.batch_mean import BatchMean
 from ta_runtime.facts.checkpoint import CheckpointHistory, Kept, Loaded, PartialLoad, SavedState
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
@@ -53,6 +55,7 @@ from ta_runtime.facts.peers import (
 from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
+from ta_runtime.facts.residual import Residual
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -84,7 +87,9 @@ __all__ = [
     "Attribute",
     "Average",
     "Backward",
+    "Balance",
     "Batch",
+    "BatchMean",
     "CheckpointHistory",
     "Collective",
     "Compilation",
@@ -146,6 +151,7 @@ __all__ = [
     "Replica",
     "ReplicaState",
     "Rows",
+    "Residual",
     "Run",
     "SampleHashes",
     "Samples",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ta_runtime.facts.adapter import AdaptedModel
 from ta_runtime.facts.attribute import Attribute
 from ta_runtime.facts.average import SlowAverage
+from ta_runtime.facts.balance import Balance
+from ta_runtime.facts.batch_mean import BatchMean
 from ta_runtime.facts.checkpoint import CheckpointHistory
 from ta_runtime.facts.compilation import Compilation
 from ta_runtime.facts.content import Content
@@ -77,6 +79,8 @@ class Run:
     reaches: list[Reach] = field(default_factory=list)
     averages: list[Average] = field(default_factory=list)
     slow_averages: list[SlowAverage] = field(default_factory=list)
+    balances: list[Balance] = field(default_factory=list)
+    batch_means: list[BatchMean] = field(default_factory=list)
     loop: Loop = field(default_factory=Loop)
     prepared: Prepared = field(default_factory=Prepared)
     metrics: list[TorchMetric] = field(default_factory=list)

@@ -14,6 +14,7 @@ from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.model import Machine, Model, Optimizer
 from ta_runtime.facts.peers import Wrapper
 from ta_runtime.facts.product import Product
+from ta_runtime.facts.residual import Residual
 from ta_runtime.facts.scores import Padding, Scores
 from ta_runtime.facts.softmax import Softmax
 from ta_runtime.facts.underflow import Underflow
@@ -258,6 +259,7 @@ class Step:
     copies: list[Copy] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
+    residuals: list[Residual] = field(default_factory=list)
     softmaxes: list[Softmax] = field(default_factory=list)
     underflows: list[Underflow] = field(default_factory=list)
     wrappers: list[Wrapper] = field(default_factory=list)

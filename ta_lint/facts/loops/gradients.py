@@ -241,6 +241,19 @@ class GradientFlow:
             self._calls_in_loop.called(node)
         )
 
+    def reaches_network(self, node: Node, depth: int = 4) -> bool:
+        """Whether a gradient flows from a value into a network, be it through a distribution or a criterion of another package."""
+        found = self.of(node)
+        if found.flow is Flow.NO or depth == 0:
+            return False
+        for call in found.into:
+            given = [arg.value for arg in call.args]
+            if isinstance(call.func, cst.Attribute) and self._names.qualified(call.func) is None:
+                given.append(call.func.value)
+            if self.runs_model(call) or any(self.reaches_network(one, depth - 1) for one in given):
+                return True
+        return False
+
     def never_records(self, node: Node) -> bool:
         """Whether a node certainly runs without gradients, also because of all of its callers."""
         return self._recording.records(node) is False

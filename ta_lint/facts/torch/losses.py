@@ -1,4 +1,6 @@
-"""Losses: which calls give the mean over a batch."""
+"""Losses: which calls give the mean over a batch, and which the sum."""
+
+from collections.abc import Callable
 
 import libcst as cst
 
@@ -37,17 +39,24 @@ class MeanLosses:
 
     def is_mean(self, call: cst.Call) -> bool:
         """Whether a call certainly gives the mean over a batch, as losses do by default."""
+        return self._reduces(call, _averages)
+
+    def is_sum(self, call: cst.Call) -> bool:
+        """Whether a call of a loss certainly gives the sum over a batch."""
+        return self._reduces(call, _adds_up)
+
+    def _reduces(self, call: cst.Call, how: Callable[[cst.Call], bool]) -> bool:
         if spreads(call):
             return False
         called = self._names.qualified(call.func)
         if called is not None:
-            return _FUNCTION.fullmatch(called) is not None and _averages(call)
+            return _FUNCTION.fullmatch(called) is not None and how(call)
         made = [self._kinds.construction(value) for value in self._calls_in_loop.values(call.func)]
-        return bool(made) and all(one is not None and self._is_criterion(one) for one in made)
+        return bool(made) and all(one is not None and self._is_criterion(one) and how(one) for one in made)
 
     def _is_criterion(self, made: cst.Call) -> bool:
         called = self._names.qualified(made.func) or ""
-        return _CRITERION.fullmatch(called) is not None and not spreads(made) and _averages(made)
+        return _CRITERION.fullmatch(called) is not None and not spreads(made)
 
 
 def unwrapped(value: Node, names: Names) -> Node:
@@ -68,3 +77,8 @@ def _averages(call: cst.Call) -> bool:
     reduction = argument(call, "reduction")
     is_mean = reduction is None or literal_text(reduction) in ("mean", "batchmean")
     return is_mean and not any(argument(call, name) is not None for name in ("size_average", "reduce"))
+
+
+def _adds_up(call: cst.Call) -> bool:
+    """Whether an argument asks for the sum."""
+    return literal_text(argument(call, "reduction")) == "sum"

@@ -146,6 +146,13 @@ class Discounting:
         return all(value is None or _is_start(value) for value in values)
 
 
+def is_discount(factor: Node) -> bool:
+    """Whether a factor is a discount, such as `self.gamma`, by its name or its size."""
+    inner = bare(factor)
+    inner = inner.attr if isinstance(inner, cst.Attribute) else inner
+    return isinstance(inner, (cst.Name, cst.Float)) and _is_discount(inner)
+
+
 def _is_discount(mention: cst.Name | cst.Float) -> bool:
     """Whether a name says that it is a discount, or a number looks like one: 0.9 to 1."""
     if isinstance(mention, cst.Name):

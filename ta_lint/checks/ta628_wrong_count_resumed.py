@@ -1,0 +1,59 @@
+"""TA628: a count or a best score is saved in a checkpoint, and the code that resumes never reads it."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from ta_lint.core.lazy import regex
+from ta_lint.facts import FileFacts, Suspicion
+from ta_lint.syntax.tree import Node, literal_text
+
+KEYWORDS = ("load", "load_state_dict", "state_dict")
+
+_COUNT = regex(
+    r"(global_?|current_?|cur_?|train_?|last_?|start_?|n_?)?(steps?|epochs?|iter|iters|iteration|iterations|iter_num)|best_\w+",
+    re.IGNORECASE,
+)
+
+
+def check(module: FileFacts) -> Iterator[Suspicion]:
+    if not _resumes(module):
+        return
+    for saved in module.checkpoints.saved:
+        if not any(module.checkpoints.role(value) == "optimizer" for value in saved.entries.values()):
+            continue
+        for key, value in saved.entries.items():
+            if _COUNT.fullmatch(key) and not _is_state(value) and not _is_read(module, key):
+                message = f"`{key}` is saved and never read back: a resumed run begins to count anew"
+                yield Suspicion(value, message)
+
+
+def _resumes(module: FileFacts) -> bool:
+    """Whether all that the file loads is read by key here, and the state of an optimizer is restored of it."""
+    checkpoints = module.checkpoints
+    if not checkpoints.loaded or len(checkpoints.loaded) < len(module.calls_to("torch.load")):
+        return False
+    restored = [
+        owner
+        for load in checkpoints.loaded
+        for reads in load.reads.values()
+        for read in reads
+        if (owner := checkpoints.restored(read)) is not None
+    ]
+    return any(checkpoints.role_of(owner) == "optimizer" for owner in restored)
+
+
+def _is_state(value: Node) -> bool:
+    """Whether it is the state of an object."""
+    return isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and not value.args
+
+
+def _is_read(module: FileFacts, key: str) -> bool:
+    """Whether a key stands anywhere but as a key of a dictionary."""
+    tree = module.tree
+    return any(
+        literal_text(text) == key
+        and not (isinstance(above := tree.parent[text], cst.DictElement) and above.key is text)
+        for text in tree.all(cst.SimpleString)
+    )

@@ -1,0 +1,28 @@
+"""TA332: the mean over batches is not the mean over samples, as the last batch is shorter and counts like a full one."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import BatchMean, Refutation, Run, Suspicion
+
+_LARGE = 0.01
+"""Of the exact mean: more than most curves show."""
+_PASSES = 8
+"""Weights differ from pass to pass, and so does what the short batch does to the mean."""
+
+
+def check_progress(run: Run) -> Iterator[Suspicion | Refutation]:
+    for mean in run.batch_means:
+        if mean.error > _LARGE:
+            message = "a short batch counts like a full one in this mean: weight each batch by its size"
+            yield Suspicion(mean.place, message, _evidence(mean))
+        elif mean.passes >= _PASSES:
+            yield Refutation(mean.place, _evidence(mean))
+
+
+def _evidence(mean: BatchMean) -> dict[str, float | int | str]:
+    return {
+        "mean over batches": float(f"{mean.mean:.4g}"),
+        "mean over samples": float(f"{mean.exact:.4g}"),
+        "shortest batch": mean.shortest,
+        "longest batch": mean.longest,
+    }

@@ -1,0 +1,65 @@
+"""TA435: steps leave nearly all elements of half-precision weights as they were, as they round to nothing."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from ta_runtime.facts import Optimizer, Refutation, Step, Suspicion, Update
+
+STEPS = 3
+"""Looks one after another: the first steps of a warm-up pass."""
+MOST = 0.8
+"""The share that may stay: of weights with a gradient, those of dead units have none."""
+FEW = 0.5
+WARM = 0.5
+"""Of the learning rate that a scheduler began with: below it steps are meant to be small."""
+_HALF = (torch.float16, torch.bfloat16)
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    by_optimizer: dict[int, list[Update]] = {}
+    for update in step.updates:
+        if _counts(update):
+            by_optimizer.setdefault(id(update.optimizer.optimizer), []).append(update)
+    for key, updates in by_optimizer.items():
+        stayed = _stayed(updates)
+        steps = step.history.streak(("TA435", key), stayed >= MOST)
+        optimizer, evidence = updates[0].optimizer, {"unchanged": float(f"{stayed:.3g}")}
+        if steps >= STEPS:
+            message = "steps of half-precision weights round to nothing: keep the weights in float32"
+            rate = {"learning rate": updates[0].learning_rate}
+            yield Suspicion(optimizer.place, message, evidence | rate, "half precision")
+        elif stayed < FEW:
+            yield Refutation(optimizer.place, evidence, of_data=True)
+
+
+def _counts(update: Update) -> bool:
+    """Whether a step was to move all of a weight in half precision, by an optimizer of torch, which rounds to nearest."""
+    layer = update.parameter.layer
+    return (
+        update.changed is not None
+        and update.tensor.dtype in _HALF
+        and update.tensor.dim() > 1
+        and bool(update.gradient)
+        and not update.skipped
+        and update.learning_rate > 0
+        and type(update.optimizer.optimizer).__module__.startswith("torch.optim.")
+        and not (layer is not None and isinstance(layer.module, nn.Embedding))
+        and update.learning_rate >= WARM * _usual_rate(update.optimizer, update.tensor)
+    )
+
+
+def _stayed(updates: list[Update]) -> float:
+    """The share of elements that are as they were."""
+    total = sum(update.tensor.numel() for update in updates)
+    changed = sum((update.changed or 0.0) * update.tensor.numel() for update in updates)
+    return 1 - changed / total
+
+
+def _usual_rate(optimizer: Optimizer, tensor: torch.Tensor) -> float:
+    for group in optimizer.groups:
+        if any(parameter is tensor for parameter in group["params"]):
+            usual = group.get("initial_lr", 0.0)
+            return float(usual) if isinstance(usual, (int, float)) else 0.0
+    return 0.0

@@ -1,0 +1,14 @@
+"""TA521: the target of a value is computed by the network that learns it, and a gradient flows into the target too."""
+
+from collections.abc import Iterator
+
+from ta_runtime.facts import Refutation, Step, Suspicion
+
+
+def check_step(step: Step) -> Iterator[Suspicion | Refutation]:
+    for residual in step.residuals:
+        if residual.shared:
+            message = "the target of this loss trains the network that it is a target of: detach the target"
+            yield Suspicion(residual.place, message, {"weights behind both sides": residual.shared})
+        else:
+            yield Refutation(residual.place, {"weights behind the target": 0})
