@@ -204,7 +204,7 @@ def _check(source: Source, wanted: list[checks.Check], file: File) -> Iterator[F
             program,
             program.open(file.absolute, source),
             file.config.target_torch,
-            pins_lightning_1=file.config.pins_lightning_1,
+            old_frameworks=file.config.old_frameworks,
         )
     elif "TA001" in file.config.rules and isinstance(source.symbols, SyntaxError):
         from ta_lint.syntax.concrete import whole

@@ -26,7 +26,7 @@ def is_pinned(folder: Path, file: str, text: str) -> bool:
     (folder / file).write_text(text)
     inner = folder / "package" / "models"
     inner.mkdir(parents=True)
-    return Configs(Options(), folder).of_directory(inner).pins_lightning_1
+    return Configs(Options(), folder).of_directory(inner).old_frameworks == {"lightning"}
 
 
 @pytest.mark.parametrize(("file", "text"), OLD.items(), ids=OLD)
@@ -42,3 +42,12 @@ def test_a_project_that_allows_2_is_on_2(file: str, text: str, tmp_path: Path) -
 def test_the_settings_of_a_project_keep_what_it_pins(tmp_path: Path) -> None:
     text = '[project]\nname = "x"\ndependencies = ["lightning<2"]\n[tool.ta]\nselect = ["TA674"]\n'
     assert is_pinned(tmp_path, "pyproject.toml", text)
+
+
+def test_transformers_before_4_46_is_known(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(
+        "accelerate==0.24\ntransformers==4.36.2\nsentence-transformers>=2\n"
+    )
+    assert Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks == {"transformers"}
+    (tmp_path / "requirements.txt").write_text("transformers>=4.36.2\n")
+    assert not Configs(Options(), tmp_path).of_directory(tmp_path).old_frameworks

@@ -14,7 +14,7 @@ _NEW = "num_items_in_batch"
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.targets_before(2, 0):
+    if "transformers" in module.old_frameworks or module.targets_before(2, 0):
         return
     for klass in module.classes.all():
         methods = module.classes.methods(klass)

@@ -37,7 +37,9 @@ AROUND = (("lightning", "pytorch_lightning"),)
 
 
 def check(module: FileFacts) -> Iterator[Suspicion]:
-    if module.pins_lightning_1 or module.targets_before(1, 11):  # the release that Lightning 2 needs
+    if "lightning" in module.old_frameworks or module.targets_before(
+        1, 11
+    ):  # the release that Lightning 2 needs
         return
     if "__version__" in module.source.text:
         return

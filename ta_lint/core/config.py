@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern, patterns
-from ta_lint.core.pins import pins_lightning_1
+from ta_lint.core.pins import old_frameworks
 from ta_lint.core.settings import (
     FILES,
     PYPROJECT,
@@ -94,8 +94,8 @@ class Config(NamedTuple):
     target_torch: tuple[int, int] | None
     target_named: bool
     """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
-    pins_lightning_1: bool
-    """Whether the dependencies ask for a release of Lightning before 2."""
+    old_frameworks: frozenset[str]
+    """The frameworks of which the dependencies ask for an old release (`core.pins`)."""
     fail_level: Severity
     show_notes: bool
     """Whether the text report shows notes; they are always shown if they fail a run."""
@@ -220,17 +220,17 @@ class Configs:
         files = {path: self._tables(path) for path in present(directory)}
         self.overlooked += overlooked(directory, files, directory == self._cwd)
         project = files.get(os.path.join(directory, PYPROJECT), {})
-        target, is_old = _oldest_torch(project, directory), pins_lightning_1(project, directory)
+        target, old = _oldest_torch(project, directory), old_frameworks(project, directory)
         for path, tables in files.items():
             if (found := settings_of(path, tables)) is not None:
                 config = _resolve(options, decode(*found), directory, found[1], target)
-                return config._replace(pins_lightning_1=is_old)
+                return config._replace(old_frameworks=old)
         parent = os.path.dirname(directory)
         if parent == directory:
             return _resolve(options, RawConfig(), self._cwd, Place("defaults"), None)
         inherited = self.of_directory(parent)
-        if is_old:
-            inherited = inherited._replace(pins_lightning_1=True)
+        if old:
+            inherited = inherited._replace(old_frameworks=inherited.old_frameworks | old)
         if target is None or inherited.target_named:
             return inherited
         return inherited._replace(target_torch=(target.major, target.minor))
@@ -278,7 +278,7 @@ def _resolve(
         target_named=named is not None,
         fail_level=fail_level,
         show_notes=show_notes or fail_level is Severity.NOTE,
-        pins_lightning_1=False,
+        old_frameworks=frozenset(),
         baseline=baseline,
         chosen_fixable=fixable,
         unsafe_fixes=raw.unsafe_fixes if options.unsafe_fixes is None else options.unsafe_fixes,

@@ -1,8 +1,8 @@
-"""Which release of a framework a project pins, where rules depend on it."""
+"""Which frameworks a project pins to an old release, where rules depend on it."""
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ta_lint.core.lazy import regex
@@ -18,16 +18,34 @@ _LISTS = (
 )
 _LONGEST_LIST = 1 << 16  # bytes
 
-# A requirement with its bounds, as pip and conda write it.
-_LIGHTNING = regex(r"(?<![\w.-])(?:pytorch[-_])?lightning(?:\[[\w, -]*\])?[ \t]*([<>=~!][^#;\"'\n]*)")
-_LATER = ("2.0.0", "2.1.0", "2.2.0", "2.4.0", "2.6.0", "2.99.0")
+# A requirement with its bounds, as pip and conda write it, and releases that rules speak of: one of them has to be allowed.
+_BOUNDS = r"(?<![\w.-]){name}(?:\[[\w, -]*\])?[ \t]*([<>=~!][^#;\"'\n]*)"
+_RELEASES = {
+    "lightning": (
+        regex(_BOUNDS.format(name="(?:pytorch[-_])?lightning")),
+        ("2.0.0", "2.1.0", "2.2.0", "2.4.0", "2.6.0", "2.99.0"),
+    ),
+    "transformers": (
+        regex(_BOUNDS.format(name="transformers")),
+        ("4.46.0", "4.48.0", "4.50.0", "4.53.0", "4.57.0", "4.99.0", "5.0.0", "5.2.0", "5.99.0"),
+    ),
+}
 
 
-def pins_lightning_1(tables: Mapping[str, Any], directory: str) -> bool:
-    """Whether a project asks for a release of Lightning before 2, by its `pyproject.toml`, or else by another list."""
-    for text in (_of_tables(tables), *_of_lists(directory)):
-        if bounds := _LIGHTNING.findall(text):
-            return not any(_allows_2(bound) for bound in bounds)
+def old_frameworks(tables: Mapping[str, Any], directory: str) -> frozenset[str]:
+    """The frameworks of which a project asks for an old release, by its `pyproject.toml`, or else by another list.
+
+    Old is Lightning before 2, and transformers before 4.46.
+    """
+    texts = (_of_tables(tables), *_of_lists(directory))
+    return frozenset(name for name in _RELEASES if _is_old(name, texts))
+
+
+def _is_old(name: str, texts: Iterable[str]) -> bool:
+    pattern, releases = _RELEASES[name]
+    for text in texts:
+        if bounds := pattern.findall(text):
+            return not any(_allows(bound, releases) for bound in bounds)
     return False
 
 
@@ -50,8 +68,8 @@ def _of_lists(directory: str) -> Iterator[str]:
             continue
 
 
-def _allows_2(bound: str) -> bool:
-    """Whether a bound, such as `>=1.5,<2`, allows a release from 2.0 on; one that cannot be read does."""
+def _allows(bound: str, releases: Iterable[str]) -> bool:
+    """Whether a bound, such as `>=1.5,<2`, allows one of the releases; one that cannot be read does."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     text = re.sub(r"^=(?!=)", "==", bound.strip().rstrip(","))  # as conda writes it
@@ -59,4 +77,4 @@ def _allows_2(bound: str) -> bool:
         allowed = SpecifierSet(text)
     except InvalidSpecifier:
         return True
-    return any(allowed.contains(version) for version in _LATER)
+    return any(allowed.contains(version) for version in releases)

@@ -90,7 +90,7 @@ class FileFacts:
         program: Program,
         parsed: Parsed,
         target_torch: tuple[int, int] | None = None,
-        pins_lightning_1: bool = False,
+        old_frameworks: frozenset[str] = frozenset(),
     ) -> None:
         self.program = program
         self.source = parsed.source
@@ -99,7 +99,7 @@ class FileFacts:
         self.names = parsed.names
         self._parsed = parsed
         self._target_torch = target_torch
-        self.pins_lightning_1 = pins_lightning_1
+        self.old_frameworks = old_frameworks
         self._full_names: dict[
             int, str | None
         ] = {}  # by the numbers of nodes, as many checks ask for the same
@@ -285,7 +285,7 @@ class FileFacts:
 
     def beside(self, root: cst.Module) -> "FileFacts":
         """The facts of another file of the project."""
-        return FileFacts(self.program, self.parsed(root), self._target_torch, self.pins_lightning_1)
+        return FileFacts(self.program, self.parsed(root), self._target_torch, self.old_frameworks)
 
     @cached_property
     def clearings(self) -> Clearings:
