@@ -23,6 +23,13 @@ _NAMES = regex(
 _PROBABILITIES = frozenset(
     "hidden_dropout_prob attention_probs_dropout_prob dropout_rate resid_pdrop embd_pdrop attn_pdrop".split()
 )
+_OF_ENCODERS = (
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "ForQuestionAnswering",
+    "ForMultipleChoice",
+)
+"""What classes load that choose a model by a name, mostly of such a family."""
 _LIGHTNING = "LightningModule"
 
 
@@ -48,7 +55,9 @@ def _loads_with_dropout(call: cst.Call, module: FileFacts) -> bool:
         return True
     name = argument(call, "pretrained_model_name_or_path", 0)
     text = module.string(name) if name is not None else None
-    return found[2].startswith("Auto") and text is not None and _NAMES.fullmatch(text.lower()) is not None
+    if text is None:
+        return found[2] == "AutoModel" and found[3] in _OF_ENCODERS
+    return found[2].startswith("Auto") and _NAMES.fullmatch(text.lower()) is not None
 
 
 def _is_held_by_lightning(call: cst.Call, module: FileFacts) -> bool:
@@ -78,13 +87,20 @@ def _freezes(region: Node, module: FileFacts) -> bool:
 
 
 def _is_stepped(call: cst.Call, module: FileFacts) -> bool:
-    """Whether a loop of the script steps the parameters of what is loaded."""
-    statement = module.tree.parent[call]
-    if not isinstance(statement, cst.Assign) or not any(facts.training_loops for facts in module.script):
+    """Whether a loop of the script steps the parameters of what is loaded, or of a model that holds it."""
+    if not any(facts.training_loops for facts in module.script) or _freezes(module.tree.root, module):
         return False
-    model = module.calls_in_loop.variable(statement.targets[0].target)
-    is_optimized = model is not None and module.calls_in_loop.is_optimized(model) is True
-    return is_optimized and not _freezes(module.tree.root, module)
+    klass, statement = module.tree.enclosing(call, cst.ClassDef), module.tree.parent[call]
+    is_kept = isinstance(statement, cst.Assign) and attribute_of_self(statement.targets[0].target) is not None
+    for listed in module.tree.all(cst.Call):
+        if not isinstance(listed.func, cst.Attribute) or listed.func.attr.value != "parameters":
+            continue
+        model = listed.func.value
+        if call in module.languages.makers(model):
+            return True
+        if klass is not None and is_kept and module.kinds.class_of(model) is klass:
+            return True
+    return False
 
 
 def _may_switch(module: FileFacts) -> bool:

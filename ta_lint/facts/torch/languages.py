@@ -68,23 +68,24 @@ class Languages:
 
     def is_causal(self, model: Node) -> bool:
         """Whether an expression certainly stands for a causal language model of transformers, with adapters or without."""
-        return self._is_causal(model, _DEPTH)
+        made = self.makers(model)
+        return bool(made) and all(_CAUSAL.fullmatch(self._names.qualified(call.func) or "") for call in made)
 
-    def _is_causal(self, model: Node, depth: int) -> bool:
+    def makers(self, model: Node, depth: int = _DEPTH) -> list[cst.Call]:
+        """The calls of libraries that certainly made the model which an expression stands for; empty if one is unknown."""
         node = self._kinds.origin(model)
         if depth == 0:
-            return False
+            return []
         if isinstance(node, cst.Param):
             values = self._calls_in_loop.values(node)
         elif isinstance(node, cst.Call) and (inner := self._inside(node)) is not None:
             values = [inner]
-        elif isinstance(node, cst.Call) and (called := self._names.qualified(node.func)) is not None:
-            return _CAUSAL.fullmatch(called) is not None
+        elif isinstance(node, cst.Call) and self._names.qualified(node.func) is not None:
+            return [node]
         else:
             values = self._alternatives(node)
-        return bool(values) and all(
-            value is not node and self._is_causal(value, depth - 1) for value in values
-        )
+        found = [self.makers(value, depth - 1) if value is not node else [] for value in values]
+        return [call for calls in found for call in calls] if all(found) else []
 
     def _inside(self, call: cst.Call) -> Node | None:
         """The model that a call returns, moved, wrapped or with adapters."""

@@ -113,8 +113,11 @@ class Tokenizers:
     def _is_of(self, made: cst.Call, families: re.Pattern[str]) -> bool:
         """Whether the name by which a tokenizer is loaded is of some families."""
         name = argument(made, "pretrained_model_name_or_path", 0)
-        text = self._kinds.string(name) if name is not None else None
-        return text is not None and families.fullmatch(text.lower()) is not None
+        values = self._flow.of(name).origins if name is not None else ()
+        texts = [self._kinds.string(value.node) for value in values]
+        return bool(texts) and all(
+            text is not None and families.fullmatch(text.lower()) is not None for text in texts
+        )
 
     # -- where padding is set ---------------------------------------------------------------------------------
 
