@@ -39,7 +39,7 @@ class _Saved:
     model: cst.BaseExpression
     prefix: str
     is_certain: bool
-    made: Node
+    made: cst.Call
     key: str | None
     path: Node | None
 
@@ -110,15 +110,20 @@ class _Keys:
         model = state.func.value
         origins = self._module.flow.of(model).tensors
         wrapped = [found for origin in origins if (found := self._wrapped(origin)) is not None]
-        prefixes = {prefix for prefix, _ in wrapped}
-        if len(prefixes) != 1:
-            return None
-        prefix, inner = wrapped[0]
-        made = self._module.kinds.construction(inner)
+        made = next((one for _, inner in wrapped if (one := self._maker(inner)) is not None), None)
         if made is None:
             return None
-        is_certain = len(wrapped) == len(origins) and not self._is_prepared(origins[0])
-        return _Saved(state, model, prefix, is_certain, made, key, path)
+        prefixes = [prefix for prefix, _ in wrapped]
+        is_certain = len(wrapped) == len(origins) == 1 and not self._is_prepared(origins[0])
+        return _Saved(state, model, prefixes[-1], is_certain, made, key, path)
+
+    def _maker(self, model: Node) -> cst.Call | None:
+        """The call that makes a model, below the wrappers that it may have on one way or the other."""
+        if (made := self._module.kinds.construction(model)) is not None:
+            return made
+        origins = self._module.flow.of(model).tensors
+        made_here = [one for one in origins if not one.path and self._wrapped(one) is None]
+        return next((one.node for one in made_here if isinstance(one.node, cst.Call)), None)
 
     def _wrapped(self, origin: Origin) -> tuple[str, Node] | None:
         """The prefix that a wrapper gives the keys of a model, and the model."""
@@ -155,7 +160,6 @@ def _bare_load(saved: _Saved, module: FileFacts) -> cst.Call | None:
 
 def _users(saved: _Saved, module: FileFacts) -> list[cst.Module]:
     """The files that may make a model of the same class: this one, that of the class, and those that import the class."""
-    assert isinstance(saved.made, cst.Call)
     klass = module.classes.local(saved.made.func)
     if klass is None:
         return [module.tree.root]
@@ -210,7 +214,6 @@ def _file_names(path: Node, module: FileFacts) -> set[str]:
 
 def _is_bare(model: Node, saved: _Saved, module: FileFacts) -> bool:
     """Whether a model is of the saved one's class, and is not wrapped on any way that leads there."""
-    assert isinstance(saved.made, cst.Call)
     origins = module.flow.of(model).tensors
     makers = [origin.node for origin in origins if isinstance(origin.node, cst.Call) and not origin.path]
     if not makers or len(makers) < len(origins):
