@@ -68,7 +68,7 @@ def test_the_adapters_of_a_model() -> None:
         "config = LoraConfig(r=2, target_modules=['q'])\nadapted = get_peft_model(model, config)\nuse(adapted)"
     )
     (adaptation,) = facts.adapters.put
-    assert facts.adapters.words(adaptation.config, "target_modules") == {"q"}
+    assert facts.adapters.words(adaptation.config, "target_modules") == frozenset({"q"})
     assert facts.adapters.is_unset(adaptation.config, "modules_to_save")
     (use,) = [call for call in facts.tree.all(cst.Call) if facts.code(call.func) == "use"]
     base = facts.adapters.base(use.args[0].value)
