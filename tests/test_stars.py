@@ -51,4 +51,5 @@ def test_what_an_editor_holds_counts(imports: Imports, tmp_path: Path) -> None:
     assert imports.target(user, "pkg.new").definition is None
     imports.give(changed, "def new(): pass\n")
     found = imports.target(user, "pkg.new").definition
-    assert found is not None and found.file == changed
+    assert found is not None
+    assert found.file == changed
