@@ -87,10 +87,8 @@ def _each(task: "Callable[[File], T]", files: "list[File]", jobs: int | None) ->
         jobs = 1 if sum(size for size, _ in sized) < _FEW_BYTES else _cores()
     batches = _batches(sized, jobs)
     if jobs == 1 or len(batches) < 2:
-        with collector.paused():  # between batches too, where it would walk through all trees that are kept
-            for batch in batches:
-                yield from zip(batch, _on_deep_stack(task, batch), strict=True)
-        collector.resume()
+        for batch in batches:
+            yield from zip(batch, _on_deep_stack(task, batch), strict=True)
         return
     from ta_lint import workers
 
@@ -128,6 +126,7 @@ def _on_deep_stack(task: "Callable[[File], T]", files: "list[File]") -> list[T]:
     start_thread(work).join()
     if failure:
         raise failure[0]
+    collector.resume()
     return results
 
 
