@@ -367,6 +367,7 @@ class FileFacts:
     def preparing(self) -> Preparing:
         return Preparing(self.tree, self.names, self.kinds, self.flow)
 
+    @cached_property
     def half_precision(self) -> HalfPrecision:
         return HalfPrecision(self.tree, self.names, self.classes, self.calls_in_loop)
 
