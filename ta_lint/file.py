@@ -1,6 +1,7 @@
 """A file to lint."""
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ta_lint.core import libraries
@@ -58,12 +59,26 @@ class File(NamedTuple):
 
     @property
     def root(self) -> str:
-        """The folder that the name is relative to; that of the file if its name is absolute."""
+        """The folder of its project: what the name is relative to, or of a file that lies elsewhere, its own."""
         location = os.fspath(self.location)
         relative = self.name.replace("/", os.sep)
         if os.path.isabs(relative) or not location.endswith(relative):
-            return os.path.dirname(location)
+            return _root_of(os.path.dirname(location))
         return location[: -len(relative)].rstrip(os.sep)
+
+
+@cache
+def _root_of(folder: str) -> str:
+    """The project that a folder belongs to: by a repository or settings above it, else what holds the outermost package around it."""
+    from pathlib import Path
+
+    from ta_lint.core.config import project_root
+
+    root = os.fspath(project_root(Path(folder)))
+    if root == folder:
+        while os.path.isfile(os.path.join(root, "__init__.py")) and os.path.dirname(root) != root:
+            root = os.path.dirname(root)
+    return root
 
 
 def name_of(path: str, root: str) -> str:

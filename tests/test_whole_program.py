@@ -99,6 +99,25 @@ def test_relative_imports_lead_through_a_package(tmp_path: Path) -> None:
     assert found(tmp_path) == {("p/engine/run.py", 12)}
 
 
+@pytest.mark.parametrize("mark", ["p/engine/__init__.py", "pyproject.toml"])
+def test_a_project_is_seen_as_a_whole_from_any_folder(mark: str, tmp_path: Path) -> None:
+    """Each folder of it was a project of its own when it was checked from another one."""
+    train = TRAIN.format(imports="from p.models.net import Net", net="Net")
+    package = {
+        "p/__init__.py": "",
+        "p/models/__init__.py": "",
+        "p/models/net.py": MODEL,
+        "p/engine/run.py": train,
+    }
+    write(tmp_path / "project", {mark: "", **package})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    configs = Configs(Options(select=["TA406"]), elsewhere)
+    files = discover([tmp_path / "project"], configs, elsewhere)
+    findings = [finding for _, findings in lint_files(files, 1) for finding in findings]
+    assert [finding.site.line for finding in findings] == [12]
+
+
 def test_standard_input_sees_the_files_around_it(tmp_path: Path) -> None:
     write(tmp_path, {"pyproject.toml": "", "model.py": MODEL})
     train = TRAIN.format(imports="from model import Net", net="Net").encode()
