@@ -33,6 +33,7 @@ export const PYTHON = process.env["TA_LINT_PYTHON"] ?? "python3";
 
 /** What of VS Code's capabilities matters to the server. */
 const CAPABILITIES: ClientCapabilities = {
+  notebookDocument: { synchronization: { executionSummarySupport: true } },
   textDocument: {
     codeAction: {
       codeActionLiteralSupport: { codeActionKind: { valueSet: ["quickfix", "source.fixAll"] } },
