@@ -94,13 +94,14 @@ class Session {
     this.log.info(`starts ${[command, ...args, "server"].join(" ")}`);
     const options: LanguageClientOptions = { documentSelector: SELECTOR, outputChannel: this.log };
     this.client = new LanguageClient(ID, ID, { command, args: [...args, "server"] }, options);
-    await this.client.start();
+    await this.client.start().catch((error: unknown) => this.log.error(String(error))); // the client shows it
   }
 
   private async end(): Promise<void> {
     const client = this.client;
     this.client = this.found = undefined;
-    await client?.dispose();
+    // one that never started, or does not answer, is no reason not to start another
+    await client?.dispose().catch((error: unknown) => this.log.warn(String(error)));
   }
 
   private complain(error: unknown): void {
