@@ -20,7 +20,7 @@ let session: Session | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel(ID, { log: true });
-  const python = await pythonApi(log);
+  const python = pythonApi(log);
   const started = (session = new Session(log, python));
   context.subscriptions.push(
     log,
@@ -34,7 +34,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       if (["enable", "path"].some((key) => change.affectsConfiguration(`${ID}.${key}`))) void started.restart();
     }),
   );
-  const moved = python?.environments.onDidChangeActiveEnvironmentPath(() => {
+  const moved = (await python)?.environments.onDidChangeActiveEnvironmentPath(() => {
     if (setting("path", "") === "") void started.restart();
   });
   if (moved !== undefined) context.subscriptions.push(moved);
@@ -53,7 +53,7 @@ class Session {
 
   constructor(
     private readonly log: vscode.LogOutputChannel,
-    private readonly python: PythonApi | undefined,
+    private readonly python: Promise<PythonApi | undefined>,
   ) {}
 
   restart(): Promise<void> {
@@ -82,7 +82,7 @@ class Session {
     const folder = vscode.workspace.workspaceFolders?.find(({ uri }) => uri.scheme === "file")?.uri;
     this.found = await findServer({
       path: setting("path", ""),
-      interpreter: await interpreterOf(this.python, folder),
+      interpreter: await interpreterOf(await this.python, folder),
       folder: folder?.fsPath,
       environment: process.env,
     });
@@ -165,7 +165,8 @@ function setting<T>(key: string, fallback: T): T {
 /** The API of the Python extension, if it is installed. */
 async function pythonApi(log: vscode.LogOutputChannel): Promise<PythonApi | undefined> {
   try {
-    return await vscode.extensions.getExtension<PythonApi>("ms-python.python")?.activate();
+    const api = await vscode.extensions.getExtension<PythonApi | undefined>("ms-python.python")?.activate();
+    return api?.environments === undefined ? undefined : api; // old releases have none
   } catch (error) {
     log.warn(`the Python extension does not start: ${String(error)}`);
     return undefined;

@@ -1,6 +1,6 @@
 /** Where `ta-lint` is, and whether its language server starts. Nothing here needs VS Code. */
 
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
@@ -50,7 +50,8 @@ export async function findServer(places: Places): Promise<Command> {
     complaints.push(`${candidate.command}: ${complaint}.`);
   }
   if (places.path.trim() !== "") {
-    throw new NoServer(`the command of the setting ta-lint.path does not start. ${complaints.join(" ")} Remedy: ${REMEDY}`);
+    const advice = `Correct it, or empty it and run ${REMEDY} in the selected Python environment.`;
+    throw new NoServer(`the command of the setting ta-lint.path does not start. ${complaints.join(" ")} ${advice}`);
   }
   const where = places.interpreter === undefined ? "and put it on the PATH" : "in the selected Python environment";
   const said = complaints.join(" ") || "There is no ta-lint on the PATH.";
@@ -63,7 +64,7 @@ export function output(call: Command, args: readonly string[], folder?: string):
     const options = { cwd: folder, timeout: PATIENCE, maxBuffer: 2 ** 26, windowsHide: true };
     const child = execFile(call.command, [...call.args, ...args], options, (error, stdout, stderr) => {
       if (error === null) done(stdout);
-      else failed(new Error(lastLine(stderr) || error.message, { cause: error }));
+      else failed(new Error(reason(error, stderr), { cause: error }));
     });
     child.stdin?.on("error", () => {}); // it ended before it read
     child.stdin?.end();
@@ -80,8 +81,11 @@ async function complaintOf(candidate: Command, folder: string | undefined): Prom
   }
 }
 
-function lastLine(text: string): string {
-  return text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+/** Why a command failed: its last line of standard error, or why there is none. */
+function reason(error: ExecFileException, stderr: string): string {
+  if (error.code === "ENOENT") return "no such command";
+  if (error.killed) return `no answer within ${PATIENCE / 1000} seconds`;
+  return stderr.trimEnd().split("\n").at(-1)?.trim() || error.message;
 }
 
 function expanded(path: string, places: Places): string {

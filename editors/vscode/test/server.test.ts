@@ -90,9 +90,11 @@ test("ta-lint without the packages of its server is told from none", async () =>
 
 test("a set path that does not start is named, and nothing else is tried", async () => {
   const path = join(folder, "missing", "ta-lint");
-  const message = await complaint({ ...NOTHING, path, interpreter: PYTHON });
-  assert.match(message, /^the command of the setting ta-lint\.path does not start\./);
-  assert.match(message, /ENOENT.*pip install 'ta-lint\[server\]'$/);
+  assert.equal(
+    await complaint({ ...NOTHING, path, interpreter: PYTHON }),
+    `the command of the setting ta-lint.path does not start. ${path}: no such command. ` +
+      "Correct it, or empty it and run pip install 'ta-lint[server]' in the selected Python environment.",
+  );
 });
 
 test("the interpreter is that of the environment selected for the folder", async () => {
