@@ -104,7 +104,6 @@ export function openWindow(folder: string, file: string, text: string, settings:
   const commands = new Map<string, (...values: unknown[]) => unknown>();
   const executed: unknown[][] = [];
   const errors: string[] = [];
-  const log: string[] = [];
   const pages: { provideTextDocumentContent(uri: Uri): Promise<string> }[] = [];
   const news = new EventEmitter();
   const changed = new Emitter<{ affectsConfiguration(key: string): boolean }>();
@@ -119,7 +118,6 @@ export function openWindow(folder: string, file: string, text: string, settings:
     getWordRangeAtPosition: () => undefined,
   };
   const editor = { document, selection: { active: new Position(0, 0) } };
-  const say = (line: unknown) => log.push(String(line));
 
   const api = withDefaults({
     version: "1.91.0",
@@ -158,7 +156,7 @@ export function openWindow(folder: string, file: string, text: string, settings:
       activeTextEditor: editor,
       visibleTextEditors: [editor],
       tabGroups: withDefaults({ all: [{ tabs: [{ input: new TabInputText(uri) }] }] }),
-      createOutputChannel: () => withDefaults({ logLevel: 3, info: say, warn: say, error: say, append: say, appendLine: say }),
+      createOutputChannel: () => withDefaults({ logLevel: 3 }),
       showErrorMessage: (message: string) => Promise.resolve(void (errors.push(message), news.emit("news"))),
     }),
     workspace: withDefaults({
@@ -183,5 +181,5 @@ export function openWindow(folder: string, file: string, text: string, settings:
   }
 
   const findings = () => [...collections].flatMap((shown) => shown.get(uri.toString()) ?? []);
-  return { api, commands, editor, errors, executed, findings, log, pages, set, until };
+  return { api, commands, editor, errors, executed, findings, pages, set, until };
 }
