@@ -13,7 +13,6 @@ from ta_lint.facts.values.kinds import Kind
 from ta_lint.syntax.tree import Node, Tree, dotted
 
 KEYWORDS = (("*target*", "*_old*", "old_*", "*tgt*"),)
-AROUND = (("*gamma*", "*discount*"),)
 
 _TARGET = regex(
     r"target|tgt|(\w+_)?(target|tgt)(_(\w*net\w*|model|critic\w*|actor\w*|policy|q\w*|v\w*|agent|dqn))?\d?|"
@@ -44,7 +43,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         called = [mention for mention in mentions if _is_called(module.tree, mention)]
         rest = [mention for mention in mentions if mention not in called]
-        if called and all(_leaves_as_it_is(module, target, mention) for mention in rest):
+        never = called and all(_leaves_as_it_is(module, target, mention) for mention in rest)
+        if never and module.is_nearby("gamma", "discount"):  # others learn from a frozen twin on purpose
             name, online = module.code(target.variable), module.code(target.online)
             message = f"`{name}` never follows `{online}`: nothing copies the one into the other"
             yield Suspicion(target.made, message, ((called[0], "it gives targets here"),))

@@ -57,5 +57,6 @@ for step in range(1000):
             alpha_loss.backward()
             a_optimizer.step()
             alpha = log_alpha.exp().item()
-    for param, target_param in zip(q1.parameters(), q1_target.parameters()):
-        target_param.data.copy_(0.005 * param.data + 0.995 * target_param.data)
+    for network, target in ((q1, q1_target), (q2, q2_target)):
+        for param, target_param in zip(network.parameters(), target.parameters()):
+            target_param.data.copy_(0.005 * param.data + 0.995 * target_param.data)
