@@ -19,7 +19,7 @@ from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
-from ta_runtime.facts.language import Language, Prompts, Rows, SpecialTokens, TokenBatches
+from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -125,6 +125,7 @@ __all__ = [
     "LoopHistory",
     "Loss",
     "Machine",
+    "Markers",
     "Membership",
     "Mismatch",
     "Mixing",
