@@ -56,6 +56,7 @@ from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.residual import Residual
+from ta_runtime.facts.reward import RewardSpread
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -152,6 +153,7 @@ __all__ = [
     "Replica",
     "ReplicaState",
     "Residual",
+    "RewardSpread",
     "Rows",
     "Run",
     "SampleHashes",
