@@ -1,5 +1,6 @@
 """Code run under `ta_runtime`, for the tests of the run."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterable
@@ -44,6 +45,8 @@ def watched(code: str, folder: Path, *, path: str, every_n_steps: int, **options
     script = folder / path
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(code, encoding="utf-8")
+    if "tokenizer" in code:
+        gc.collect()  # a run looks for tokenizers among all objects: none of the program before may be left
     before = Path.cwd()
     os.chdir(folder)
     try:

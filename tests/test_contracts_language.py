@@ -137,3 +137,38 @@ def test_from_pretrained_returns_a_model_in_evaluation_mode_and_lightning_keeps_
     trainer = lightning.Trainer(max_steps=2, accelerator="cpu", enable_model_summary=False, **quiet)
     trainer.fit(Module(), torch.utils.data.DataLoader(rows, batch_size=2))
     assert modes == [(False, True)] * 2
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_groups_of_equal_rewards_move_no_weight_and_the_loss_is_0_either_way(
+    is_equal: bool, tmp_path: Path
+) -> None:
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    def reward(completions: list[str], **columns: Any) -> list[float]:
+        return [0.0 if is_equal else float(index) for index, _ in enumerate(completions)]
+
+    model = llama()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    quiet: dict[str, Any] = {"report_to": "none", "save_strategy": "no", "disable_tqdm": True}
+    sizes: dict[str, Any] = {
+        "per_device_train_batch_size": 4,
+        "num_generations": 4,
+        "max_completion_length": 4,
+    }
+    sizes["generation_kwargs"] = {"min_new_tokens": 4}  # of completions of one length the loss is 0
+    arguments = GRPOConfig(
+        str(tmp_path), max_steps=2, logging_steps=1, use_cpu=True, bf16=False, **sizes, **quiet
+    )
+    prompts = Dataset.from_dict({"prompt": ["the cat", "dogs run"]})
+    trainer = GRPOTrainer(
+        model, reward, args=arguments, train_dataset=prompts, processing_class=tokenizer(padding_side="left")
+    )
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "frac_reward_zero_std" in entry]
+    assert [entry["step"] for entry in logged] == [1, 2]
+    assert {entry["frac_reward_zero_std"] for entry in logged} == {float(is_equal)}
+    assert abs(logged[0]["loss"]) < 1e-5
+    moved = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
+    assert moved == (not is_equal)

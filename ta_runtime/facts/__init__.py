@@ -19,7 +19,7 @@ from ta_runtime.facts.frozen import FrozenPart
 from ta_runtime.facts.graph import Average, Backward, Reach
 from ta_runtime.facts.initialisation import Initialisation, PaddingRow
 from ta_runtime.facts.key import LoadedKeys
-from ta_runtime.facts.language import Language, Prompts, Rows, SpecialTokens, TokenBatches
+from ta_runtime.facts.language import Language, Markers, Prompts, Rows, SpecialTokens, TokenBatches
 from ta_runtime.facts.loader import Batch, Loader
 from ta_runtime.facts.loading import Loading
 from ta_runtime.facts.loop import (
@@ -56,6 +56,7 @@ from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
 from ta_runtime.facts.product import Product
 from ta_runtime.facts.residual import Residual
+from ta_runtime.facts.reward import RewardSpread
 from ta_runtime.facts.run import Run
 from ta_runtime.facts.sampling import Indices, Pass, SampleHashes, Samples, Seeding, Seeds, Stream
 from ta_runtime.facts.scores import Padding, Scores
@@ -125,6 +126,7 @@ __all__ = [
     "LoopHistory",
     "Loss",
     "Machine",
+    "Markers",
     "Membership",
     "Mismatch",
     "Mixing",
@@ -151,6 +153,7 @@ __all__ = [
     "Replica",
     "ReplicaState",
     "Residual",
+    "RewardSpread",
     "Rows",
     "Run",
     "SampleHashes",

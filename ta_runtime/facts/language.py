@@ -1,5 +1,6 @@
 """The batches that language models of transformers are given, and the prompts from which they generate."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,17 @@ class SpecialTokens:
 
 
 @dataclass(slots=True)
+class Markers:
+    """How many rows have each special token that may frame a turn, by its text; without those that end and pad a row."""
+
+    rows: int = 0
+    """Rows that were looked at, of the models below."""
+    holding: Counter[str] = field(default_factory=Counter)
+    models: set[int] = field(default_factory=set)
+    """Their ids; a model with adapters is the one inside."""
+
+
+@dataclass(slots=True)
 class Rows:
     """Rows of token ids that a model is given, added up over the calls that were looked at.
 
@@ -29,6 +41,8 @@ class Rows:
     """Rows of which the first attended token is the begin token."""
     doubled: int = 0
     """Those of which the second one is too."""
+    markers: Markers = field(default_factory=Markers)
+    """Rows to train on have a marker if it is one of their first two tokens, and prompts if it is anywhere in them."""
 
 
 @dataclass(slots=True)

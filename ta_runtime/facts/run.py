@@ -31,6 +31,7 @@ from ta_runtime.facts.override import Override
 from ta_runtime.facts.peers import Read, Told
 from ta_runtime.facts.prepared import Prepared
 from ta_runtime.facts.pretrained import Pretrained
+from ta_runtime.facts.reward import RewardSpread
 from ta_runtime.facts.sampling import Seeds
 from ta_runtime.facts.sync import Sync
 from ta_runtime.facts.target import TargetNetwork
@@ -93,6 +94,7 @@ class Run:
     targets: list[TargetNetwork] = field(default_factory=list)
     timesteps: list[Timesteps] = field(default_factory=list)
     pretrained: list[Pretrained] = field(default_factory=list)
+    rewards: list[RewardSpread] = field(default_factory=list)
     language: Language = field(default_factory=Language)
     failure: Failure | None = None
 

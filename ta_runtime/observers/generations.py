@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ta_runtime.facts import Run
     from ta_runtime.observers.context import Context
 
-_RULES = {"TA157", "TA159"}
+_RULES = {"TA157", "TA159", "TA160"}
 _MOST = 64  # calls of a run that are looked at
 _LINES = 32
 
@@ -34,6 +34,7 @@ class Generations(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._wanted = not _RULES.isdisjoint(session.settings.rules)
+        self._wants_markers = "TA160" in session.settings.rules
         self._watching = False
         self._tokenizers = Tokenizers()
         self._found: dict[Place, Prompts] = {}
@@ -81,6 +82,12 @@ class Generations(Observer):
         mask = call.kwargs.get("attention_mask")
         attended = tokens.attended(ids, mask, special)
         found.rows += len(ids)
+        if (
+            attended is not None and self._wants_markers and self.session.step_count
+        ):  # before, it has learnt no markers
+            found.markers.models.add(id(model))
+            holding = tokens.holding(ids, attended, self._tokenizers.markers)
+            tokens.add_markers(found.markers, len(ids), holding, self._readings)
         counts: dict[str, Tensor] = {}
         if attended is not None and special.begin is not None:
             counts |= tokens.begins(ids, attended, special.begin)

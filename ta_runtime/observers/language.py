@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ta_runtime.observers.window import Window
 
 _LIBRARY = "transformers.modeling_utils"
-_RULES = {"TA151", "TA153", "TA157", "TA158"}
+_RULES = {"TA151", "TA153", "TA157", "TA158", "TA160"}
 _MOST = 32  # calls of one step that are looked at
 _LINES = 64
 _DECODERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
@@ -42,6 +42,7 @@ class LanguageObserver(Observer):
     def __init__(self, session: "Context") -> None:
         super().__init__(session)
         self._wanted = not _RULES.isdisjoint(session.settings.rules)
+        self._wants_markers = "TA160" in session.settings.rules
         self._hooks = Undo()
         self._tokenizers = Tokenizers()
         self._found: dict[tuple[Place, str], TokenBatches] = {}
@@ -121,6 +122,10 @@ class LanguageObserver(Observer):
         found.rows += len(ids)
         labels, mask = given.get("labels"), given.get("attention_mask")
         attended = tokens.attended(ids, mask, special)
+        if attended is not None and self._wants_markers:
+            found.markers.models.add(id(model))
+            opened = tokens.opened(ids, attended, self._tokenizers.markers)
+            tokens.add_markers(found.markers, len(ids), opened, self.session.window.readings)
         counts: dict[str, Tensor] = {}
         if attended is not None and special.begin is not None:
             counts |= tokens.begins(ids, attended, special.begin)

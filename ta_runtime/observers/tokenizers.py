@@ -3,6 +3,7 @@
 import gc
 import sys
 import weakref
+from itertools import islice
 from typing import Any
 
 from torch import nn
@@ -10,6 +11,7 @@ from torch import nn
 from ta_runtime.facts import SpecialTokens
 
 _LIBRARY = "transformers.tokenization_utils_base"
+_MARKERS = 16  # that are counted; a chat template has two to six
 _LOOKS = 3  # at all objects of the process, until a tokenizer is among them
 
 
@@ -27,6 +29,12 @@ class Tokenizers:
             self._found = [weakref.ref(tokenizer) for tokenizer in _tokenizers()]
         found = {_of(tokenizer) for tokenizer in self.living} or {_of(getattr(model, "config", None))}
         return found.pop() if len(found) == 1 else SpecialTokens()
+
+    @property
+    def markers(self) -> dict[int, str]:
+        """The special tokens that may frame a turn, by id; none where the tokenizers do not agree."""
+        found = [_markers(tokenizer) for tokenizer in self.living]
+        return found[0] if found and all(other == found[0] for other in found) else {}
 
     @property
     def living(self) -> list[Any]:
@@ -47,6 +55,19 @@ def _below(kind: type) -> set[type]:
     for derived in kind.__subclasses__():
         found |= _below(derived)
     return found
+
+
+def _markers(tokenizer: Any) -> dict[int, str]:
+    """The special tokens that have a name in the tokenizer, or a place in its chat template: some keep hundreds in reserve."""
+    known = set(tokenizer.all_special_ids)
+    template = str(getattr(tokenizer, "chat_template", None) or "")
+    others = {getattr(tokenizer, f"{name}_token_id", None) for name in ("eos", "pad", "unk")}
+    found = (
+        (number, str(token))
+        for number, token in getattr(tokenizer, "added_tokens_decoder", {}).items()
+        if number not in others and (number in known or (token.special and str(token) in template))
+    )
+    return dict(islice(found, _MARKERS))
 
 
 def _of(source: Any) -> SpecialTokens:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ta_runtime.facts import Rows, SpecialTokens
+from ta_runtime.facts import Markers, Rows, SpecialTokens
 from ta_runtime.measure.scalars import Readings
 
 IGNORED = -100
@@ -20,6 +20,18 @@ def add(found: Rows, counts: dict[str, Tensor], readings: Readings) -> None:
 
     if counts:
         readings.scalars(list(counts.values()), deliver)
+
+
+def add_markers(found: Markers, rows: int, holding: dict[str, Tensor], readings: Readings) -> None:
+    """Add to the rows that hold markers, when the counts have arrived."""
+
+    def deliver(values: list[float]) -> None:
+        found.rows += rows
+        for marker, value in zip(holding, values, strict=True):
+            found.holding[marker] += int(value)
+
+    if holding:
+        readings.scalars(list(holding.values()), deliver)
 
 
 def attended(ids: Tensor, mask: Any, special: SpecialTokens) -> Tensor | None:
@@ -61,6 +73,19 @@ def begins(ids: Tensor, attended: Tensor, begin: int) -> dict[str, Tensor]:
     begun = ids.gather(1, first) == begin
     doubled = begun & (ids.gather(1, second) == begin) & (second > first)
     return {"begun": begun.sum(), "doubled": doubled.sum()}
+
+
+def opened(ids: Tensor, attended: Tensor, markers: dict[int, str]) -> dict[str, Tensor]:
+    """The rows that have a marker among their first two tokens."""
+    first = attended.int().argmax(dim=1, keepdim=True)
+    second = (first + 1).clamp(max=ids.shape[1] - 1)
+    both = ids.gather(1, torch.cat([first, second], dim=1))
+    return holding(both, attended.new_ones(()), markers)
+
+
+def holding(ids: Tensor, attended: Tensor, markers: dict[int, str]) -> dict[str, Tensor]:
+    """The rows that have a marker anywhere."""
+    return {text: ((ids == marker) & attended).any(dim=1).sum() for marker, text in markers.items()}
 
 
 def joints(ids: Tensor, attended: Tensor, end: int, positions: Any) -> dict[str, Tensor]:

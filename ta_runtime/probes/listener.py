@@ -144,6 +144,9 @@ class Listener:
     def generate(self, call: Call) -> End | None:
         """`generate` of a model of transformers, if that is loaded when this begins to be watched."""
 
+    def log(self, call: Call) -> End | None:
+        """`log` of a Trainer of transformers, if that is loaded when this begins to be watched."""
+
     # -- modes ------------------------------------------------------------------------------------------------
 
     def train(self, call: Call) -> End | None:
