@@ -13,10 +13,7 @@ from ta_lint.syntax.edits import ProposedFix, replace
 from ta_lint.syntax.tree import Node, dotted
 
 KEYWORDS = (("*backward", "step"),)
-AROUND = (
-    ("*prepare*", "*setup*", "initialize"),
-    ("Accelerator", "accelerate", "*fabric*", "lightning", "deepspeed"),
-)
+AROUND = (("Accelerator", "accelerate", "*fabric*", "lightning", "deepspeed"),)
 
 _DOES = {
     Preparer.ACCELERATE: "divides the loss by the accumulation and scales it",

@@ -25,7 +25,9 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
         if _is_near(schedule.times, schedule.length) and not _is_near(steps, schedule.length):
             yield Refutation(schedule.built, numbers)
         elif _repeats(schedule, processes) and _is_near(steps, schedule.length):
-            message = f"`{schedule.kind}` steps {processes} times for each step, and is laid out for one"
+            message = (
+                f"`{schedule.kind}` steps {processes} times for each step, but has the length of one process"
+            )
             yield Suspicion(schedule.built, message, numbers, related=((schedule.place, "it steps here"),))
 
 

@@ -111,11 +111,13 @@ class Layers:
             for decorator in function.decorators
         ):
             return None  # a decorator may keep what was made at the first call
-        made = [
-            self.made(self._kinds.origin(leave.value)) if leave.value is not None else None
-            for leave in self._tree.own(function, cst.Return)
-        ]
+        made = [self._made_in(function, leave.value) for leave in self._tree.own(function, cst.Return)]
         return made[0] if made and None not in made else None
+
+    def _made_in(self, function: cst.FunctionDef, value: Node | None) -> str | None:
+        """What a function creates and returns; None for a layer that was made elsewhere, such as `self.embedding`."""
+        made = self._kinds.origin(value) if value is not None else None
+        return self.made(made) if made is not None and self._tree.home(made) is function else None
 
     # -- containers -------------------------------------------------------------------------------------------
 
