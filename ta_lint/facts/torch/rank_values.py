@@ -20,11 +20,11 @@ from ta_lint.facts.values.classes import Classes
 from ta_lint.facts.values.kinds import Kinds
 from ta_lint.facts.values.loaders import Loaders
 from ta_lint.facts.values.names import Names
-from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, children, dotted
+from ta_lint.syntax.tree import FUNCTIONS, Node, Tree, attribute_of_self, children, dotted
 
 _SAMPLER = "torch.utils.data.DistributedSampler"
 _CLOCK = regex(r"time\.(time|monotonic|perf_counter|process_time)(_ns)?|datetime\.datetime\.(now|utcnow)")
-_COMPUTES = regex(r"(torch(?!\.distributed)|math|numpy|builtins|statistics|copy|sklearn)\..*")
+_COMPUTES = regex(r"(torch|math|numpy|builtins|statistics|copy|sklearn)\..*")
 # What all ranks have in common of different values: shapes, types and lengths.
 _IN_COMMON = regex(
     r"builtins\.(len|isinstance|hasattr|type|range|print|open|str)|torch\.(zeros|ones|empty)_like"
@@ -59,6 +59,7 @@ class RankValues:
     ) -> None:
         self._tree = tree
         self._names = names
+        self._classes = classes
         self._kinds = kinds
         self._loaders = loaders
         self._ranks = ranks
@@ -189,7 +190,7 @@ class RankValues:
             shared |= {
                 flow.target
                 for flow in self._flows
-                if flow.is_binding and flow.target not in shared and self._is_shared(flow.value, shared)
+                if flow.is_binding and flow.target not in shared and self._is_shared(flow, shared)
             }
             if len(shared) == before:
                 break
@@ -205,21 +206,23 @@ class RankValues:
                     for name in self._tree.within(node, cst.Name, cst.Attribute):
                         yield from self._uses(name)
 
-    def _is_shared(self, value: Node, shared: set[Key]) -> bool:
-        """Whether a value is what ranks agree on, or may be: by a function that is not known."""
-        if any(
-            self._agreeing.does(call) or self._is_unknown(call) for call in self._tree.within(value, cst.Call)
-        ):
+    def _is_shared(self, flow: _Flow, shared: set[Key]) -> bool:
+        """Whether a value is what ranks agree on, or may be: `loss = f(loss)` of a function that is not known."""
+        calls = self._tree.within(flow.value, cst.Call)
+        if any(self._agreeing.does(call) or self._is_remade(flow, call) for call in calls):
             return True
-        names = self._tree.within(value, cst.Name, cst.Attribute)
+        names = self._tree.within(flow.value, cst.Name, cst.Attribute)
         return any(key in shared for name in names for key in self._uses(name))
+
+    def _is_remade(self, flow: _Flow, call: cst.Call) -> bool:
+        return self._is_unknown(call) and any(dotted(arg.value) == flow.target[1] for arg in call.args)
 
     def _is_unknown(self, call: cst.Call) -> bool:
         """Whether a call is of an imported function that neither the project nor torch has: it may reduce what it is given."""
         called = self._names.qualified(call.func)
-        if called is None or not call.args or self._agreeing.function(call) is not None:
-            return False
-        return _COMPUTES.fullmatch(called) is None and "." in called and called[:1].islower()
+        return (
+            called is not None and not _COMPUTES.fullmatch(called) and self._agreeing.function(call) is None
+        )
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
@@ -264,8 +267,13 @@ class RankValues:
 
     def _is_object(self, called: Node) -> bool:
         """Whether what is called is an object, such as a model or a criterion, and no metric, which may reduce by itself."""
-        name = dotted(called) or "metric"
-        return "metric" not in name.lower() and self._names.qualified(called) is None
+        name = dotted(called)
+        if name is None or "metric" in name.lower() or self._names.qualified(called) is not None:
+            return False
+        if isinstance(called, cst.Name):
+            return True
+        klass, attribute = self._tree.enclosing(called, cst.ClassDef), attribute_of_self(called)
+        return klass is not None and attribute is not None and bool(self._classes.attribute(klass, attribute))
 
     def _returned(self, function: cst.FunctionDef) -> list[Node]:
         if function not in self._returns:
