@@ -118,7 +118,7 @@ class RankValues:
                 yield from self._uses(loss) if loss is not None else ()
             for loop in self._tree.within(root, cst.For, cst.CompFor):
                 if self._is_sharded(loop.iter):
-                    yield from self._keys(loop.target, loop)
+                    yield from self._keys(_item(loop), loop)
 
     def _is_sharded(self, iterable: Node) -> bool:
         """Whether each rank gets a part of its own of what an iterable yields."""
@@ -151,7 +151,7 @@ class RankValues:
         for node in self._tree.within(root, cst.AugAssign):
             yield from (_Flow(key, node.value, node, counts=True) for key in self._keys(node.target, node))
         for node in self._tree.within(root, cst.For, cst.CompFor):
-            yield from (_Flow(key, node.iter, node) for key in self._keys(node.target, node))
+            yield from (_Flow(key, node.iter, node) for key in self._keys(_item(node), node))
         for call in self._tree.within(root, cst.Call):
             yield from self._handed_over(call)
 
@@ -174,7 +174,11 @@ class RankValues:
         if not is_method and called_name(call) not in _GATHERS:
             return
         if not self._agreeing.does(call):
-            yield from (_Flow(key, arg.value, call) for key in self._uses(receiver) for arg in call.args)
+            # `stopper(score)` on one rank: it counts there, and nowhere else
+            counts = function is not None and function.name.value == "__call__"
+            yield from (
+                _Flow(key, arg.value, call, counts) for key in self._uses(receiver) for arg in call.args
+            )
 
     # -- what ranks agree on --------------------------------------------------------------------------------------
 
@@ -319,6 +323,15 @@ def _is_in(key: Key, marked: set[Key]) -> bool:
         (scope, ".".join(parts[:count])) in marked and _METADATA.isdisjoint(parts[count:])
         for count in range(1, len(parts) + 1)
     )
+
+
+def _item(loop: cst.For | cst.CompFor) -> Node:
+    """The target of a loop, without the index of `enumerate` and the key of `items`, which ranks have in common."""
+    target, iterable = loop.target, loop.iter
+    counts = isinstance(iterable, cst.Call) and called_name(iterable) in ("enumerate", "items")
+    if counts and isinstance(target, cst.Tuple) and len(target.elements) == 2:
+        return target.elements[1].value
+    return target
 
 
 def _loss_of(call: cst.Call) -> Node | None:
