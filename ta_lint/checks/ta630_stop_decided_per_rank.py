@@ -34,7 +34,8 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             continue
         part = _parting(leaving, loop, tests, module)
         if part is not None and not _joins(loop, module):
-            yield Suspicion(leaving, _message(leaving), related=((part, "here the ranks part"),))
+            message = _message(leaving, by_rank=_guard(leaving, loop, module) is not None)
+            yield Suspicion(leaving, message, related=((part, "here the ranks part"),))
 
 
 def _exits(module: FileFacts) -> Iterator[tuple[Node, Loop]]:
@@ -90,6 +91,8 @@ def _joins(loop: Loop, module: FileFacts) -> bool:
     )
 
 
-def _message(leaving: Node) -> str:
+def _message(leaving: Node, *, by_rank: bool) -> str:
     name = {cst.Break: "break", cst.Return: "return"}.get(type(leaving), "while")
-    return f"each rank decides this `{name}` alone, and the others wait: reduce or broadcast the decision"
+    if by_rank:
+        return f"only some ranks take this `{name}`, and the rest hang: broadcast the decision"
+    return f"ranks may leave by this `{name}` at different steps, and the rest hang: all-reduce the decision"
