@@ -33,7 +33,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         if any(map(module.ranks.asks_if_distributed, tests)) or not module.loops.trains(loop):
             continue
         part = _parting(leaving, loop, tests, module)
-        if part is not None and not _joins(loop, module):
+        if part is not None and not _joins(loop, module) and not module.ranks.only_main(loop):
             message = _message(leaving, by_rank=_guard(leaving, loop, module) is not None)
             yield Suspicion(leaving, message, related=((part, "here the ranks part"),))
 
