@@ -35,6 +35,7 @@ from ta_lint.facts.torch.lightning import Lightning
 from ta_lint.facts.torch.losses import MeanLosses
 from ta_lint.facts.torch.preparing import Preparing
 from ta_lint.facts.torch.provenance import Provenance
+from ta_lint.facts.torch.rank_values import RankValues
 from ta_lint.facts.torch.ranks import Ranks
 from ta_lint.facts.torch.renaming import Renaming
 from ta_lint.facts.torch.tokenizers import Tokenizers
@@ -231,6 +232,10 @@ class FileFacts:
     @cached_property
     def ranks(self) -> Ranks:
         return Ranks(self.tree, self.names, self.kinds, self.calls)
+
+    @cached_property
+    def rank_values(self) -> RankValues:
+        return RankValues(self.tree, self.names, self.classes, self.kinds, self.loaders, self.ranks)
 
     @cached_property
     def collectives(self) -> Collectives:
