@@ -18,7 +18,7 @@ from ta_lint.facts.loops.graphs import Graphs
 from ta_lint.facts.loops.loops import Loops, TrainingLoop
 from ta_lint.facts.loops.order import StepOrder
 from ta_lint.facts.loops.precision import HalfPrecision
-from ta_lint.facts.loops.residuals import Residuals
+from ta_lint.facts.loops.residuals import SQUARED_LOSSES, Residuals
 from ta_lint.facts.loops.scripts import Scripts
 from ta_lint.facts.program.program import Parsed, Program
 from ta_lint.facts.torch.adapters import Adapters
@@ -378,7 +378,8 @@ class FileFacts:
 
     @cached_property
     def residuals(self) -> Residuals:
-        return Residuals(self.tree, self.names, self.flow, self.loss_calls)
+        losses = [call for loss in SQUARED_LOSSES for call in self.loss_calls(*loss)]
+        return Residuals(self.tree, self.names, self.flow, losses)
 
     @property
     def training_loops(self) -> list[TrainingLoop]:

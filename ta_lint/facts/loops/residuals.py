@@ -1,6 +1,6 @@
 """Squared differences that a training minimises, and the terms that they are made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,15 +12,13 @@ from ta_lint.facts.values.discounting import CASTS, summands
 from ta_lint.syntax.tree import Node, argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ta_lint.facts.values.flow import ValueFlow
     from ta_lint.facts.values.names import Names
     from ta_lint.facts.values.value import Frame
     from ta_lint.syntax.tree import Tree
 
 _DEPTH = 8
-_LOSSES = (
+SQUARED_LOSSES = (
     ("torch.nn.MSELoss", "torch.nn.functional.mse_loss"),
     ("torch.nn.SmoothL1Loss", "torch.nn.functional.smooth_l1_loss"),
     ("torch.nn.HuberLoss", "torch.nn.functional.huber_loss"),
@@ -47,19 +45,19 @@ class Residual:
 
 
 class Residuals:
-    """The squared differences of a file."""
+    """The squared differences of a file, in which `loss_calls` are the calls of `SQUARED_LOSSES`."""
 
     def __init__(
         self,
         tree: "Tree",
         names: "Names",
         flow: "ValueFlow",
-        loss_calls: "Callable[[str, str], list[cst.Call]]",
+        loss_calls: Iterable[cst.Call],
     ) -> None:
         self._tree = tree
         self._names = names
         self._flow = flow
-        self._loss_calls = loss_calls
+        self._loss_calls = tuple(loss_calls)
 
     @cached_property
     def all(self) -> list[Residual]:
@@ -67,12 +65,11 @@ class Residuals:
         return [one for one in found if len(one.terms) > 1]
 
     def _of_losses(self) -> Iterator[Residual]:
-        for criterion, function in _LOSSES:
-            for call in self._loss_calls(criterion, function):
-                given, target = argument(call, "input", 0), argument(call, "target", 1)
-                if given is not None and target is not None:
-                    terms = (*self._terms(target, 1, None, _DEPTH), *self._terms(given, -1, None, _DEPTH))
-                    yield Residual(call, (target, given), terms)
+        for call in self._loss_calls:
+            given, target = argument(call, "input", 0), argument(call, "target", 1)
+            if given is not None and target is not None:
+                terms = (*self._terms(target, 1, None, _DEPTH), *self._terms(given, -1, None, _DEPTH))
+                yield Residual(call, (target, given), terms)
 
     def _of_squares(self) -> Iterator[Residual]:
         for power in self._tree.all(cst.BinaryOperation):
