@@ -292,6 +292,21 @@ with torch.no_grad():
     assert said.endswith("looked at 15 of the first 1,024 forward passes")
 
 
+def test_so_it_is_where_transformers_is_loaded(tmp_path: Path) -> None:
+    """What looks at language models went on listening to each module."""
+    pytest.importorskip("transformers")
+    code = """\
+import transformers.modeling_utils
+from torch.nn.modules import module
+net.eval()
+with torch.no_grad():
+    for _ in range(1025):
+        net(torch.randn(2, 4))
+    assert not module._global_forward_hooks
+"""
+    told(code, tmp_path)
+
+
 def test_a_training_after_a_thousand_passes_is_looked_at(tmp_path: Path) -> None:
     passes = "with torch.no_grad():\n    for _ in range(1030):\n        net(torch.zeros(8, 4))\n"
     training = TRAINING.replace("x, y in", "step, (x, y) in enumerate(").replace("batches:", "batches):")

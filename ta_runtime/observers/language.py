@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import TokenBatches
 from ta_runtime.observers import tokens
+from ta_runtime.observers.forwards import MOST_PASSES
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.tokenizers import Tokenizers
 from ta_runtime.probes import construction
@@ -48,6 +49,7 @@ class LanguageObserver(Observer):
         self._found: dict[tuple[Place, str], TokenBatches] = {}
         self._inside: nn.Module | None = None  # the language model that runs
         self._seen = 0
+        self._untrained = 0
 
     def attach(self) -> None:
         self.undo.append(self._hooks)
@@ -79,7 +81,11 @@ class LanguageObserver(Observer):
         leaves = self.session.guarded(self._leaves)
 
         def enter(module: nn.Module, args: tuple[Any, ...]) -> None:
-            if self._inside is None and _is_language_model(_kind(module)):
+            if self._inside is not None:
+                return
+            if self.session.infers and self._trains_nothing():
+                return
+            if _is_language_model(_kind(module)):
                 enters(module)
 
         def leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
@@ -87,6 +93,13 @@ class LanguageObserver(Observer):
                 leaves(module, args, rest)
 
         self._hooks.append(follow(enter, leave))
+
+    def _trains_nothing(self) -> bool:
+        """Whether so many modules have run before any optimizer was built that nobody may be about to train."""
+        self._untrained += 1
+        if self._untrained > MOST_PASSES:
+            self._hooks()
+        return self._untrained > MOST_PASSES
 
     # -- calls ------------------------------------------------------------------------------------------------
 
