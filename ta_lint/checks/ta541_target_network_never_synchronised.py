@@ -44,7 +44,9 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
         called = [mention for mention in mentions if _is_called(module.tree, mention)]
         rest = [mention for mention in mentions if mention not in called]
         never = called and all(_leaves_as_it_is(module, target, mention) for mention in rest)
-        if never and module.is_nearby("gamma", "GAMMA", "discount", "DISCOUNT"):  # others learn from a frozen twin on purpose
+        if never and module.is_nearby(
+            "gamma", "GAMMA", "discount", "DISCOUNT"
+        ):  # others learn from a frozen twin on purpose
             name, online = module.code(target.variable), module.code(target.online)
             message = f"`{name}` never follows `{online}`: nothing copies the one into the other"
             yield Suspicion(target.made, message, ((called[0], "it gives targets here"),))

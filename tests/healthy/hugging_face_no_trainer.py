@@ -24,7 +24,9 @@ def main(args, train_dataset, eval_dataset, metric, collate):
         },
     ]
     optimizer = torch.optim.AdamW(grouped, lr=args.learning_rate)
-    lr_scheduler = get_scheduler("linear", optimizer, num_warmup_steps=10, num_training_steps=args.steps)
+    lr_scheduler = get_scheduler(
+        "linear", optimizer, num_warmup_steps=10, num_training_steps=args.steps * accelerator.num_processes
+    )
     model, optimizer, train_dataloader, eval_dataloader, lr_scheduler = accelerator.prepare(
         model, optimizer, train_dataloader, eval_dataloader, lr_scheduler
     )
