@@ -5,7 +5,20 @@ from split import Found, Part, found, split
 
 RECALL = 0.95
 
-TRUE_IN_SEVERAL: dict[str, str] = {}
+_PREPARED = (
+    "the length of the schedule is marked, and in another file the statement that prepares the schedule"
+)
+_TRAINER = "the collator that reads the key is marked, and in another file the trainer that is given it"
+TRUE_IN_SEVERAL = {
+    "TA662-unscaled-schedule-under-accelerate: A helper that makes a schedule of torch [3], line 14: TA662: "
+    "self.schedule = self.accelerator.prepare(one_cycle(self.optimizer, self.loader, epochs, 0.5))": _PREPARED,
+    "TA668-column-dropped-before-collator: A loss with weights [3], line 23: TA668: "
+    'Weighted(model=Model(), args=TrainingArguments("out", num_train_epochs=1)).train()': _TRAINER,
+    "TA668-column-dropped-before-collator: Bad [1], line 23: TA668: "
+    "trainer = Trainer(model=Model(), args=args, data_collator=collate)": _TRAINER,
+    "TA668-column-dropped-before-collator: A collator class, and an own model [2], line 29: TA668: "
+    'trainer = Trainer(model, TrainingArguments("out"), data_collator=Collate(0), train_dataset=rows)': _TRAINER,
+}
 """Lines, as `split.Line` writes them, that are rightly reported in several files alone, each with the reason."""
 
 
