@@ -204,7 +204,9 @@ def stopped(process: "subprocess.Popen[str]", by: signal.Signals) -> int:
     assert process.stdout is not None
     assert any(line == "43\n" for line in process.stdout)
     process.send_signal(by)
-    return 44 + len(process.communicate(timeout=120)[0].splitlines())
+    rest = process.stdout.read()  # `communicate` would pass over what is in the buffer already
+    process.wait(timeout=120)
+    return 44 + len(rest.splitlines())
 
 
 def test_what_a_killed_writer_wrote_is_readable(tmp_path: Path) -> None:
