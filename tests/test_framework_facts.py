@@ -34,7 +34,7 @@ def test_a_base_out_of_sight_may_choose_the_optimization() -> None:
 def test_code_outside_of_the_class_may_choose_the_optimization() -> None:
     text = f"{HEAD}class Net(L.LightningModule):\n    pass\nnet = Net()\nnet.automatic_optimization = False\n"
     module = module_of(text)
-    assert module.lightning.automatic(module.lightning.modules[0]) is False
+    assert module.lightning.automatic(module.lightning.modules[0]) is None
 
 
 RETURNED = {

@@ -64,7 +64,8 @@ def _cut(module: FileFacts, node: Node, depth: int = _DEPTH) -> str | None:
         return None
     name = called_name(node)
     if module.qualified(node.func) in _MAKERS and node.args:
-        return f"{name}()" if module.number(node.args[0].value) is None else None
+        computed = module.tree.within(node.args[0].value, cst.Name, cst.Call)
+        return f"{name}()" if computed else None  # not a constant that trains nothing on purpose
     if isinstance(node.func, cst.Attribute) and name == "requires_grad_":
         return _of_all(module, [origin.node for origin in module.flow.of(node.func.value).origins], depth)
     if isinstance(node.func, cst.Attribute) and not node.args and name in _CUTS:

@@ -108,14 +108,14 @@ class Lightning:
         for root in dict.fromkeys([self._tree.root, *map(self._tree.root_of, lineage), *roots]):
             if root not in self._switches:
                 self._switches[root] = list(self._switches_in(root))
-            modes |= {one.mode for one in self._switches[root] if self._may_be_of(one, klass, lineage)}
+            for one in self._switches[root]:
+                if one.owner in lineage:
+                    modes.add(one.mode)
+                elif one.owner is None or self._classes.inherits(one.owner, klass):
+                    modes.add(None)  # which object it is done to, and when, is not known
         if not modes:
             return True
         return modes.pop() if len(modes) == 1 else None
-
-    def _may_be_of(self, switch: "_Switch", klass: cst.ClassDef, lineage: list[cst.ClassDef]) -> bool:
-        owner = switch.owner
-        return owner is None or owner in lineage or self._classes.inherits(owner, klass)
 
     def _switches_in(self, root: cst.Module) -> Iterator["_Switch"]:
         """Where a file sets or reads the mode of optimization."""
