@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from ta_runtime.facts import Optimizer, Refutation, Step, Suspicion, Update
+from ta_runtime.facts import Refutation, Step, Suspicion, Update
 
 STEPS = 3
 """Looks one after another: the first steps of a warm-up pass."""
@@ -46,7 +46,7 @@ def _counts(update: Update) -> bool:
         and update.learning_rate > 0
         and type(update.optimizer.optimizer).__module__.startswith("torch.optim.")
         and not (layer is not None and isinstance(layer.module, nn.Embedding))
-        and update.learning_rate >= WARM * _usual_rate(update.optimizer, update.tensor)
+        and update.learning_rate >= WARM * update.optimizer.initial_rate(update.tensor)
     )
 
 
@@ -55,11 +55,3 @@ def _stayed(updates: list[Update]) -> float:
     total = sum(update.tensor.numel() for update in updates)
     changed = sum((update.changed or 0.0) * update.tensor.numel() for update in updates)
     return 1 - changed / total
-
-
-def _usual_rate(optimizer: Optimizer, tensor: torch.Tensor) -> float:
-    for group in optimizer.groups:
-        if any(parameter is tensor for parameter in group["params"]):
-            usual = group.get("initial_lr", 0.0)
-            return float(usual) if isinstance(usual, (int, float)) else 0.0
-    return 0.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from ta_runtime.facts import IDLE, Optimizer, Step, Suspicion, Update
+from ta_runtime.facts import IDLE, Step, Suspicion, Update
 
 STEPS = 3
 """Audited steps in a row: the first steps of a warm-up, and those of an optimizer that collects gradients, pass."""
@@ -56,12 +56,4 @@ def _should_move(update: Update) -> bool:
         return False
     if update.tensor.dtype not in _HALF:
         return rate * gradient > LEAST_STEP * weight
-    return rate >= WARM * _usual_rate(update.optimizer, update.tensor)
-
-
-def _usual_rate(optimizer: Optimizer, tensor: torch.Tensor) -> float:
-    for group in optimizer.groups:
-        if any(parameter is tensor for parameter in group["params"]):
-            usual = group.get("initial_lr", 0.0)
-            return float(usual) if isinstance(usual, (int, float)) else 0.0
-    return 0.0
+    return rate >= WARM * update.optimizer.initial_rate(update.tensor)

@@ -106,6 +106,14 @@ class Optimizer:
     def groups(self) -> list[dict[str, Any]]:
         return self.optimizer.param_groups
 
+    def initial_rate(self, parameter: Tensor) -> float:
+        """The learning rate of a parameter with which a scheduler began; 0 if there is none."""
+        for group in self.groups:
+            if any(each is parameter for each in group["params"]):
+                rate = group.get("initial_lr", 0.0)
+                return float(rate) if isinstance(rate, (int, float)) else 0.0
+        return 0.0
+
     @property
     def parameters(self) -> list[Tensor]:
         return [parameter for group in self.groups for parameter in group["params"]]
