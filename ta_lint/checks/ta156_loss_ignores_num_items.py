@@ -6,7 +6,6 @@ import libcst as cst
 
 from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.trainers import TRAINER
 from ta_lint.facts.values.calls import called_name
 from ta_lint.syntax.tree import Node
 
@@ -21,11 +20,7 @@ _PRETRAINED = regex(r"transformers\.(\w+\.)*(?!TF|Flax)\w+\.from_(pretrained|con
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if module.is_test or _says_how(module):
         return
-    for klass in module.classes.all():
-        methods = module.classes.methods(klass)
-        method = methods.get("compute_loss")
-        if method is None or "training_step" in methods or not module.classes.derives(klass, TRAINER):
-            continue
+    for klass, method in module.trainers.losses:
         trainer = _accumulating(module, klass) if _ignores(module, method) else None
         if trainer is not None:
             message = "gradients are accumulated, and the loss is not divided by `num_items_in_batch`"

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from ta_lint.facts import FileFacts, Suspicion
-from ta_lint.facts.torch.trainers import TRAINER
 from ta_lint.syntax.edits import ProposedFix, insert_after
 
 KEYWORDS = ("compute_loss", "*Trainer*")
@@ -16,11 +15,7 @@ _NEW = "num_items_in_batch"
 def check(module: FileFacts) -> Iterator[Suspicion]:
     if "transformers" in module.old_frameworks or module.targets_before(2, 0):
         return
-    for klass in module.classes.all():
-        methods = module.classes.methods(klass)
-        method = methods.get("compute_loss")
-        if method is None or "training_step" in methods or not module.classes.derives(klass, TRAINER):
-            continue
+    for klass, method in module.trainers.losses:
         if not method.decorators and not _takes(method.params) and not module.fallbacks.around(klass):
             message = (
                 "the `Trainer` gives `num_items_in_batch`, which this does not take; the first step raises"

@@ -43,6 +43,21 @@ class Trainers:
     def _are_settings(self, call: cst.Call) -> bool:
         return _SETTINGS.fullmatch(self._names.qualified(call.func) or "") is not None
 
+    @cached_property
+    def losses(self) -> list[tuple[cst.ClassDef, cst.FunctionDef]]:
+        """The classes of trainers that compute the loss by a method of their own, with it, but not the whole step."""
+        found = []
+        for klass in self._classes.all():
+            methods = self._classes.methods(klass)
+            method = methods.get("compute_loss")
+            if (
+                method is not None
+                and "training_step" not in methods
+                and self._classes.derives(klass, TRAINER)
+            ):
+                found.append((klass, method))
+        return found
+
     def is_plain(self, trainer: cst.Call) -> bool:
         """Whether a trainer takes and does what that of transformers does, as far as its class does not say otherwise."""
         klass = self._classes.local(trainer.func)
