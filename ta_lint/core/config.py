@@ -1,14 +1,13 @@
 """Settings in three stages: from the command line, from a file (`core.settings`), and as they apply to one folder."""
 
 import os
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ta_lint.core.dependencies import dependencies, of_pyproject
 from ta_lint.core.errors import UsageError
 from ta_lint.core.patterns import Patterns, is_pattern, patterns
-from ta_lint.core.pins import old_frameworks
 from ta_lint.core.settings import (
     FILES,
     PYPROJECT,
@@ -20,7 +19,6 @@ from ta_lint.core.settings import (
     parse,
     present,
     settings_of,
-    table,
 )
 from ta_lint.core.terms import Applicability, Severity
 
@@ -55,14 +53,6 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 
-# Where the dependencies of a project stand if not in its `pyproject.toml`, with how a requirement is written there.
-_LISTS = (
-    ("requirements.txt", r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"),
-    ("setup.cfg", r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"),
-    ("setup.py", r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)"),
-)
-_LONGEST_LIST = 1 << 16  # bytes
-
 
 class Options(NamedTuple):
     """Settings from the command line; None and empty mean not given."""
@@ -95,7 +85,7 @@ class Config(NamedTuple):
     target_named: bool
     """Whether the target was set; otherwise it comes from the dependencies, and a nearer project overrides it."""
     old_frameworks: frozenset[str]
-    """The frameworks of which the dependencies ask for an old release (`core.pins`)."""
+    """The frameworks of which the dependencies ask for an old release (`core.dependencies`)."""
     fail_level: Severity
     show_notes: bool
     """Whether the text report shows notes; they are always shown if they fail a run."""
@@ -216,11 +206,11 @@ class Configs:
             tables = self._tables(path)
             found = settings_of(path, tables)
             raw, place = (decode(*found), found[1]) if found is not None else (RawConfig(), Place(path))
-            return _resolve(options, raw, self._cwd, place, _dependency_target(tables))
+            return _resolve(options, raw, self._cwd, place, of_pyproject(tables))
         files = {path: self._tables(path) for path in present(directory)}
         self.overlooked += overlooked(directory, files, directory == self._cwd)
         project = files.get(os.path.join(directory, PYPROJECT), {})
-        target, old = _oldest_torch(project, directory), old_frameworks(project, directory)
+        target, old = dependencies(project, directory)
         for path, tables in files.items():
             if (found := settings_of(path, tables)) is not None:
                 config = _resolve(options, decode(*found), directory, found[1], target)
@@ -347,69 +337,6 @@ def _chosen_fixes(
         chosen(raw.extend_safe_fixes, raw.extend_unsafe_fixes),
         chosen(raw.extend_unsafe_fixes, raw.extend_safe_fixes, ties=True),
     )
-
-
-def _oldest_torch(tables: Tables, directory: str) -> "Version | None":
-    """The lowest torch version that a project allows by its `pyproject.toml`, or else by another list of its dependencies."""
-    target = _dependency_target(tables)
-    return target if target is not None else _listed_target(directory)
-
-
-def _listed_target(directory: str) -> "Version | None":
-    """The lowest torch version that the requirements, the `setup.cfg` or the `setup.py` of a folder allow."""
-    for name, requirement in _LISTS:
-        path = os.path.join(directory, name)
-        if not os.path.isfile(path):  # nor a pipe, which could block forever
-            continue
-        try:
-            with open(path, "rb") as file:
-                text = file.read(_LONGEST_LIST).decode("utf-8", "replace")
-        except OSError:
-            continue
-        bounds = [_lower_bound(found.rstrip(", \t\r")) for found in re.findall(requirement, text)]
-        if known := [bound for bound in bounds if bound is not None]:
-            return min(known)
-    return None
-
-
-def _dependency_target(tables: Tables) -> "Version | None":
-    """The lowest torch version that a project's own dependencies allow; None if they do not say.
-
-    The main dependencies take precedence over extras and groups.
-    """
-    project = table(tables, "project")
-    extras = table(project, "optional-dependencies").values()
-    groups = table(tables, "dependency-groups").values()
-    for requirements in (project.get("dependencies"), *extras, *groups):
-        texts = (
-            [item for item in requirements if isinstance(item, str)] if isinstance(requirements, list) else []
-        )
-        if bounds := [bound for text in texts if (bound := _lower_bound(text)) is not None]:
-            return min(bounds)
-    poetry = table(tables, "tool", "poetry", "dependencies").get("torch")
-    if isinstance(poetry, dict):
-        poetry = poetry.get("version")
-    if not isinstance(poetry, str):
-        return None
-    return _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
-
-
-def _lower_bound(text: str) -> "Version | None":
-    if not text.startswith("torch"):  # most are about others: skip the parser and its import
-        return None
-    from packaging.requirements import Requirement
-    from packaging.version import Version
-
-    try:
-        requirement = Requirement(text)
-        versions = [
-            Version(specifier.version.removesuffix(".*"))
-            for specifier in requirement.specifier
-            if specifier.operator in (">=", "==", "~=", ">")
-        ]
-    except (ValueError, RecursionError):  # not a valid requirement, but that is not for us to report
-        return None
-    return max(versions, default=None) if requirement.name == "torch" else None
 
 
 def cache_variable() -> "Path | None":

@@ -1,0 +1,149 @@
+"""What a project asks of its dependencies: the oldest torch that it allows, and the frameworks of an old release."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ta_lint.core.lazy import regex
+from ta_lint.core.settings import Tables, table
+
+if TYPE_CHECKING:
+    from packaging.version import Version
+
+# Where dependencies stand if not in a `pyproject.toml`.
+_LISTS = (
+    "requirements.txt",
+    "setup.cfg",
+    "setup.py",
+    "environment.yml",
+    "environment.yaml",
+    "requirements/base.txt",
+)
+_LONGEST_LIST = 1 << 16  # bytes
+
+# How a requirement of torch is written in them; conda's files are not read for it.
+_LINE = r"(?m)^[ \t]*(torch[ \t]*[<>=~!][^#;\n]*)"
+_TORCH = {
+    "requirements.txt": _LINE,
+    "setup.cfg": _LINE,
+    "setup.py": r"[\"'](torch[ \t]*[<>=~!][^\"'\n#;]*)",
+}
+
+# A requirement with its bounds, as pip and conda write it, and releases that rules speak of: one of them has to be allowed.
+_BOUNDS = r"(?<![\w.-]){name}(?:\[[\w, -]*\])?[ \t]*([<>=~!][^#;\"'\n]*)"
+_RELEASES = {
+    "lightning": (
+        regex(_BOUNDS.format(name="(?:pytorch[-_])?lightning")),
+        ("2.0.0", "2.1.0", "2.2.0", "2.4.0", "2.6.0", "2.99.0"),
+    ),
+    "transformers": (
+        regex(_BOUNDS.format(name="transformers")),
+        ("4.46.0", "4.48.0", "4.50.0", "4.53.0", "4.57.0", "4.99.0", "5.0.0", "5.2.0", "5.99.0"),
+    ),
+}
+
+
+def dependencies(tables: Tables, directory: str) -> "tuple[Version | None, frozenset[str]]":
+    """The lowest torch version that a project allows, and the frameworks of which it asks for an old release.
+
+    By its `pyproject.toml`, or else by another list of its dependencies. Old is Lightning before 2, and transformers before 4.46.
+    """
+    lists = dict(_lists(directory))
+    target = of_pyproject(tables)
+    if target is None:
+        target = next(filter(None, (_of_list(name, text) for name, text in lists.items())), None)
+    texts = (_of_tables(tables), *lists.values())
+    return target, frozenset(name for name in _RELEASES if _is_old(name, texts))
+
+
+def _lists(directory: str) -> Iterator[tuple[str, str]]:
+    """The lists of dependencies in a folder, by name."""
+    for name in _LISTS:
+        path = os.path.join(directory, name)
+        if not os.path.isfile(path):  # nor a pipe, which could block forever
+            continue
+        try:
+            with open(path, "rb") as file:
+                yield name, file.read(_LONGEST_LIST).decode("utf-8", "replace")
+        except OSError:
+            continue
+
+
+# -- torch ----------------------------------------------------------------------------------------------------
+
+
+def _of_list(name: str, text: str) -> "Version | None":
+    """The lowest torch version that the text of a list allows."""
+    found = re.findall(_TORCH[name], text) if name in _TORCH else ()
+    bounds = [_lower_bound(each.rstrip(", \t\r")) for each in found]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def of_pyproject(tables: Tables) -> "Version | None":
+    """The lowest torch version that a project's own dependencies allow; None if they do not say.
+
+    The main dependencies take precedence over extras and groups.
+    """
+    project = table(tables, "project")
+    extras = table(project, "optional-dependencies").values()
+    groups = table(tables, "dependency-groups").values()
+    for requirements in (project.get("dependencies"), *extras, *groups):
+        texts = (
+            [item for item in requirements if isinstance(item, str)] if isinstance(requirements, list) else []
+        )
+        if bounds := [bound for text in texts if (bound := _lower_bound(text)) is not None]:
+            return min(bounds)
+    poetry = table(tables, "tool", "poetry", "dependencies").get("torch")
+    if isinstance(poetry, dict):
+        poetry = poetry.get("version")
+    if not isinstance(poetry, str):
+        return None
+    return _lower_bound("torch" + re.sub(r"\^|(?<![~=])~(?!=)", ">=", poetry))
+
+
+def _lower_bound(text: str) -> "Version | None":
+    if not text.startswith("torch"):  # most are about others: skip the parser and its import
+        return None
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    try:
+        requirement = Requirement(text)
+        versions = [
+            Version(specifier.version.removesuffix(".*"))
+            for specifier in requirement.specifier
+            if specifier.operator in (">=", "==", "~=", ">")
+        ]
+    except (ValueError, RecursionError):  # not a valid requirement, but that is not for us to report
+        return None
+    return max(versions, default=None) if requirement.name == "torch" else None
+
+
+# -- frameworks -----------------------------------------------------------------------------------------------
+
+
+def _is_old(name: str, texts: Iterable[str]) -> bool:
+    pattern, releases = _RELEASES[name]
+    for text in texts:
+        if bounds := pattern.findall(text):
+            return not any(_allows(bound, releases) for bound in bounds)
+    return False
+
+
+def _of_tables(tables: Mapping[str, Any]) -> str:
+    """The requirements of a `pyproject.toml`, one a line."""
+    listed = table(tables, "project").get("dependencies")
+    return "\n".join(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else ""
+
+
+def _allows(bound: str, releases: Iterable[str]) -> bool:
+    """Whether a bound, such as `>=1.5,<2`, allows one of the releases; one that cannot be read does."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    text = re.sub(r"^=(?!=)", "==", bound.strip().rstrip(","))  # as conda writes it
+    try:
+        allowed = SpecifierSet(text)
+    except InvalidSpecifier:
+        return True
+    return any(allowed.contains(version) for version in releases)
