@@ -41,7 +41,7 @@ def _written(nodes: Sequence[ast.expr]) -> Iterator[str]:
 @pytest.mark.parametrize("path", CHECKS, ids=lambda path: f"{path.parts[-3]}-{path.stem[:5]}")
 def test_a_message_is_short_and_says_it_in_plain_words(path: Path) -> None:
     for message in messages(path):
-        assert len(message) <= 110, message
+        assert len(message) <= 100, message
         assert not RIDDLES.search(message), message
         assert not message.endswith("."), message
 
