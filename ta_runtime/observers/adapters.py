@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import AdaptedModel, Value
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import construction, hub
+from ta_runtime.probes import construction
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, here
 from ta_runtime.probes.registers import BUILT, Register
@@ -37,7 +37,7 @@ class Adapters(Observer):
         self._last: weakref.ref[nn.Embedding] | None = None
         self._lookups: list[tuple[AdaptedModel, Value, int, int | None]] = []
         self.undo.append(construction.watch(self.session.guarded(self._built)))
-        self.undo.append(hub.watch("draw", self._draws, self.session.barrier.run))
+        self._listen("draw", self._draws)
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self.detach()

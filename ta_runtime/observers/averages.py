@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ta_runtime.facts import Average
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import construction, hub
+from ta_runtime.probes import construction
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, here
 
@@ -46,9 +46,8 @@ class Averages(Observer):
 
     def begin(self, window: "Window") -> None:
         self.detach()
-        thorough = window.step is not None and window.step.thorough
-        if thorough and self._looks < _MOST and not self.session.compilers.used:
-            self.undo.append(hub.watch("named_parameters", self._note, self.session.barrier.run))
+        if window.thorough and self._looks < _MOST and not self.session.compilers.used:
+            self._listen("named_parameters", self._note)
 
     def detach(self) -> None:
         super().detach()

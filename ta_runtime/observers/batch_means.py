@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ta_runtime.facts import BatchMean
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub, sources
+from ta_runtime.probes import sources
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
 
@@ -65,7 +65,7 @@ class BatchMeans(Observer):
     def _begin(self, loader: "Loader") -> None:
         self._stop()
         self._loader, self._began = loader, self.session.step_count
-        self.undo.append(hub.watch("read", self._reads, self.session.barrier.run))
+        self._listen("read", self._reads)
 
     def _stop(self) -> None:
         self.undo()

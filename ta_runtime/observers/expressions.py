@@ -9,7 +9,6 @@ from ta_runtime.facts import Expression
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import caller, here, is_library
@@ -35,9 +34,8 @@ class Expressions(Observer):
 
     def begin(self, window: "Window") -> None:
         self.undo()
-        thorough = window.step is not None and window.step.thorough
-        if self._wanted and thorough and not self.session.runs_compiled:
-            self.undo.append(hub.watch("elementary", self._begun, self.session.barrier.run))
+        if self._wanted and window.thorough and not self.session.runs_compiled:
+            self._listen("elementary", self._begun)
 
     def compiles(self) -> None:
         self.undo()

@@ -12,7 +12,7 @@ from ta_runtime.observers import tokens
 from ta_runtime.observers.language import base
 from ta_runtime.observers.observer import Observer
 from ta_runtime.observers.tokenizers import Tokenizers
-from ta_runtime.probes import construction, hub
+from ta_runtime.probes import construction
 from ta_runtime.probes.generation import LIBRARY
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, here
@@ -53,7 +53,7 @@ class Generations(Observer):
     def _watch(self) -> None:
         if LIBRARY in sys.modules:
             self._watching = True
-            self.undo.append(hub.watch("generate", self._generates, self.session.barrier.run))
+            self._listen("generate", self._generates)
 
     def report(self, run: "Run") -> None:
         if run.over or self._readings.arrived:

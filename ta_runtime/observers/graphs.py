@@ -101,10 +101,9 @@ class GraphObserver(Observer):
         passes.recorded += 1
         if looks:
             self._mark(node, passes, window.index)
-            thorough = window.step is not None and window.step.thorough
-            if thorough or (place, True) in self._trails:
+            if window.thorough or (place, True) in self._trails:
                 self._mark_buffer(passes, window.index)
-            if thorough:
+            if window.thorough:
                 self._follow(node, passes, window.index)
             self._running = weakref.ref(loss), passes, window.index
 

@@ -14,7 +14,6 @@ from torch import Tensor, UntypedStorage, nn
 
 from ta_runtime.facts import Initialisation
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place, is_library, of_frame
 from ta_runtime.probes.registers import BUILT, Register
@@ -36,7 +35,7 @@ class Initialisations(Observer):
     def attach(self) -> None:
         self._counts: Register[Counter[Place]] = Register()  # by storage
         self._found: dict[Place, Initialisation] = {}
-        self.undo.append(hub.watch("draw", lambda call: self._drawn, self.session.barrier.run))
+        self._listen("draw", lambda call: self._drawn)
 
     def before_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self.detach()

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from ta_runtime.probes import hub
 from ta_runtime.probes.listener import Listener
+from ta_runtime.probes.patching import Watch
 from ta_runtime.probes.undo import Undo
 
 if TYPE_CHECKING:
@@ -20,12 +22,16 @@ class Observer(Listener):
     """Watches one part of torch from the start of a session to its end. The session guards each of its methods.
 
     Of a `Listener` it overrides what it wants to know; these are told beside that. What it watches for a while goes by
-    `hub.watch`, and what ends that into `undo`.
+    `_listen`, and ends with `undo`.
     """
 
     def __init__(self, session: "Context") -> None:
         self.session = session
         self.undo = Undo()
+
+    def _listen(self, event: str, method: Watch) -> None:
+        """Let a method hear of an event until `undo`."""
+        self.undo.append(hub.watch(event, method, self.session.barrier.run))
 
     def attach(self) -> None:
         """The session starts."""

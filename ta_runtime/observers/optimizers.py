@@ -84,7 +84,7 @@ class Optimizers(Listener):
             return self._ended
         if not call.has_closure:
             self._measure(optimizer, window)
-        if window.step is not None and window.step.thorough:
+        if window.thorough:
             return partial(self._ended, sample=self._sampled(optimizer))
         return self._ended
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ta_runtime.facts import PaddingRow
 from ta_runtime.measure.kinds import measurable
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import construction, hub
+from ta_runtime.probes import construction
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import NOWHERE, Place, here
 from ta_runtime.probes.registers import BUILT, Register
@@ -41,7 +41,7 @@ class PaddingRows(Observer):
         self._drawn: Register[_Drawn] = Register()
         self._found: dict[Place, PaddingRow] = {}
         self.undo.append(construction.watch(self.session.guarded(self._built)))
-        self.undo.append(hub.watch("draw", self._draws, self.session.barrier.run))
+        self._listen("draw", self._draws)
 
     def after_step(self, optimizer: torch.optim.Optimizer, window: "Window") -> None:
         self.detach()

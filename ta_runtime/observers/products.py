@@ -6,7 +6,6 @@ from torch import Tensor
 
 from ta_runtime.facts import Product
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import caller, here, is_library
@@ -44,10 +43,9 @@ class Products(Observer):
 
     def begin(self, window: "Window") -> None:
         self.undo()
-        thorough = window.step is not None and window.step.thorough
-        if self._wanted and thorough and not self.session.runs_compiled:
-            self.undo.append(hub.watch("log_prob", self._chosen, self.session.barrier.run))
-            self.undo.append(hub.watch("multiply", self._multiplied, self.session.barrier.run))
+        if self._wanted and window.thorough and not self.session.runs_compiled:
+            self._listen("log_prob", self._chosen)
+            self._listen("multiply", self._multiplied)
 
     def compiles(self) -> None:
         self.undo()

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from ta_runtime.facts import Residual
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import caller, here, is_library
@@ -50,10 +49,9 @@ class Residuals(Observer):
 
     def begin(self, window: "Window") -> None:
         self.undo()
-        thorough = window.step is not None and window.step.thorough
-        if self._wanted and thorough and not self.session.runs_compiled:
-            self.undo.append(hub.watch("loss", self._compared, self.session.barrier.run))
-            self.undo.append(hub.watch("elementary", self._raised, self.session.barrier.run))
+        if self._wanted and window.thorough and not self.session.runs_compiled:
+            self._listen("loss", self._compared)
+            self._listen("elementary", self._raised)
 
     def compiles(self) -> None:
         self.undo()

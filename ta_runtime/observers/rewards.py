@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from ta_runtime.facts import RewardSpread
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.logs import LIBRARY
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place
@@ -32,7 +31,7 @@ class Rewards(Observer):
     def begin(self, window: "Window") -> None:
         if self._waiting and LIBRARY in sys.modules:
             self._waiting = False
-            self.undo.append(hub.watch("log", self._logs, self.session.barrier.run))
+            self._listen("log", self._logs)
 
     def report(self, run: "Run") -> None:
         run.rewards = list(self._found.values())

@@ -15,7 +15,6 @@ import torch
 
 from ta_runtime.facts import Run, Seeding, Seeds
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.loops import outermost
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
@@ -57,7 +56,7 @@ class SeedWatch(Observer):
         if not self._numpy and "numpy.random" in sys.modules:
             self._numpy = True
             seeded = partial(self._seeded_by, "numpy")
-            self.undo.append(hub.watch("seed_numpy", lambda call: seeded, self.session.barrier.run))
+            self._listen("seed_numpy", lambda call: seeded)
 
     @property
     def settled(self) -> bool:

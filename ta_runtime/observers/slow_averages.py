@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ta_runtime.facts import SlowAverage
 from ta_runtime.measure.kinds import HALF, measurable
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, here
 
@@ -51,9 +50,8 @@ class SlowAverages(Observer):
 
     def begin(self, window: "Window") -> None:
         self.detach()
-        thorough = window.step is not None and window.step.thorough
-        if thorough and self._steps < _STEPS and not self.session.compilers.used:
-            self.undo.append(hub.watch("average", self._begun, self.session.barrier.run))
+        if window.thorough and self._steps < _STEPS and not self.session.compilers.used:
+            self._listen("average", self._begun)
 
     def detach(self) -> None:
         super().detach()

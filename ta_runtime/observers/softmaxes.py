@@ -7,7 +7,6 @@ from torch import Tensor
 from ta_runtime.facts import Softmax
 from ta_runtime.observers import scores
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.backward import in_backward
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import here
@@ -30,7 +29,7 @@ class Softmaxes(Observer):
     def begin(self, window: "Window") -> None:
         self.undo()
         if self._wanted and window.step is not None and not self.session.runs_compiled:
-            self.undo.append(hub.watch("normalise", self._begun, self.session.barrier.run))
+            self._listen("normalise", self._begun)
 
     def compiles(self) -> None:
         self.undo()

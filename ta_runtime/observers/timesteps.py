@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ta_runtime.facts import Timesteps
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call, End
 from ta_runtime.probes.places import Place, caller, here, is_library
 
@@ -37,9 +36,8 @@ class TimestepObserver(Observer):
     def begin(self, window: "Window") -> None:
         self.undo()
         self._drawn, self._tables = [], {}
-        thorough = window.step is not None and window.step.thorough
-        if self._wanted and thorough and not self.session.runs_compiled:
-            self.undo.append(hub.watch("draw_integers", self._draws, self.session.barrier.run))
+        if self._wanted and window.thorough and not self.session.runs_compiled:
+            self._listen("draw_integers", self._draws)
 
     def compiles(self) -> None:
         self.undo()
@@ -61,7 +59,7 @@ class TimestepObserver(Observer):
         found = self._found.setdefault(place, Timesteps(place, end))
         found.end = max(found.end, end)
         if not self._drawn:
-            self.undo.append(hub.watch("look_up", self._reads, self.session.barrier.run))
+            self._listen("look_up", self._reads)
         self._drawn.append((weakref.ref(drawn), found))
 
     def _reads(self, call: Call) -> None:

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ta_runtime.facts import Content
 from ta_runtime.measure.kinds import local, measurable
 from ta_runtime.observers.observer import Observer
-from ta_runtime.probes import hub
 from ta_runtime.probes.patching import Call
 from ta_runtime.probes.places import Place
 from ta_runtime.probes.registers import Register
@@ -43,7 +42,7 @@ class UninitialisedMemory(Observer):
         self._kept: Register[_Kept] = Register()
         self._contents: dict[Place, Content] = {}
         if "TA414" in self.session.settings.rules:
-            self.undo.append(hub.watch("register_parameter", self._note, self.session.barrier.run))
+            self._listen("register_parameter", self._note)
 
     def report(self, run: "Run") -> None:
         run.contents = list(self._contents.values())

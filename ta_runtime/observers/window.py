@@ -37,6 +37,11 @@ class Window:
     """Seconds in which the thread that trains waited for a `DataLoader`; None where it asked none."""
 
     @property
+    def thorough(self) -> bool:
+        """Whether the step is audited thoroughly."""
+        return self.step is not None and self.step.thorough
+
+    @property
     def seconds(self) -> float | None:
         """How long the step took."""
         return None if self.began is None or self.ended is None else self.ended - self.began
