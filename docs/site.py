@@ -11,17 +11,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+
+from ta_lint.core.catalogue import Rule, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/ta-lint/ta-lint/blob/main"
 
 _LINK = re.compile(r"(?<!`)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^```(python|json)[ \t]+\S[^\n]*$", re.MULTILINE)
-_HEADER = re.compile(r"(?<=\n)```toml\n(.*?)```\n", re.DOTALL)
+_HEADER = re.compile(r"(?<=\n)```toml\n.*?```\n", re.DOTALL)
 _OBSERVERS = {"static": "linter", "runtime": "run"}
 
 
@@ -54,25 +55,17 @@ def pages() -> Iterator[tuple[str, str]]:
     for name, path in sorted(sources.items()):
         text = path.read_text(encoding="utf-8")
         if path.parent.name == "rules":
-            text = _HEADER.sub(lambda found: _properties(found[1]), text, count=1)
+            text = _HEADER.sub(_properties(catalogue()[path.stem[:5]]), text, count=1)
         text = _FENCE.sub(r"```\1", text)
         yield name, _LINK.sub(partial(_link, path, set(sources.values())), text)
 
 
-def _properties(header: str) -> str:
-    """The header of a rule page as one line of text."""
-    rule = tomllib.loads(header)
-    observers = " and ".join(_OBSERVERS[each] for each in rule["observers"])
-    state = "on by default" if rule["default"] else "off by default"
-    fix = "no fix" if rule["fix"] == "none" else f"{rule['fix']} fix"
-    parts = (
-        rule["severity"],
-        f"seen by {observers}",
-        state,
-        f"{rule['precision']} precision",
-        fix,
-        *rule["tags"],
-    )
+def _properties(rule: Rule) -> str:
+    """The properties of a rule as one line of text, in the place of its header."""
+    observers = " and ".join(_OBSERVERS[each] for each in rule.observers)
+    state = "on by default" if rule.default else "off by default"
+    fix = "no fix" if rule.fix == "none" else f"{rule.fix} fix"
+    parts = (rule.severity, f"seen by {observers}", state, f"{rule.precision} precision", fix, *rule.tags)
     return f"\n**{' · '.join(parts)}**\n\n"
 
 
