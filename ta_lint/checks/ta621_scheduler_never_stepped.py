@@ -8,7 +8,6 @@ from ta_lint.core.lazy import regex
 from ta_lint.facts import FileFacts, Suspicion
 
 KEYWORDS = (("lr_scheduler", "*schedule*"),)
-AROUND = (("step", "*backward"),)
 
 _SCHEDULES = regex(
     r"torch\.optim\.lr_scheduler\.(?!LRScheduler|_LRScheduler)\w+|transformers\.(\w+\.)*get_\w*schedule\w*"
