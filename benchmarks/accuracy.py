@@ -20,12 +20,15 @@ from mutations import MUTATIONS
 from tables import aligned
 
 from ta_lint.core.catalogue import catalogue
+from ta_lint.core.finding import Severity
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "accuracy.md"
 JUDGEMENTS = ROOT / "tests" / "ecosystem" / "findings.toml"
 HELD_OUT = ROOT / "tests" / "ecosystem" / "held-out.toml"
 MUTATION = ROOT / "benchmarks" / "mutation.json"
+WORTH = 60
+"""How much percent of the findings above note should be worth a person's time."""
 
 
 def main() -> int:
@@ -48,7 +51,8 @@ def document() -> str:
     mutation = json.loads(MUTATION.read_text(encoding="utf-8"))
     unseen = tomllib.loads(HELD_OUT.read_text(encoding="utf-8"))
     lines = [*_head(), *_corpora(mutation), *_precision(judged), *_held_out(unseen)]
-    lines += [*_fixes(json.loads(FIXES.read_text(encoding="utf-8"))), *_independent()]
+    fixes = json.loads(FIXES.read_text(encoding="utf-8"))
+    lines += [*_signal(unseen, fixes), *_fixes(fixes), *_independent()]
     lines += [*_recall(mutation), *_in_several_files(mutation), *_misses(mutation)]
     return "\n".join(lines) + "\n"
 
@@ -64,10 +68,15 @@ def _head() -> Iterator[str]:
     yield "Made by `python benchmarks/accuracy.py` from `tests/ecosystem/`, `benchmarks/fixes.json`,"
     yield "`benchmarks/independent.json` and `benchmarks/mutation.json`. Do not edit it."
     yield ""
-    yield "Two questions are asked of real code that nobody here wrote. Of what the linter finds, how much is true: every"
-    yield "finding of a default rule is judged by reading the code around it. And of what is wrong, how much does it find:"
-    yield "programs are linted as they were before commits that mended them, and healthy training loops are broken, one at a"
-    yield "time, in the way that each loop rule is about."
+    yield "This page answers five questions about real code that nobody here wrote."
+    yield ""
+    yield "| question | method | section |"
+    yield "|---|---|---|"
+    yield "| Are findings true? | read the code around every finding | [Findings](#findings) |"
+    yield "| Are they true in new code? | the same in unseen repositories | [Unseen code](#unseen-code) |"
+    yield "| Are they worth a person's time? | the same, by severity | [Signal](#signal) |"
+    yield "| Are real bugs found? | lint before and after a fix | [Bugs that were fixed](#bugs-that-were-fixed) |"
+    yield "| Are planted bugs found? | break healthy training loops | [Broken loops](#broken-loops) |"
 
 
 def _corpora(mutation: dict[str, Any]) -> Iterator[str]:
@@ -89,8 +98,9 @@ def _precision(judged: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "## Findings"
     yield ""
-    yield "The rules were tried on this code while they were written, and what was false was mended. So a precision of"
-    yield "100 % says that nothing false is left here, and no more than that."
+    yield "Every finding of a default rule in the releases above, judged by reading the code around it. The rules were developed on"
+    yield "this code and false findings were repaired, so 100 % means only that no false finding is left here. The next section"
+    yield "has the figures for unseen code."
     yield ""
     counts: dict[str, Counter[str]] = {}
     for finding in judged:
@@ -103,15 +113,19 @@ def _precision(judged: list[dict[str, Any]]) -> Iterator[str]:
     silent = sorted(_default_rules() - counts.keys())
     if silent:
         yield ""
-        yield f"Default rules that find nothing there: {', '.join(silent)}."
+        yield f"{len(silent)} default rules find nothing here: {', '.join(silent)}."
 
 
 def _held_out(unseen: dict[str, Any]) -> Iterator[str]:
     yield ""
-    yield "## Code that no rule had been tried on"
+    yield "## Unseen code"
     yield ""
-    yield f"{len(unseen['repositories'])} public repositories, {unseen['files']:,} files, {unseen['lines']:,} lines: what a"
-    yield "first look found, and how much of what was false there is left since. Of frequent rules a sample is judged."
+    yield "Public repositories on which no rule had been tried. Every finding of a default rule is judged; of frequent rules, a"
+    yield "sample. False findings were then repaired: the last column counts those that are left."
+    yield ""
+    yield "### The first look"
+    yield ""
+    yield f"{len(unseen['repositories'])} repositories, {unseen['files']:,} files, {unseen['lines']:,} lines."
     yield ""
     yield from _look(unseen["rule"])
     second = unseen["second"]
@@ -119,21 +133,80 @@ def _held_out(unseen: dict[str, Any]) -> Iterator[str]:
     yield "### The second look"
     yield ""
     yield f"{len(second['repositories'])} more, {second['files']:,} files ({second['notebooks']} notebooks), {second['lines']:,}"
-    yield "lines, when TA7xx to TA9xx and notebooks were new: what those families found, and the others in notebooks."
+    yield "lines, when notebooks and the rules TA7xx to TA9xx were new. In Python files only those rules are counted."
     yield ""
     yield from _look(second["rule"])
     third = unseen["third"]
-    share = percent(third["worth"], third["above"])
     yield ""
     yield "### The third look"
     yield ""
     yield f"{len(third['repositories'])} more, {third['files']:,} files ({third['notebooks']} notebooks), {third['lines']:,}"
-    yield "lines, when facts had begun to lead through the files of a project. Of the findings above note"
-    yield f"{third['worth']} of {third['above']} ({share}) were worth a person's time; most of the others were of API that only the"
-    yield f"documentation calls deprecated, and are notes since. Of the {third['above_later']} in the"
-    yield f"{third['later']} repositories that were looked at after that, {third['worth_later']} are."
+    yield "lines, when the linter had begun to follow imports through a project."
     yield ""
     yield from _look(third["rule"])
+
+
+def _signal(unseen: dict[str, Any], fixes: list[dict[str, Any]]) -> Iterator[str]:
+    """How many findings above note are worth a person's time, by the severities that the rules have today."""
+    yield ""
+    yield "## Signal"
+    yield ""
+    yield "A finding is worth a person's time if the reader would change the code because of it. Errors and warnings should be; the"
+    yield f"bar is {WORTH} %. Findings were judged once, and this section is computed with the severities of the rules today. A"
+    yield "finding that a check itself makes a note counts as its rule does, so the shares are a lower bound. The first two looks"
+    yield "were judged as true or false only."
+    yield ""
+    looks = [("first", unseen), *((name, look) for name, look in unseen.items() if isinstance(look, dict))]
+    rows: list[tuple[str, ...]] = [("look", "judged", "above note", "true", "worth it", "share", "bar")]
+    rows += [(name, *_worth_cells(look["rule"])) for name, look in looks]
+    yield from aligned(rows)
+    third = unseen["third"]
+    yield ""
+    yield f"In the last {third['later']} repositories of the third look, seen after the others were worked through, the figure is"
+    yield f"{third['worth_later']} of {third['above_later']}."
+    judged: Counter[str] = Counter()
+    worth: Counter[str] = Counter()
+    for row in (row for _, look in looks for row in look["rule"] if "minor" in row):
+        judged[row["id"]] += row["true"] + row["false"]
+        worth[row["id"]] += row["true"] - row["minor"]
+    yield ""
+    yield "Errors and warnings that are mostly not worth it:"
+    yield ""
+    rows = [("rule", "severity", "judged", "worth it")]
+    for rule in sorted(judged):
+        if not _is_note(rule) and 2 * worth[rule] < judged[rule]:
+            severity = catalogue()[rule].severity.value
+            rows.append((_named(rule), severity, str(judged[rule]), str(worth[rule])))
+    yield from aligned(rows)
+    yield ""
+    yield "Notes that found something worth it, or that are about a bug that people fixed (next section):"
+    yield ""
+    fixed = Counter(fix["rule"] for fix in fixes if fix["rule"] in catalogue())
+    rows = [("rule", "judged", "worth it", "fixed bugs")]
+    for rule in sorted(judged.keys() | fixed):
+        if _is_note(rule) and (worth[rule] or fixed[rule]):
+            rows.append((_named(rule), str(judged[rule]), str(worth[rule]), str(fixed[rule])))
+    yield from aligned(rows)
+
+
+def _worth_cells(judged: list[dict[str, Any]]) -> tuple[str, ...]:
+    """What a look says of its findings above note, and whether that reaches the bar."""
+    above = [row for row in judged if not _is_note(row["id"])]
+    every, count = (sum(row["true"] + row["false"] for row in rows) for rows in (judged, above))
+    true = sum(row["true"] for row in above)
+    if not any("minor" in row for row in judged):
+        return str(every), str(count), str(true), "not judged", "-", "-"
+    worth = true - sum(row["minor"] for row in above)
+    reached = "reached" if 100 * worth >= WORTH * count else "missed"
+    return str(every), str(count), str(true), str(worth), percent(worth, count), reached
+
+
+def _is_note(rule: str) -> bool:
+    return catalogue()[rule].severity is Severity.NOTE
+
+
+def _named(rule: str) -> str:
+    return f"{rule} {catalogue()[rule].name}{'' if catalogue()[rule].default else ' (not by default)'}"
 
 
 def _look(judged: list[dict[str, Any]]) -> Iterator[str]:
@@ -170,20 +243,20 @@ def _fixes(results: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "## Bugs that were fixed"
     yield ""
-    yield "Commits of public repositories that mend a bug, whatever the linter says of it. A fix counts as found if a finding"
-    yield f"of its rule stands within {NEAR} lines of what it changes, in the statement that changes, or at the head of the loop,"
-    yield "function or class around it; the finding goes if its file then has fewer. What is found elsewhere is in other lines or"
-    yield "another file of the program, and the fix removes it."
+    yield "Commits of public repositories that fix a bug, collected without asking the linter. The program is linted before and after"
+    yield f"each fix. *Found before*: a finding of the rule is within {NEAR} lines of the change, in the changed statement, or at the"
+    yield "head of the loop, function or class around it. *Gone after*: the file then has fewer. *Found elsewhere*: the finding is in"
+    yield "other lines or another file, and the fix removes it."
     yield ""
     yield from by_rule(results)
     yield ""
-    yield "The same by what kept the linter silent when the fixes were collected; `no` is what it found then."
+    yield "The same by the reason why the linter was silent when the fixes were collected (`no`: it was not silent):"
     yield ""
     yield from by_reason(results)
     yield ""
     yield sums(results)
     yield ""
-    yield "What is not named for a reason, each read by hand:"
+    yield "Fixes that the linter does not name, each read by hand:"
     yield ""
     yield from left(results)
 
@@ -194,8 +267,8 @@ def _independent() -> Iterator[str]:
     yield ""
     yield "## Sets that others made"
     yield ""
-    yield "Files that others wrote to show what their tool finds, or collected to study it, none of which is in this repository:"
-    yield "`benchmarks/independent.toml` says which rule is about what, and why what is missed is missed."
+    yield "Files that others wrote as examples for their tool, or collected for a study. They are not in this repository;"
+    yield "`benchmarks/independent.toml` says which rule each is about, and why a miss is one."
     yield from _patterns(results["patterns"], judged["patterns"])
     yield from _scenarios(results["scenarios"], judged["scenarios"])
     yield from _scripts(results["scripts"], judged["scripts"])
@@ -206,18 +279,18 @@ def _patterns(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "### Patterns"
     yield ""
-    yield f"Of {judged['repository']} at {result['commit'][:10]}: {len(result['patterns'])} patterns, each with files that have"
-    yield f"it and files that do not. {len(judged['rules'])} are what a rule is about, by their descriptions."
+    yield f"Of {judged['repository']} at {result['commit'][:10]}: {len(result['patterns'])} patterns, each with files that"
+    yield f"have it and files that do not. By their descriptions, a rule is about {len(judged['rules'])} of them."
     yield ""
     yield from independent.patterns_table(result)
     yield ""
     false = [place for place in result["alarms"] if not judged["judged"][place]]
-    yield f"Of all patterns, {result['negatives']} files are healthy, and {result['other']} may be. The default rules report"
-    yield f"{len(result['alarms'])} lines of them, of which {len(false)} {'is' if len(false) == 1 else 'are'} false:"
+    yield f"{result['negatives']} files are healthy, and {result['other']} may be. The default rules report {len(result['alarms'])} lines"
+    yield f"in them; {len(false)} {'is' if len(false) == 1 else 'are'} false:"
     yield ""
     yield from (f"- {place}" for place in false)
     yield ""
-    yield "What is not named:"
+    yield "Missed:"
     yield ""
     yield from _reasons(result, judged)
 
@@ -231,8 +304,8 @@ def _scenarios(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "### Whole scripts with several patterns"
     yield ""
-    yield f"Of {judged['repository']} at {result['commit'][:10]} as well: {result['scripts']} scripts that a language model wrote with"
-    yield "two or three of the patterns in each, those of default rules counted here."
+    yield f"Of {judged['repository']} at {result['commit'][:10]} : {result['scripts']} scripts that a language model wrote,"
+    yield "with two or three of the patterns in each. Only patterns of default rules are counted."
     yield ""
     yield from independent.scenarios_table(result)
     yield ""
@@ -244,8 +317,8 @@ def _scripts(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield "### Scripts with one bug"
     yield ""
     yield f"Of {judged['repository']} at {result['commit'][:10]}: {len(result['bugs']) + result['others']} scripts that use"
-    yield f"torch, {result['others']} of them with a bug that no rule is about, such as shapes that do not fit. The set holds no"
-    yield "mended scripts: the line is changed as the answer to the question says."
+    yield f"torch. {result['others']} have a bug that no rule is about, such as shapes that do not fit. The set has no repaired scripts, so"
+    yield "the line is changed as the accepted answer says."
     yield ""
     yield from independent.scripts_table(result)
     yield ""
@@ -257,8 +330,8 @@ def _peer(result: dict[str, Any], judged: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "### The tests of TorchFix"
     yield ""
-    yield f"The lines that {judged['repository']} at {result['commit'][:10]} expects its checkers to report, and whether a rule"
-    yield "with the same id reports them, or names them beside what it reports, as the uses of what is imported by name."
+    yield f"The lines that {judged['repository']} at {result['commit'][:10]} expects its checkers to report. A line counts as"
+    yield "reported if the rule with the same id has a finding there, or names it as a related place."
     yield ""
     yield from independent.torchfix_table(result)
     yield ""
@@ -269,31 +342,30 @@ def _recall(mutation: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "## Broken loops"
     yield ""
-    yield "Each mutation makes one bug, by what users write and not by what the checks look for. A mutant counts as found if"
-    yield "its rule reports something that it does not report in the file as it is. Loops in tests are not broken: several"
-    yield "rules leave tests alone, as a seed that is set again and again is right there."
+    yield "Healthy training loops of the corpora get one bug each, as users write it. A mutant is found if its rule reports"
+    yield "something that it does not report in the original file. Loops in tests are left out: a seed that is set again in every"
+    yield "pass is right there."
     yield ""
     rows: list[tuple[str, ...]] = [("rule", "loops", "mutants", "found", "recall")]
     tallies: dict[str, dict[str, Any]] = mutation["rules"]
     tried = {rule: tally for rule, tally in tallies.items() if tally["mutants"]}
     for rule, tally in tried.items():
-        name = f"{rule} {catalogue()[rule].name}{'' if catalogue()[rule].default else ' (not by default)'}"
-        rows.append((name, str(tally["originals"]), *_recall_cells([tally])))
+        rows.append((_named(rule), str(tally["originals"]), *_recall_cells([tally])))
     rows.append(("all", "", *_recall_cells(list(tried.values()))))
     default = [tally for rule, tally in tried.items() if catalogue()[rule].default]
     rows.append(("default rules", "", *_recall_cells(default)))
     yield from aligned(rows)
     yield ""
-    yield "What is done to a loop:"
+    yield "The mutations:"
     yield ""
     for rule in tried:
         yield f"- {rule}: {MUTATIONS[rule].__doc__}"
     untried = [rule for rule, tally in tallies.items() if not tally["mutants"]]
     if untried:
         yield ""
-        yield f"No loop there has what these would break: {', '.join(untried)}."
+        yield f"No loop has anything for these to break: {', '.join(untried)}."
     yield ""
-    yield "### Findings on loops as they are"
+    yield "### Findings in the original loops"
     yield ""
     alarms = [
         (rule, verdict, place)
@@ -311,8 +383,8 @@ def _in_several_files(mutation: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "### In several files"
     yield ""
-    yield "Each of these programs that can be split is split as people write them (`benchmarks/split.py`): models, data, engine"
-    yield "and script in a file each, as it is and with each mutation. What is missed there is found in one file."
+    yield "The same programs, split into models, data, engine and script (`benchmarks/split.py`) wherever that is possible. The last"
+    yield "column counts the mutants that are found in one file and missed in several."
     yield ""
     rows: list[tuple[str, ...]] = [("rule", "mutants", "found", "recall", "missed in several files alone")]
     tried = {rule: tally["several"] for rule, tally in mutation["rules"].items()}
@@ -325,7 +397,7 @@ def _in_several_files(mutation: dict[str, Any]) -> Iterator[str]:
     yield from aligned(rows)
     yield ""
     alarms = [(rule, place) for rule, tally in tried.items() for place in tally["alarms"]]
-    yield f"Findings on programs as they are that only splitting brings: {len(alarms)}."
+    yield f"Findings in the original programs that appear only after splitting: {len(alarms)}."
     if alarms:
         yield ""
     for rule, place in alarms:
