@@ -389,6 +389,8 @@ def test_json_holds_every_finding_whole() -> None:
             "name": "missing-zero-grad",
             "severity": "error",
             "message": "gradients are never cleared",
+            "harm": RULES["TA600"].summary,
+            "confidence": RULES["TA600"].precision,
             "path": "train.py",
             "cell": None,
             "line": 3,

@@ -61,6 +61,11 @@ class Item(msgspec.Struct, frozen=True):
     severity: str
     """error, warning or note."""
     message: str
+    """What is wrong at this place, and what to write instead."""
+    harm: str
+    """What the rule's page says of its bug: what happens, and why it matters."""
+    confidence: str
+    """How often the rule is right: very-high, high, medium or low."""
     path: str
     """Relative to the project root, with forward slashes; absolute for a file outside it."""
     cell: int | None
@@ -125,6 +130,8 @@ def _item(finding: Finding, rule: Rule) -> Item:
         name=rule.name,
         severity=finding.severity.value,
         message=encodable(finding.message),
+        harm=rule.summary,
+        confidence=rule.precision,
         path=encodable(site.path),
         cell=site.cell.number if site.cell is not None else None,
         line=site.line,
