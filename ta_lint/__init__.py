@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ta_lint.core.config import Configs
     from ta_lint.core.finding import Finding
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["__version__", "lint_files", "lint_text"]
 
