@@ -453,7 +453,7 @@ def _signing_key() -> bytes:
         from ta_lint.core.errors import UsageError
 
         raise UsageError(
-            f"TA_CACHE_KEY: it has fewer than {_LEAST_KEY} characters; `openssl rand -hex 32` makes one"
+            f"TA_CACHE_KEY: has fewer than {_LEAST_KEY} characters; make one with `openssl rand -hex 32`"
         )
     return blake2b(os.fsencode(given), digest_size=32).digest()
 

@@ -19,9 +19,9 @@ _COMMANDS = {
     "check": "lint files and folders",
     "clean": "remove the cache",
     "rule": "explain a rule",
-    "merge": "join what the linter suspects and what runs measured",
-    "server": "the language server, for editors",
-    "rules": "list the rules, who sees them, and which have a fix",
+    "merge": "join the reports of the linter and of runs",
+    "server": "start the language server, for editors",
+    "rules": "list all rules",
 }
 
 
@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         import traceback
 
         traceback.print_exception(error, limit=-5, chain=False)  # a recursion has thousands of frames
-        complain(f"{type(error).__name__}, a defect of ta-lint: please report what is above")
+        complain(f"{type(error).__name__}, a bug in ta-lint: please report the traceback above")
         return ERROR
 
 
@@ -66,7 +66,7 @@ def _parser(
     """The parser of a command line and those of its commands; only a named command is loaded."""
     parser = Parser(
         prog="ta-lint",
-        description="Finds the bugs in PyTorch training code that run, look fine and train a worse model.",
+        description="Finds bugs in PyTorch training code that raise no error and train a worse model.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

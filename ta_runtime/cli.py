@@ -24,19 +24,19 @@ from ta_runtime.commands import (
 
 _EPILOG = """\
 examples:
-  ta-runtime run train.py --lr 3e-4                  watch a script; what follows its name is its own
-  ta-runtime run --lint train.py                     lint it first, and say what of that is true
-  ta-runtime preflight train.py --lr 3e-4            up to its first step: what enters the model
+  ta-runtime run train.py --lr 3e-4                  watch a script; arguments after its name belong to it
+  ta-runtime run --lint train.py                     lint it first, and confirm or refute the findings
+  ta-runtime preflight train.py --lr 3e-4            show what enters the model, up to the first step
   ta-runtime run --every 100 -m mypackage.train      a module, every 100th step audited in full
   ta-runtime run --output ta.sarif train.py          a file for code scanning
   torchrun --nproc-per-node 2 -m ta_runtime run train.py
                                                      every rank watches, rank 0 reports for all
   ta-runtime run --record runs/1 --snapshots "first 3" train.py
-                                                     keep what was measured, to look at and compare
-  ta-runtime report runs/1                           a page of a run: losses, norms, layers, findings
+                                                     keep the numbers, for report and diff
+  ta-runtime report runs/1                           one page of a run: losses, norms, layers, findings
   ta-runtime diff runs/1 runs/2                      the first thing that differs between two runs
-  ta-runtime collect -o traces/1 train.py            trace a healthy run, to learn what always holds
-  ta-runtime infer traces/1 -o invariants.json       learn it
+  ta-runtime collect -o traces/1 train.py            trace a healthy run
+  ta-runtime infer traces/1 -o invariants.json       learn what always holds in it
   ta-runtime check traces/2 -i invariants.json       where another traced run first breaks it
   ta-runtime audit models:Net --phase static         look at a model without training it
   ta-runtime audit train:build --phase init          at an optimizer: build() returns (model, optimizer)
@@ -71,7 +71,8 @@ def main(argv: list[str] | None = None) -> int:
         traceback.print_exc()
         kind = type(error).__name__
         print(
-            f"ta-runtime: error: {kind}, a defect of ta-runtime: please report what is above", file=sys.stderr
+            f"ta-runtime: error: {kind}, a bug in ta-runtime: please report the traceback above",
+            file=sys.stderr,
         )
         return ERROR
 
@@ -79,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     parser = Parser(
         prog="ta-runtime",
-        description="Watches PyTorch training run, and finds the bugs that raise no error and train a worse model.",
+        description="Watches PyTorch training and finds bugs that raise no error and train a worse model.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

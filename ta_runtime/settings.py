@@ -102,10 +102,10 @@ def resolve(
     _check_number("every_n_steps", every_n_steps or 0)
     _check_number("gradients_every_n_steps", gradients_every_n_steps or 0)
     if every_n_steps is not None and overhead is not None:
-        raise UsageError("overhead: every_n_steps says already which steps are looked at; give one of them")
+        raise UsageError("overhead: every_n_steps already decides the steps; give only one of the two")
     if schedule is not None and (overhead, every_n_steps, gradients_every_n_steps) != (None, None, None):
         raise UsageError(
-            "schedule: the file says already which steps are looked at; give nothing else that does"
+            "schedule: the file already decides the steps; leave the other options for steps out"
         )
     if record is not None and overhead is None and schedule is None:
         every_n_steps = _EVERY_RECORDED if every_n_steps is None else every_n_steps
@@ -126,7 +126,7 @@ def resolve(
         raise UsageError(f"record: {record!r} is not the path of a folder")
     folder = located(record) if record is not None else None
     if snapshots is not None and record is None:
-        raise UsageError("snapshots: they lie in the folder of the run; give it one with record='runs/1'")
+        raise UsageError("snapshots: need the folder of the run, such as record='runs/1'")
     select = _listed(keys[0], rules) if rules is not None else None
     options = Options(
         select=select,
@@ -141,7 +141,7 @@ def resolve(
     held_against = _paths("invariants", invariants)
     seen = {rule.id for rule in catalogue().values() if "runtime" in rule.observers}
     if select is not None and not (config.rules & seen) - {"TA000"}:
-        raise UsageError(f"{keys[0]}: a run sees none of these rules; `ta-lint rules` says which it sees")
+        raise UsageError(f"{keys[0]}: a run sees none of these rules; see `ta-lint rules`")
     if held_against:
         check_told(config.rules, keys)
     return Settings(
@@ -180,7 +180,7 @@ def check_told(rules: Collection[str], keys: tuple[str, str, str]) -> None:
         add = f"add --extend-select {VIOLATED}" if keys[0] == "--select" else f"name it in `{keys[0]}`"
         raise UsageError(
             f"{VIOLATED} is not among the rules that are on ([tool.ta] select, {keys[0]}, {keys[1]}): "
-            f"nothing would be held against these invariants; {add}, and do not ignore it"
+            f"these invariants would not be checked; {add}, and do not ignore it"
         )
 
 
@@ -225,7 +225,7 @@ def _listed(name: str, rules: object) -> list[str]:
     for word in words if isinstance(words, Iterable) else [words]:
         if not isinstance(word, str):
             raise UsageError(
-                f"{name}: {word!r} names no rule; write 'TA102,stability', or a list of such words"
+                f"{name}: {word!r} is not a rule; write 'TA102,stability', or a list of such words"
             )
         check_selector(word, name)
         found.append(word)

@@ -390,7 +390,7 @@ def test_jobs_of_a_ci_with_one_secret_share_a_cache(
 def test_a_secret_that_can_be_guessed_is_refused(folder: Path) -> None:
     ran = check(folder, env={**os.environ, "TA_CACHE_KEY": "secret"})
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("ta-lint: error: TA_CACHE_KEY: it has fewer than 32 characters")
+    assert ran.stderr.startswith("ta-lint: error: TA_CACHE_KEY: has fewer than 32 characters")
 
 
 def test_without_a_place_for_a_key_there_is_one_warning_and_no_cache(folder: Path, tmp_path: Path) -> None:

@@ -704,8 +704,8 @@ def test_settings_have_nothing_written_outside_of_their_project(
     (project / "sub" / "train.py").write_text(BUGGY)
     assert ta_lint("check", "--select=TA401", "sub") == 2
     assert ta_lint.err == (
-        f"ta-lint: error: {project / 'sub/pyproject.toml'}: [tool.ta] {key}: {place!r} lies outside the project, "
-        f"where only --{key} may name a place\n"
+        f"ta-lint: error: {project / 'sub/pyproject.toml'}: [tool.ta] {key}: {place!r} is outside the project; "
+        f"only the option --{key} may name such a place\n"
     )
     settings(project / "sub", f'{key} = "../x"')
     assert ta_lint("check", "--select=TA401", "sub") == 1
@@ -727,7 +727,7 @@ def test_a_fix_does_not_follow_a_link_out_of_the_project(
     (project / "near.py").symlink_to("ours.py")
     assert ta_lint("check", "--select=TA206", "--fix", "--unsafe-fixes", "link.py") == 2
     assert ta_lint.err == (
-        f"ta-lint: error: link.py leads out of the project by a link: name {outside} to have it fixed\n"
+        f"ta-lint: error: link.py is a link out of the project; name {outside} to fix that file\n"
     )
     assert outside.read_text() == fixable
     assert ta_lint("check", "--select=TA206", "--fix", "--unsafe-fixes", "near.py") == 0

@@ -557,10 +557,10 @@ def test_wrong_usage_is_told_with_its_remedy(tmp_path: Path, capsys: pytest.Capt
     for words, message in (
         (
             [tmp_path / "a"],
-            "1 runs are named; write `ta-runtime diff RUN_A RUN_B`, or `--ranks RUN` for the ranks of one",
+            "1 runs given; write `ta-runtime diff RUN_A RUN_B`, or `--ranks RUN` for the ranks of one",
         ),
         ([tmp_path / "a", tmp_path / "none"], "none: no such folder"),
-        (["--ranks", tmp_path / "a"], "has one rank; --ranks compares those of a distributed run"),
+        (["--ranks", tmp_path / "a"], "has only one rank; --ranks is for distributed runs"),
         (["--output", tmp_path / "no/x.html", tmp_path / "a", tmp_path / "a"], "cannot write"),
     ):
         status, _, err = told(capsys, *words)

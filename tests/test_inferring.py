@@ -307,7 +307,7 @@ def test_a_trace_lies_where_fsspec_leads(tmp_path: Path) -> None:
 def test_a_run_that_holds_no_events_is_refused_by_name(tmp_path: Path) -> None:
     folder = trace(tmp_path / "run")
     (folder / "rank0.json").write_text(json.dumps({"rank": 0, "schema": 1}))
-    with pytest.raises(UsageError, match="run: holds no events; `ta-runtime collect"):
+    with pytest.raises(UsageError, match="run: has no events; make a trace with `ta-runtime collect"):
         infer([Run(folder)])
 
 

@@ -530,9 +530,9 @@ def test_an_auditor_records_its_own_model(tmp_path: Path) -> None:
         ({"record": 3}, "record: 3 is not the path of a folder"),
         (
             {"snapshots": "first 3"},
-            "snapshots: they lie in the folder of the run; give it one with record='runs/1'",
+            "snapshots: need the folder of the run, such as record='runs/1'",
         ),
-        ({"record": "run", "snapshots": "often"}, "snapshots: 'often' is no schedule"),
+        ({"record": "run", "snapshots": "often"}, "snapshots: 'often' is not a schedule"),
     ],
 )
 def test_what_cannot_be_recorded_is_said_before_the_training(

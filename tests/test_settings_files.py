@@ -90,7 +90,7 @@ def test_a_table_as_in_pyproject_is_understood_where_nothing_else_stands(
         ("select = 3", ": select: expected `array`, got `int`"),
         ("fail-level = 'err'", ": fail-level: invalid enum value 'err'; did you mean error?"),
         ("ignore = ['TA999']", ": no rule, prefix, tag or alias is called 'TA999'"),
-        ("baseline = '../x/known.json'", ": baseline: '../x/known.json' lies outside the project"),
+        ("baseline = '../x/known.json'", ": baseline: '../x/known.json' is outside the project"),
         ("target-torch = 'new'", ": target-torch: 'new' is not a version such as 2.6"),
     ],
 )

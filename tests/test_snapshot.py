@@ -157,15 +157,15 @@ def test_a_schedule_is_joined_of_parts() -> None:
 )
 def test_what_is_no_schedule_is_named_with_what_to_write(text: str) -> None:
     with pytest.raises(
-        UsageError, match=r"schedule: '.*' is no schedule; write 'first 3', 'every 1000', 'at 10"
+        UsageError, match=r"schedule: '.*' is not a schedule; write 'first 3', 'every 1000', 'at 10"
     ):
         schedule.resolve(text)
 
 
 def test_what_is_no_schedule_is_named_by_the_key_that_it_was_given_under(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^snapshots: 'often' is no schedule; write 'first 3'"):
+    with pytest.raises(UsageError, match=r"^snapshots: 'often' is not a schedule; write 'first 3'"):
         Audit(settings.resolve(record=tmp_path / "run", snapshots="often"))
-    with pytest.raises(UsageError, match=r"^snapshots: 'every 0' is no schedule; write 'never'"):
+    with pytest.raises(UsageError, match=r"^snapshots: 'every 0' is not a schedule; write 'never'"):
         schedule.resolve("first 3, every 0", "snapshots")
     assert not (tmp_path / "run").exists()
 
@@ -1090,7 +1090,7 @@ def test_records_go_into_a_writer_that_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"schedule": "daily"}, "schedule: 'daily' is no schedule"),
+        ({"schedule": "daily"}, "schedule: 'daily' is not a schedule"),
         ({"of": ["weights"]}, "of: 'weights' is none of environment, package"),
         ({"statistics": "avg"}, "statistics: 'avg' is none of"),
         ({"form": "json"}, "form: 'json' is neither 'columns' nor 'yaml'"),

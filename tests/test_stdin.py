@@ -148,7 +148,7 @@ def test_a_notebook_comes_back_as_a_notebook(editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("argument", "reason"),
     [
-        ("train.py", "-: standard input is linted alone; leave the other paths out"),
+        ("train.py", "-: standard input cannot be combined with other paths"),
         ("--config=none.toml", "--config: none.toml is not a file"),
         ("--stdin-filename=..", "--stdin-filename: .. is a folder; give the name of a file"),
     ],

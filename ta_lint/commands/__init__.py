@@ -9,15 +9,15 @@ EXAMPLES = """\
 examples:
   ta-lint check                                   lint every Python file and notebook below this folder
   ta-lint check train.py --select loop,TA4        only rules tagged loop, and all of TA4xx
-  ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the others
-  ta-lint check --add-noqa                        suppress what is there by comments
-  ta-lint check --watch                           again whenever a file is saved
-  ta-lint check --format sarif --output ta.sarif  a file for code scanning
-  ta-lint check - --stdin-filename train.py       what an editor holds; with --fix it gets it back, fixed
-  ta-lint merge lint.sarif run.sarif              what a run says of what the linter suspects
-  ta-lint rule TA600                              what a rule means, with examples
-  ta-lint rules                                   every rule; `ta-lint rule --all` explains them
-  ta-lint clean                                   remove what is remembered of earlier runs
+  ta-lint check --fix                             make the safe fixes; --unsafe-fixes adds the rest
+  ta-lint check --add-noqa                        suppress all findings by comments
+  ta-lint check --watch                           lint again whenever a file is saved
+  ta-lint check --format sarif --output ta.sarif  write a file for code scanning
+  ta-lint check - --stdin-filename train.py       lint standard input; with --fix print the fixed source
+  ta-lint merge lint.sarif run.sarif              confirm or refute findings by a run
+  ta-lint rule TA600                              explain a rule, with examples
+  ta-lint rules                                   list all rules; `ta-lint rule --all` explains them
+  ta-lint clean                                   remove the cache
 
 exit status: 0 clean, 1 findings at or above --fail-level, or with --diff something to fix,
              2 wrong usage or a file that could not be written, 130 interrupted

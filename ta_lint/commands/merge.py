@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from ta_lint.merging import Merged
 
 _ABOUT = """\
-Joins the SARIF of a lint with that of runs: each suspicion of the source ends as
-confirmed, refuted or unobserved, with what was measured. What only a run found
-stays. A refuted finding is suppressed, with the numbers as its justification.
-Files may have been edited in between: places are matched by fingerprint, not by
-line. One run or rank that confirms outweighs all that refute.
+Joins the SARIF of the linter with that of runs. Each finding of the linter becomes
+confirmed, refuted or unobserved, with the measured numbers. Findings of runs alone
+are kept. A refuted finding is suppressed, with the numbers as its justification.
+You may edit files in between, because places match by fingerprint, not by line. One
+run or rank that confirms outweighs all that refute.
 """
 
 _EXAMPLES = """\
 examples:
   ta-lint merge lint.sarif run.sarif -o ta.sarif      one log for code scanning
-  ta-lint merge lint.sarif nightly/*.sarif            of many runs: the verdicts as a table
-  ta-lint merge ta.sarif new-run.sarif -o ta.sarif    what was merged may be merged again
+  ta-lint merge lint.sarif nightly/*.sarif            the verdicts of many runs as a table
+  ta-lint merge ta.sarif new-run.sarif -o ta.sarif    merge again with a new run
 
 exit status: 0 clean, 1 findings at or above --fail-level that no run refutes,
              2 wrong usage, or a file that cannot be read or written
@@ -41,11 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", type=file, metavar="FILE", help="write the merged log, as SARIF")
     parser.add_argument("--format", choices=_FORMATS, default="table",
-                        help="how to report on standard output (default: table)")  # fmt: skip
-    parser.add_argument("--quiet", "-q", action="store_true", help="print nothing beside --output")
+                        help="format on standard output (default: table)")  # fmt: skip
+    parser.add_argument("--quiet", "-q", action="store_true", help="print nothing if --output is given")
     parser.add_argument("--fail-level", choices=("note", "warning", "error"), default="warning",
-                        help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+                        help="lowest severity that makes the exit status 1 (default: warning)")  # fmt: skip
+    parser.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
 
 
 def run(arguments: argparse.Namespace) -> int:

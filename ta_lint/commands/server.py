@@ -9,29 +9,27 @@ from ta_lint.commands import CLEAN, FINDINGS
 
 _ABOUT = """\
 Speaks the Language Server Protocol on standard input and output: findings while
-you type, fixes and comments against findings as actions, and the page of a rule
-where the pointer rests. Settings are those of `ta-lint check`, and the nearest
-[tool.ta] holds for each file. It needs pip install 'ta-lint[server]'.
+you type, fixes and ignore comments as actions, and the page of a rule on hover.
+Each file uses the nearest settings, as with `ta-lint check`. Install it with
+pip install 'ta-lint[server]'.
 """
 
 _STATUS = """\
-docs/editors.md has what to write in the settings of VS Code, Neovim, Helix, Emacs and Zed.
+docs/editors.md has the settings for VS Code, Neovim, Helix, Emacs and Zed.
 
-exit status: 0 the editor left, 1 it left without asking for a shutdown first, 2 pygls is not installed
+exit status: 0 the editor closed it, 1 the editor left without a shutdown request, 2 pygls is not installed
 """
 
 _LONELY = """\
-ta-lint server speaks the Language Server Protocol on standard input: it is an editor that starts it.
-docs/editors.md says how; to lint files here, use `ta-lint check`. Ctrl-C ends it.
+ta-lint server speaks the Language Server Protocol on standard input, so an editor should start it (docs/editors.md).
+To lint files here, use `ta-lint check`. Ctrl-C ends the server.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = _ABOUT, _STATUS
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "--stdio", action="store_true", help="what it does anyway: some editors add this argument"
-    )
+    parser.add_argument("--stdio", action="store_true", help="has no effect; some editors add it")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ class PrintCompletion(argparse.Action):
     def __init__(
         self, option_strings: Sequence[str], dest: str, whole: Callable[[], argparse.ArgumentParser]
     ) -> None:
-        about = "print the script by which a shell completes the command line: bash, zsh, fish or tcsh"
+        about = "print a completion script for bash, zsh, fish or tcsh"
         super().__init__(option_strings, dest, choices=SHELLS, metavar="SHELL", help=about)
         self._whole = whole
 

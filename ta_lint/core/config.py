@@ -292,7 +292,7 @@ def _own_place(key: str, named: str, directory: str, place: Place) -> "Path":
     path = Path(directory, named)
     if not is_within(path, project_root(Path(directory))):
         raise UsageError(
-            f"{place.key(key)}: {named!r} lies outside the project, where only --{key} may name a place"
+            f"{place.key(key)}: {named!r} is outside the project; only the option --{key} may name such a place"
         )
     return path
 

@@ -75,7 +75,7 @@ def read_log(path: Path) -> Log:
     for run in runs:
         tool = run.entry("tool").entry("driver").text("name")
         if tool != "ta-lint":
-            raise UsageError(f"{name}: written by {tool}; give what ta-lint and ta-runtime wrote")
+            raise UsageError(f"{name}: written by {tool}; give files from ta-lint and ta-runtime")
     found: list[Finding] = []
     for run in runs:
         found += [_finding(result) for result in run.entries("results")]

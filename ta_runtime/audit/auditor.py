@@ -265,17 +265,17 @@ def _optimizers(given: object) -> list[torch.optim.Optimizer]:
         if not isinstance(optimizer, torch.optim.Optimizer):
             kind = type(optimizer).__name__
             raise UsageError(
-                f"optimizer: a {kind} is no torch.optim.Optimizer; give one, a list of them, or None"
+                f"optimizer: {kind} is not a torch.optim.Optimizer; give one, a list of them, or None"
             )
     return found
 
 
 def _check(model: object, reporters: list[Reporter]) -> None:
     if not isinstance(model, nn.Module):
-        raise UsageError(f"model: a {type(model).__name__} is no torch.nn.Module")
+        raise UsageError(f"model: {type(model).__name__} is not a torch.nn.Module")
     for reporter in reporters:
         if not (hasattr(reporter, "opened") and hasattr(reporter, "finished")):
-            raise UsageError(f"reporters: {reporter!r} is none; give [JSONReporter()], or the like")
+            raise UsageError(f"reporters: {reporter!r} is not a reporter; give for example [JSONReporter()]")
 
 
 def audit_dynamic(

@@ -111,7 +111,7 @@ class Looked:
         except OSError as error:
             raise UsageError(f"schedule: {path} cannot be read: {oneline(error)}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"schedule: {path} is not what `--save-schedule` writes") from error
+            raise UsageError(f"schedule: {path} was not written by `--save-schedule`") from error
         ends = [end for first, last, _ in read for end in (first, last)]
         if ends != sorted(ends):
             raise UsageError(f"schedule: the steps in {path} are not in order")

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import torch
 
 _DESCRIPTION = """\
-Looks at a model as it is built, without training it. OBJECT is a module of
-torch, its class (called without arguments), or a function that returns a model
-or (model, optimizer).
+Checks a model without training it. OBJECT is an nn.Module, its class (called without
+arguments), or a function that returns a model or (model, optimizer).
 """
 
 _EPILOG = """\
@@ -35,7 +34,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "audit",
-        help="look at a model and its optimizer without training",
+        help="check a model and its optimizer without training",
         usage="ta-runtime audit [options] MODULE:OBJECT",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -43,7 +42,9 @@ def add(commands: Commands) -> None:
         allow_abbrev=False,
     )
     parser.set_defaults(run=run, parser=parser, extra="runtime")
-    parser.add_argument("object", metavar="MODULE:OBJECT", help="such as models:Net or mypackage.train:build")
+    parser.add_argument(
+        "object", metavar="MODULE:OBJECT", help="for example models:Net or mypackage.train:build"
+    )
     parser.add_argument("--phase", choices=("static", "init"),
                        help="static: the model; init: the optimizer (default: the model, and the optimizer if given)")  # fmt: skip
     auditing.add_options(parser, script=False)

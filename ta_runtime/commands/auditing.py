@@ -24,49 +24,47 @@ DOCUMENTS = ("json", "sarif")  # formats that a program reads: nothing else may 
 KEYS = ("--select", "--ignore", "--baseline")  # as settings.resolve calls them in its complaints
 
 _SELECTORS = """\
-A rule is named by an id (TA102), a prefix (TA1), a name (exploding-gradient),
-or a tag (stability); several are separated by commas."""
+RULES: an id (TA102), a prefix (TA1), a name (exploding-gradient), or a tag
+(stability); separate several by commas."""
 
 
 def add_options(parser: argparse.ArgumentParser, *, script: bool) -> None:
     """Add the options of all that audit. `script`: a script runs meanwhile, and its own exit status is what counts."""
     rules = parser.add_argument_group("rules", _SELECTORS)
     rules.add_argument(
-        "--select", type=_listed, action="extend", metavar="RULES", help="look for these alone"
+        "--select", type=_listed, action="extend", metavar="RULES", help="run only these rules"
     )
     rules.add_argument(
-        "--extend-select", type=_listed, action="extend", metavar="RULES", help="look for these as well"
+        "--extend-select", type=_listed, action="extend", metavar="RULES", help="also run these"
     )
-    rules.add_argument(
-        "--ignore", type=_listed, action="extend", metavar="RULES", help="do not look for these"
-    )
+    rules.add_argument("--ignore", type=_listed, action="extend", metavar="RULES", help="do not run these")
     output = parser.add_argument_group("output")
     where = (
-        "json and sarif go to standard output, and what the script prints to standard error"
+        "json and sarif go to standard output, and the output of the script to standard error"
         if script
         else "text"
     )
     by_default = f"default: text; {where}" if script else "default: text"
-    output.add_argument("--format", choices=FORMATS, help=f"how to report ({by_default})")
+    output.add_argument("--format", choices=FORMATS, help=f"format of the report ({by_default})")
     output.add_argument("--output", type=Path, metavar="FILE",
-                        help="write the report to a file; .sarif and .json name its format")  # fmt: skip
+                        help="write the report to a file; .sarif and .json choose the format")  # fmt: skip
     output.add_argument("--quiet", "-q", action="store_true",
-                        help="no lines while it runs and no table" if script else "print findings and nothing else")  # fmt: skip
+                        help="print no findings and no table" if script else "print only findings")  # fmt: skip
     output.add_argument("--fail-level", type=str.lower, choices=("note", "warning", "error", "info", "warn", "fatal"),
                         metavar="{note,warning,error}",
-                        help="the least severity that gives exit status 1"
-                        + (" (default: none does)" if script else " (default: warning)"))  # fmt: skip
+                        help="lowest severity that makes the exit status 1"
+                        + (" (default: none)" if script else " (default: warning)"))  # fmt: skip
     if not script:
-        output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+        output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     known = parser.add_argument_group("baseline")
     known.add_argument(
         "--baseline", type=Path, metavar="FILE", help="do not count the findings recorded in FILE"
     )
     known.add_argument(
-        "--update-baseline", action="store_true", help="record the present findings in the baseline"
+        "--update-baseline", action="store_true", help="record the current findings in the baseline"
     )
     settings = parser.add_argument_group("settings")
-    settings.add_argument("--config", type=Path, metavar="FILE", help="use this file's [tool.ta]")
+    settings.add_argument("--config", type=Path, metavar="FILE", help="use the settings of this file")
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
 
 

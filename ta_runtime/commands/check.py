@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from ta_runtime.runs import Run
 
 _DESCRIPTION = """\
-Says where a run does what healthy runs never did: holds its trace against
-invariants that `ta-runtime infer` learned, and against those that hold for every
-training loop. What breaks one is a finding, TA510, on the line of the source
-that did it, with the step in which it first happened.
+Checks a trace against the invariants that `ta-runtime infer` learned, and against those
+of every training loop. Each violation is a finding (TA510) on the line that caused it,
+with the step in which it first happened.
 """
 
 _EPILOG = """\
 examples:
   ta-runtime collect train.py -o healthy             a run that is known to be good
-  ta-runtime infer healthy -o invariants.json        what always held in it
+  ta-runtime infer healthy -o invariants.json        learn what always holds in it
   ta-runtime collect train.py -o suspect             another run
   ta-runtime check suspect -i invariants.json        where it first broke what held
-  ta-runtime check suspect                           against what holds for every loop alone
+  ta-runtime check suspect                           only against what holds for every loop
   ta-runtime check suspect -i invariants.json --output ta.sarif
 
 `ta-runtime run --invariants invariants.json train.py` checks while it trains.
@@ -43,7 +42,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "check",
-        help="say where a traced run breaks what healthy runs always did",
+        help="check a trace against what healthy runs always do",
         usage="ta-runtime check [options] TRACE",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -54,9 +53,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("trace", metavar="TRACE", help="the folder of a trace, or a URL that fsspec knows")
     held = parser.add_argument_group("invariants")
     held.add_argument("-i", "--invariants", type=Path, action="append", default=[], metavar="FILE",
-                      help="what `ta-runtime infer` wrote; repeatable (default: what holds for every loop alone)")  # fmt: skip
+                      help="a file of `ta-runtime infer`; repeatable (default: only what holds for every loop)")  # fmt: skip
     held.add_argument("--no-shipped", action="store_true",
-                      help="leave out what holds for every loop, which comes with ta-runtime")  # fmt: skip
+                      help="leave out the invariants of every loop, which come with ta-runtime")  # fmt: skip
     auditing.add_options(parser, script=False)
 
 

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from ta_runtime.trace.trace import TraceWriter
 
 _DESCRIPTION = """\
-Runs a script as Python would, and writes down what its training does, event by
-event, into a folder: what `ta-runtime infer` learns from, and `ta-runtime check`
-holds against what was learned. Neither the source nor the numbers are changed,
-and the script's own output is left alone. Options stand before the script's
-name, and what follows it is the script's own.
+Runs a script like Python does, and writes the events of its training into a folder.
+`ta-runtime infer` learns from such traces, and `ta-runtime check` checks them. Source,
+numbers and output of the script do not change. Put options of ta-runtime before the
+name of the script; arguments after it belong to the script.
 """
 
 _EPILOG = """\
@@ -24,17 +23,17 @@ examples:
   ta-runtime collect -o traces/1 train.py --lr 3e-4
   ta-runtime collect -o traces/1 --level ops --every 10 -m mypackage.train
   ta-runtime collect -o traces/1 --last 1000 train.py
-                                           of a long run, what came before it broke
+                                           the last steps of a long run
   ta-runtime collect -o s3://bucket/traces/1 train.py
                                            any URL that fsspec knows
   torchrun --nproc-per-node 2 -m ta_runtime collect -o traces/1 train.py
                                            every rank writes its own files
 
-Of a script that fails or is interrupted, what was traced until then is there; of
-one that is killed, all but the last 30 seconds, or the last hundredth of its time
-if that is more and --last is not given.
+A script that fails or is interrupted leaves everything that was traced. One that is
+killed loses the last 30 seconds, or the last hundredth of its time if that is longer
+and --last is not given.
 
-exit status: the script's own; 2 wrong usage, or a trace that could not be
+exit status: that of the script; 2 wrong usage, or a trace that could not be
 written; 130 interrupted
 """
 
@@ -43,7 +42,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "collect",
-        help="run a script and trace what its training does",
+        help="run a script and trace its training",
         usage="ta-runtime collect -o TRACE [options] SCRIPT [ARGS ...]\n"
         "       ta-runtime collect -o TRACE [options] -m MODULE [ARGS ...]",
         description=_DESCRIPTION,
@@ -54,17 +53,17 @@ def add(commands: Commands) -> None:
     parser.set_defaults(run=run, parser=parser, extra="invariants")
     launching.add_program(parser)
     parser.add_argument("-o", "--output", metavar="TRACE",
-                        help="a folder, or a URL that fsspec knows, which holds no run yet; may also follow the script's name")  # fmt: skip
-    closely = parser.add_argument_group("how closely")
+                        help="a new folder, or a URL that fsspec knows; may also follow the script's name")  # fmt: skip
+    closely = parser.add_argument_group("detail")
     closely.add_argument("--level", choices=LEVELS, default="digests",
-                         help="modules: the loop, and the calls of modules; digests: the content of parameters, gradients and"
-                         " outputs as well; ops: every call of a function of torch as well (default: digests)")  # fmt: skip
+                         help="modules: the loop and module calls; digests: also the content of parameters, gradients and outputs;"
+                         " ops: also every call of a torch function (default: digests)")  # fmt: skip
     closely.add_argument("--every", type=launching.steps(1), default=1, metavar="N",
-                         help="trace each N-th step so closely, and of those between the loop alone (default: 1)")  # fmt: skip
+                         help="trace every N-th step at this level, and only the loop in the others (default: 1)")  # fmt: skip
     closely.add_argument("--warm-up", type=launching.steps(0), default=0, metavar="N",
-                         help="so many steps before the first that is traced so closely (default: 0)")  # fmt: skip
+                         help="number of steps before the first one at this level (default: 0)")  # fmt: skip
     closely.add_argument("--last", type=launching.steps(1), metavar="N",
-                         help="keep the last N steps, or a few more, and remove what is older (default: keep all)")  # fmt: skip
+                         help="keep the last N steps, or a few more (default: all)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = launching.words(arguments)
     folder = arguments.output or _output_after_name(words)
     if not words:
-        raise UsageError("name what to run: `ta-runtime collect -o TRACE SCRIPT`, or `... -m MODULE`")
+        raise UsageError("name a script or module: `ta-runtime collect -o TRACE SCRIPT`, or `... -m MODULE`")
     if not folder:
         raise UsageError(f"name a folder for the trace: `ta-runtime collect -o TRACE {words[0]}`")
     program = launching.program(arguments)

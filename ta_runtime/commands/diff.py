@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "html")
 
 _DESCRIPTION = """\
-Says where two recorded runs part. Step by step, in the order in which cause
-comes before effect (environment, packages, configuration, random generators,
-batch, parameters, buffers, activations, loss, gradients, optimizer state), it
-names the first thing that differs, by how much, what was still equal, and what
-follows from it. With --ranks it compares the ranks of one run.
+Finds the first difference between two recorded runs, step by step and with causes
+before their effects: environment, packages, configuration, random generators, batch,
+parameters, buffers, activations, loss, gradients, optimizer state. It says how much
+differs, what was still equal, and what follows. With --ranks it compares the ranks
+of one run.
 """
 
 _EPILOG = """\
 examples:
   ta-runtime diff runs/a runs/b                      the first difference, and its likely cause
-  ta-runtime diff runs/a runs/b --output diff.html   a page, with all steps at a glance
-  ta-runtime diff --ranks runs/a                     do all ranks have the same weights?
-  ta-runtime diff --ignore 'SLURM_*' runs/a runs/b   settings that you know to differ
+  ta-runtime diff runs/a runs/b --output diff.html   a page with all steps
+  ta-runtime diff --ranks runs/a                     whether all ranks have the same weights
+  ta-runtime diff --ignore 'SLURM_*' runs/a runs/b   ignore settings that may differ
   ta-runtime diff --tolerance 1e-5 runs/cpu runs/gpu
-                                                     pass over rounding
+                                                     ignore rounding
 
-Both runs are compared at the steps that both recorded. Names of the environment
-that always differ, such as PWD and RANK, are not counted; --strict counts them.
+Runs are compared at the steps that both recorded. Variables that always differ, such
+as PWD and RANK, are not counted; --strict counts them.
 
 exit status: 0 equal, 1 different, 2 wrong usage, a damaged file, or a report
 that could not be written
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "diff",
-        help="say where two recorded runs, or the ranks of one, part",
+        help="find the first difference between two recorded runs, or between ranks",
         usage="ta-runtime diff [options] RUN_A RUN_B\n       ta-runtime diff [options] --ranks RUN",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -55,16 +55,18 @@ def add(commands: Commands) -> None:
     parser.add_argument("--ranks", action="store_true", help="compare the ranks of one run")
     counted = parser.add_argument_group("what counts")
     counted.add_argument("--ignore", action="append", default=[], metavar="PATTERN",
-                         help="leave out what has such a name ('SLURM_*') or kind and name ('optimizer/*'); repeatable")  # fmt: skip
-    counted.add_argument("--strict", action="store_true", help="count names that always differ, such as PWD")
+                         help="leave out names ('SLURM_*') or kinds and names ('optimizer/*'); repeatable")  # fmt: skip
+    counted.add_argument(
+        "--strict", action="store_true", help="also count variables that always differ, such as PWD"
+    )
     counted.add_argument("--tolerance", type=_share, metavar="X",
-                         help="count tensors as equal whose difference is at most X of their norm (default: bit for bit)")  # fmt: skip
+                         help="relative difference up to which tensors count as equal (default: 0, bit for bit)")  # fmt: skip
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--format", choices=FORMATS, help="how to report (default: text, or by the name of FILE)"
+        "--format", choices=FORMATS, help="format of the report (default: text, or by the name of FILE)"
     )
     output.add_argument("--output", type=Path, metavar="FILE",
-                        help="write the report to a file; .json and .html name its format")  # fmt: skip
+                        help="write the report to a file; .json and .html choose the format")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         other = (
             "" if arguments.ranks or len(arguments.runs) > 1 else ", or `--ranks RUN` for the ranks of one"
         )
-        raise UsageError(f"{len(arguments.runs)} runs are named; write {example}{other}")
+        raise UsageError(f"{len(arguments.runs)} runs given; write {example}{other}")
     auditing.need_torch()
     from ta_runtime.runs import Run  # isort: skip - it says how to get pyarrow, which the others need
 

@@ -15,28 +15,27 @@ if TYPE_CHECKING:
     from ta_runtime.runs import Run
 
 _DESCRIPTION = """\
-Learns from traces of healthy runs what always holds: which calls follow each
-other, what a module calls, what a step changes, of what dtype results are. Each
-invariant is a sentence; what failed once in any trace is not learned, or only for
-the circumstances in which it did not fail. Two traces, with other seeds and
-batch sizes, teach more than one of twice the length.
+Learns from traces of healthy runs what always holds: the order of calls, what a module
+calls, what a step changes, the dtype of results. Each invariant is a sentence. If it
+failed once in any trace, it is not learned, or only for conditions under which it
+never failed. Two traces with different seeds and batch sizes teach more than one of
+twice the length.
 """
 
 _EPILOG = """\
 examples:
   ta-runtime collect -o traces/1 train.py            a run that is known to be good
-  ta-runtime infer traces/1                          what always held in it, to read
+  ta-runtime infer traces/1                          print what always held in it
   ta-runtime infer traces/1 traces/2 -o invariants.json
   ta-runtime check traces/3 -i invariants.json       where another run first breaks it
   ta-runtime infer traces/4 --merge invariants.json -o invariants.json
-                                                     learn more; what you suppressed or
-                                                     noted stays, what fails is dropped
+                                                     learn more; your suppressions and notes
+                                                     stay, contradicted invariants go
   ta-runtime infer --merge a.json --merge b.json -o both.json
   ta-runtime infer --merge invariants.json           read a file
 
-A trace may be any URL that fsspec knows: s3://bucket/traces/1. The file can be
-edited: set "suppressed" to true, delete an entry, or add one of your own, of
-which "template" and "terms" are needed.
+A trace may be any URL that fsspec knows: s3://bucket/traces/1. You can edit the file:
+set "suppressed" to true, delete an entry, or add one with "template" and "terms".
 
 exit status: 0 learned, 2 wrong usage, a damaged file, or a file that could not be
 written
@@ -47,7 +46,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "infer",
-        help="learn from traces of healthy runs what always holds",
+        help="learn what always holds from traces of healthy runs",
         usage="ta-runtime infer [options] TRACE [TRACE ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -61,15 +60,15 @@ def add(commands: Commands) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="write the invariants to a file, as JSON (default: print their sentences)")  # fmt: skip
     parser.add_argument("--merge", type=Path, action="append", default=[], metavar="FILE",
-                        help="keep the invariants of a file that these traces do not contradict; repeatable")  # fmt: skip
+                        help="also keep the invariants of this file that the traces do not contradict; repeatable")  # fmt: skip
     learning = parser.add_argument_group("learning")
     learning.add_argument("--templates", type=_names, metavar="NAMES",
-                          help="learn these kinds alone, such as `contain,cover` (default: all)")  # fmt: skip
+                          help="learn only these kinds, such as `contain,cover` (default: all)")  # fmt: skip
     learning.add_argument("--support", type=_share, default=0.8, metavar="X",
-                          help="the least lower bound, at 95 %% confidence, of the share of cases in which it holds: 0.8 takes 16"
-                          " cases without a failure, 0.9 takes 35 (default: 0.8)")  # fmt: skip
+                          help="required share of cases that hold, as a lower bound at 95 %% confidence: 0.8 needs 16 cases without a"
+                          " failure, 0.9 needs 35 (default: 0.8)")  # fmt: skip
     learning.add_argument("--memory", default="2GB", metavar="SIZE",
-                          help="what the database may take before it goes to the temporary folder (default: 2GB)")  # fmt: skip
+                          help="memory of the database before it uses the temporary folder (default: 2GB)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from ta_runtime.preflight.briefing import Briefing
 
 _DESCRIPTION = """\
-Runs a script up to its first optimizer step, and ends it there: nothing is
-trained. Shows what enters the model: the first batches with their ranges and
-labels, copies within the training data and between training and validation.
-Then it tries the model on copies of its weights: whether one sample changes
-what becomes of another, and whether the loss of one batch can fall.
+Runs a script up to its first optimizer step and stops there, so nothing is trained.
+Shows what enters the model: the first batches with ranges and labels, and duplicates
+within the training data and between training and validation. Then it tries the model
+on copies of its weights: whether samples of a batch affect each other, and whether
+the loss of one batch can fall.
 """
 
 _EPILOG = """\
 examples:
   ta-runtime preflight train.py --lr 3e-4
-  ta-runtime preflight --page preflight.html -m mypackage.train
+  ta-runtime preflight --output ta.sarif -m mypackage.train
 
 exit status: 0 clean, 1 findings at or above --fail-level, 2 wrong usage, no
-optimizer step, or a report that could not be written; the script's own if it
-ends with another than 0 before its first step; 130 interrupted
+optimizer step, or a report that could not be written; that of the script if it fails
+before its first step; 130 interrupted
 """
 
 
@@ -36,7 +36,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "preflight",
-        help="run a script up to its first step, and look at what enters the model",
+        help="run a script up to its first step, and show what enters the model",
         usage="ta-runtime preflight [options] SCRIPT [ARGS ...]\n"
         "       ta-runtime preflight [options] -m MODULE [ARGS ...]",
         description=_DESCRIPTION,
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program up to its first step; returns the exit status."""
     if not launching.words(arguments):
         usage = "`ta-runtime preflight SCRIPT`, or `ta-runtime preflight -m MODULE`"
-        raise UsageError(f"name what to run: {usage}")
+        raise UsageError(f"name a script or module: {usage}")
     program = launching.program(arguments)
     auditing.need_torch()
     from ta_runtime import api, ranks  # and torch, for seconds: not before it is known what to run

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ta_runtime.runs import Run
 
 _DESCRIPTION = """\
-Makes one page of a recorded run: loss, gradient norm and learning rate with what
-was found at which step, gradients, activations and updates of each layer, the
-findings with their source and evidence, the time that steps waited for data, and
-the metrics of a monitor. It is one file that needs no network and no server, and
-may be sent to others: it holds the command, and the lines of source of findings.
+Draws a recorded run as one page: loss, gradient norm and learning rate with the findings
+at their steps; gradients, activations and updates of each layer; the findings with
+source and evidence; the time spent waiting for data; the metrics of a monitor. It is
+one file that needs no network and no server. It contains the command and the source
+lines of findings, so think before you pass it on.
 """
 
 _EPILOG = """\
@@ -27,7 +27,7 @@ examples:
   ta-runtime report runs/1                           write runs/1/report.html
   ta-runtime report runs/1 --output report.html      write it elsewhere
 
-A run that still goes on, or was killed, is shown as far as it was written.
+A run that is not over, or was killed, is shown as far as it was written.
 
 exit status: 0, or 2 for wrong usage, a damaged file, or a page that could not be
 written
@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
     """Add its arguments to the command line."""
     parser = commands.add_parser(
         "report",
-        help="make a page of a recorded run",
+        help="draw a recorded run as a page",
         usage="ta-runtime report [options] RUN",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -81,7 +81,7 @@ def _drawn(recorded: "Run") -> str:
     if not recorded.metrics.num_rows and not recorded.records.num_rows and recorded.findings is None:
         raise UsageError(
             f"{shown(recorded.folder)}: nothing is recorded yet; numbers are written after the first step, "
-            "and each half minute from then on"
+            "and every half minute after it"
         )
     _progress(f"drawing {recorded.metrics.num_rows:,} numbers ...")
     from ta_runtime.report import html

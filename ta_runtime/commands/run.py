@@ -10,25 +10,24 @@ from ta_runtime.commands import CLEAN, FINDINGS, Commands, auditing, launching
 from ta_runtime.commands.program import finished
 
 _DESCRIPTION = """\
-Runs a script as Python would, and watches its training steps. New findings are
-told on standard error as they open, and a table ends the run; the script's own
-standard output is left alone. With --output the report is written there as
-well, anew at each finding, so that a job that is killed has its report up to
-the step before. Options of ta-runtime stand before the script's name, and what
-follows it is the script's own.
+Runs a script like Python does, and watches its training steps. New findings are
+printed on standard error at once, and a table ends the run; the script's standard
+output stays as it is. With --output, the report is rewritten at each finding, so a
+job that is killed leaves a report. Put options of ta-runtime before the name of the
+script; arguments after it belong to the script.
 """
 
 _EPILOG = """\
 examples:
   ta-runtime run train.py --lr 3e-4
-  ta-runtime run --lint train.py                    what of the linter's suspicions is true
+  ta-runtime run --lint train.py                    confirm or refute the linter's findings
   ta-runtime run --every 100 --output ta.sarif -m mypackage.train
   ta-runtime run --fail-level error train.py        fail a CI job on an error
-  ta-runtime run --record runs/1 train.py           keep what was measured, to look at and compare
+  ta-runtime run --record runs/1 train.py           keep the numbers, for report and diff
 
-exit status: the script's own; with --fail-level, 1 if the script ended with 0
-and there are such findings; 2 wrong usage or a report that could not be
-written; 130 interrupted
+exit status: that of the script; with --fail-level, 1 if the script exits with 0 and
+there are such findings; 2 wrong usage, or a report that could not be written;
+130 interrupted
 """
 
 
@@ -48,39 +47,37 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--lint",
         action="store_true",
-        help="lint the script first, with the modules of the project that it imports, and end with a verdict"
-        " on each suspicion: confirmed, refuted or unobserved",
+        help="lint the script and the project modules that it imports first, and end with a verdict on each finding:"
+        " confirmed, refuted or unobserved",
     )
     steps = parser.add_argument_group("steps")
     steps.add_argument("--overhead", type=_share, metavar="SHARE",
                        help="audit the first steps in full, then as many as this share of the time allows (default: 3%%)")  # fmt: skip
     steps.add_argument("--every", type=launching.steps(0), metavar="N",
-                       help="audit the first step and each N-th in full instead, whatever it costs; 0: none (default with"
-                       " --record: 100)")  # fmt: skip
+                       help="audit the first step and every N-th instead, whatever it costs; 0: none (default with --record: 100)")  # fmt: skip
     steps.add_argument("--gradients-every", type=launching.steps(0), metavar="N",
-                       help="look at gradients and loss of each N-th step; 0: never (default: as the overhead allows; with"
-                       " --every or --record: 1)")  # fmt: skip
+                       help="read gradients and loss in every N-th step; 0: never (default: as --overhead allows; with --every or"
+                       " --record: 1)")  # fmt: skip
     steps.add_argument("--save-schedule", type=Path, metavar="FILE",
-                       help="write into a file which steps were looked at")  # fmt: skip
+                       help="save which steps were looked at")  # fmt: skip
     steps.add_argument("--schedule", type=Path, metavar="FILE",
-                       help="look at the steps of such a file instead, those of another run")  # fmt: skip
+                       help="look at the steps saved by another run")  # fmt: skip
     steps.add_argument("--compiled", choices=("skip", "eager"), default="skip",
-                       help="models under torch.compile: skip their layers, or run audited steps uncompiled")  # fmt: skip
+                       help="models under torch.compile: skip their layers, or run audited steps uncompiled (default: skip)")  # fmt: skip
     held = parser.add_argument_group("invariants", "What `ta-runtime infer` learned from healthy runs.")
     held.add_argument("--invariants", type=Path, action="append", metavar="FILE",
-                      help="report what breaks one of these, as TA510; repeatable")  # fmt: skip
+                      help="report violations of these as TA510; repeatable")  # fmt: skip
     held.add_argument("--invariants-every", type=launching.steps(1), default=10, metavar="N",
-                      help="look into the first ten steps and each N-th: modules, functions, tensors; what the loop calls is"
-                      " looked at in each step (default: 10)")  # fmt: skip
+                      help="check modules, functions and tensors in the first ten steps and every N-th; calls of the loop are"
+                      " checked in every step (default: 10)")  # fmt: skip
     record = parser.add_argument_group(
         "record",
         "For `ta-runtime report DIR` and `ta-runtime diff DIR OTHER`; needs pip install 'ta-lint[record]'.",
     )
     record.add_argument("--record", metavar="DIR",
-                        help="write the numbers of each step and the findings into a folder, or to a URL that fsspec knows,"
-                        " which holds no run yet")  # fmt: skip
+                        help="write numbers and findings into a new folder, or to a URL that fsspec knows")  # fmt: skip
     record.add_argument("--snapshots", metavar="WHEN",
-                        help='with digests of all tensors and settings, such as "first 3, every 1000" (default: none)')  # fmt: skip
+                        help='also record digests of all tensors and settings at these steps, such as "first 3, every 1000" (default: none)')  # fmt: skip
     auditing.add_options(parser, script=True)
 
 
@@ -97,9 +94,9 @@ def _share(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """Run the program to its end; returns its exit status, or what became of the audit."""
     if not launching.words(arguments):
-        raise UsageError("name what to run: `ta-runtime run SCRIPT`, or `ta-runtime run -m MODULE`")
+        raise UsageError("name a script or module: `ta-runtime run SCRIPT`, or `ta-runtime run -m MODULE`")
     if arguments.snapshots is not None and arguments.record is None:
-        raise UsageError("--snapshots: they lie in the folder of the run; name it with --record DIR")
+        raise UsageError("--snapshots: needs --record DIR, the folder of the run")
     program = launching.program(arguments)
     if arguments.record is not None:
         extras.asked_for("record")

@@ -65,7 +65,7 @@ def compare_ranks(
     """
     base, *others = sorted(run.about)
     if not others:
-        raise UsageError(f"{run.folder}: has one rank; --ranks compares those of a distributed run")
+        raise UsageError(f"{run.folder}: has only one rank; --ranks is for distributed runs")
     table = light(run)
     of_base = where(table, rank=base)
     parts = []
@@ -95,7 +95,7 @@ def _comparison(
     if not len(walk.pairs):
         folders = " and ".join(dict.fromkeys([str(walk.a.folder), str(walk.b.folder)]))
         raise UsageError(
-            f"{folders}: hold no records to compare; `ta-runtime run --record DIR --snapshots 'first 3' SCRIPT` takes them"
+            f"{folders}: no records to compare; make them with `ta-runtime run --record DIR --snapshots 'first 3' SCRIPT`"
         )
     counted = walk.pairs.select(["step", "kind"]).append_column("unlike", pc.cast(walk.unlike, pa.int64()))
     grid = counted.group_by(["step", "kind"]).aggregate([("unlike", "count"), ("unlike", "sum")])

@@ -81,7 +81,7 @@ class Monitoring:
         if unknown := options.keys() - MonitorOptions.__annotations__.keys():
             raise TypeError(f"a monitor has no option {', '.join(sorted(unknown))}")
         if monitor is not None and (own := options.keys() - {"before_clip"}):
-            raise UsageError(f"{min(own)}: the monitor that is given was made with its own")
+            raise UsageError(f"{min(own)}: the given monitor already has its own")
         every = options.get("every_n_steps")
         if every is not None and every < 1:
             raise UsageError(f"every_n_steps: {every} is not a number of steps, 1 or more")
@@ -236,9 +236,7 @@ class Monitoring:
         known = self.monitor.module
         if known is not None and not any(part is known for part in model.modules()):
             if self._given is not None:
-                raise UsageError(
-                    "the monitor that is given watches another model: make a callback for this one"
-                )
+                raise UsageError("the given monitor watches another model; make a callback for this one")
             self._storage.clear()
             self.monitor = self._made()
         if self.monitor.module is None:

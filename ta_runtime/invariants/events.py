@@ -104,7 +104,7 @@ class Events:
         parts = trace.parts("events")
         if not parts:
             raise UsageError(
-                f"{trace.folder}: holds no events; `ta-runtime collect SCRIPT -o TRACE` writes a folder that does"
+                f"{trace.folder}: has no events; make a trace with `ta-runtime collect SCRIPT -o TRACE`"
             )
         filesystem = getattr(trace.folder, "filesystem", None)
         if filesystem is not None and not self._database.filesystem_is_registered(_protocol(filesystem)):

@@ -78,9 +78,7 @@ def load(path: Path) -> list[Invariant]:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise UsageError(
-            f"{path}: no such file; `ta-runtime infer TRACE -o {path}` learns invariants from a trace"
-        ) from error
+        raise UsageError(f"{path}: no such file; make it with `ta-runtime infer TRACE -o {path}`") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     try:
@@ -99,7 +97,7 @@ def load(path: Path) -> list[Invariant]:
         raise UsageError(f"{path}: {oneline(error)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{path}: is not JSON: {oneline(error)}; mend it, or write it anew by `ta-runtime infer`"
+            f"{path}: is not JSON: {oneline(error)}; repair it, or make it again with `ta-runtime infer`"
         ) from error
     return [_invariant(path, number, entry) for number, entry in enumerate(entries)]
 

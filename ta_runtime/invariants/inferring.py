@@ -128,5 +128,7 @@ def named(templates: Collection[str] | None) -> list[str]:
     """
     wanted = all_templates.NAMES if templates is None else templates
     if unknown := sorted(set(wanted) - set(all_templates.NAMES)):
-        raise UsageError(f"there is no template `{unknown[0]}`; there are {', '.join(all_templates.NAMES)}")
+        raise UsageError(
+            f"there is no template `{unknown[0]}`; the templates are {', '.join(all_templates.NAMES)}"
+        )
     return [name for name in all_templates.NAMES if name in wanted]

@@ -32,7 +32,7 @@ class Schedule:
             if not isinstance(step, int) or isinstance(step, bool) or step < 0:
                 raise UsageError(f"schedule: {step!r} is not a number of steps, 0 or more")
         if 0 in self.every:
-            raise UsageError("schedule: 'every 0' is no schedule; write 'never' for no step")
+            raise UsageError("schedule: 'every 0' is not a schedule; write 'never' for no step")
 
     def due(self, step: int, start: int = 0) -> bool:
         """Whether this step, of a run that began with step `start`, is one to look at."""
@@ -110,19 +110,19 @@ def resolve(schedule: "str | Schedule | Callable[[int], object]", key: str = "sc
     if callable(schedule):
         return when(schedule)
     if not isinstance(schedule, str):
-        raise UsageError(f"{key}: {schedule!r} is no schedule; write {_WORDS}")
+        raise UsageError(f"{key}: {schedule!r} is not a schedule; write {_WORDS}")
     if schedule.strip().lower() == "never":
         return never()
     found, word = never(), ""
     for part in map(str.strip, schedule.split(",")):
         match = _PART.fullmatch(part)
         if match is None or (match[3] and word != "at"):
-            raise UsageError(f"{key}: {part!r} is no schedule; write {_WORDS}")
+            raise UsageError(f"{key}: {part!r} is not a schedule; write {_WORDS}")
         if match[4]:
             word, found = "", found | on_incident()
             continue
         word, number = (match[1] or word).lower(), int(match[2] or match[3])
         if word == "every" and not number:
-            raise UsageError(f"{key}: {part!r} is no schedule; write 'never' for no step")
+            raise UsageError(f"{key}: {part!r} is not a schedule; write 'never' for no step")
         found |= _MADE[word](number)
     return found

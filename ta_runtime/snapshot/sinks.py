@@ -52,6 +52,6 @@ def made(folder: "str | Path | RunWriter", form: str) -> Any:
 
         place = folder.folder if isinstance(folder, RunWriter) else located(folder)
         if not isinstance(place, Path):
-            raise UsageError(f"{place}: files of YAML go into a folder of this machine; use form='columns'")
+            raise UsageError(f"{place}: YAML files need a local folder; use form='columns'")
         return Files(place)
     return Columns(folder if isinstance(folder, RunWriter) else RunWriter(folder))

@@ -54,10 +54,10 @@ def _standard_input(arguments: argparse.Namespace) -> bytes | None:
     """The content of standard input if `-` is given, otherwise None."""
     if not any(path is STDIN for path in arguments.paths):
         if arguments.stdin_filename is not None:
-            raise UsageError("--stdin-filename: it names what comes on standard input; give - as the path")
+            raise UsageError("--stdin-filename: is for standard input; give - as the path")
         return None
     if len(arguments.paths) > 1:
-        raise UsageError("-: standard input is linted alone; leave the other paths out")
+        raise UsageError("-: standard input cannot be combined with other paths")
     if arguments.stdin_filename is not None and arguments.stdin_filename.is_dir():
         raise UsageError(f"--stdin-filename: {arguments.stdin_filename} is a folder; give the name of a file")
     if sys.stdin is None:

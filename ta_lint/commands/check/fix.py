@@ -70,7 +70,7 @@ def _save(result: Fixed, root: Path) -> None:
     path = result.file.path
     if not is_within(path, root, project_root(path.parent)):
         raise UsageError(
-            f"{display(path)} leads out of the project by a link: name {path.resolve()} to have it fixed"
+            f"{display(path)} is a link out of the project; name {path.resolve()} to fix that file"
         )
     save(result)
 

@@ -29,20 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stdin-filename",
         type=path,
         metavar="NAME",
-        help="the name that what comes on standard input has: settings are looked up for it",
+        help="file name of the standard input; its settings apply",
     )
-    rules = parser.add_argument_group(
-        "rules", f"A rule is named by {_SELECTOR}; several are separated by commas."
+    rules = parser.add_argument_group("rules", f"RULES: {_SELECTOR}; separate several by commas.")
+    rules.add_argument(
+        "--select", type=_listed, action="extend", metavar="RULES", help="run only these rules"
     )
     rules.add_argument(
-        "--select", type=_listed, action="extend", metavar="RULES", help="run these rules alone"
-    )
-    rules.add_argument(
-        "--extend-select", type=_listed, action="extend", metavar="RULES", help="run these as well"
+        "--extend-select", type=_listed, action="extend", metavar="RULES", help="also run these"
     )
     rules.add_argument("--ignore", type=_listed, action="extend", metavar="RULES", help="do not run these")
     rules.add_argument(
-        "--target-torch", metavar="VERSION", help="oldest torch the code must run on, such as 2.3"
+        "--target-torch", metavar="VERSION", help="oldest torch that the code must run on, such as 2.3"
     )
     output = parser.add_argument_group("output")
     output.add_argument(
@@ -51,51 +49,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_FORMATS,
         default="text",
         metavar="FORMAT",
-        help=f"how to report: {', '.join(_FORMATS)} (default: text)",
+        help=f"report as {', '.join(_FORMATS)} (default: text)",
     )
     output.add_argument("--output", type=file, metavar="FILE", help="write the report to a file")
     output.add_argument(
         "--statistics",
         action="store_true",
-        help="count the findings of each rule instead, as text or json",
+        help="print the number of findings of each rule instead, as text, concise or json",
     )
-    output.add_argument("--quiet", "-q", action="store_true", help="print findings and nothing else")
+    output.add_argument("--quiet", "-q", action="store_true", help="print only findings")
     output.add_argument("--fail-level", choices=("note", "warning", "error"),
-                        help="the least severity that gives exit status 1 (default: warning)")  # fmt: skip
+                        help="lowest severity that makes the exit status 1 (default: warning)")  # fmt: skip
     output.add_argument(
         "--show-notes",
         action=argparse.BooleanOptionalAction,
-        help="show notes in text too (default: only count them there, unless they give exit status 1)",
+        help="show notes in the text report (default: only count them, unless they make the exit status 1)",
     )
-    output.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     output.add_argument(
-        "--watch", "-w", action="store_true", help="stay, and lint again what changes, until Ctrl-C"
+        "--watch", "-w", action="store_true", help="lint again whenever a file changes, until Ctrl-C"
     )
     output.add_argument(
         "--profile",
         action="store_true",
-        help="print afterwards, on standard error, which stages and rules took how long, in one process",
+        help="print the time of each stage and rule to standard error; uses one process",
     )
     fixing = parser.add_argument_group("fixing")
     fixing.add_argument(
-        "--fix", action="store_true", help="make the safe fixes: what the program computes stays the same"
+        "--fix",
+        action="store_true",
+        help="make the safe fixes, which do not change what the program computes",
     )
     fixing.add_argument(
-        "--unsafe-fixes", action=argparse.BooleanOptionalAction, help="count unsafe fixes among those to make"
+        "--unsafe-fixes",
+        action=argparse.BooleanOptionalAction,
+        help="also make fixes that change what the program computes",
     )
-    fixing.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
-    fixing.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit 1 if something was fixed")
+    fixing.add_argument(
+        "--diff", action="store_true", help="print what --fix would change, and write nothing"
+    )
+    fixing.add_argument(
+        "--exit-non-zero-on-fix", action="store_true", help="exit with 1 if something was fixed"
+    )
     fixing.add_argument(
         "--add-noqa",
         action="store_true",
-        help="suppress the findings by comments (`# noqa: TA600`), notes among them with --show-notes",
+        help="suppress findings by comments (`# noqa: TA600`); with --show-notes also notes",
     )
     baseline = parser.add_argument_group("baseline")
     baseline.add_argument(
         "--baseline", type=file, metavar="FILE", help="do not count the findings recorded in FILE"
     )
     baseline.add_argument(
-        "--update-baseline", action="store_true", help="record the present findings in the baseline"
+        "--update-baseline", action="store_true", help="record the current findings in the baseline"
     )
     settings = parser.add_argument_group("settings")
     settings.add_argument(
@@ -103,28 +109,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument("--isolated", action="store_true", help="read no configuration file")
     settings.add_argument(
-        "--force-exclude", action="store_true", help="exclude files even if named on the command line"
+        "--force-exclude", action="store_true", help="apply exclude to files named on the command line, too"
     )
     settings.add_argument(
-        "--show-settings", action="store_true", help="print the settings of this folder and stop"
+        "--show-settings", action="store_true", help="print the settings of this folder and exit"
     )
-    settings.add_argument("--show-files", action="store_true", help="print which files are linted and stop")
+    settings.add_argument("--show-files", action="store_true", help="print the files to lint and exit")
     settings.add_argument(
-        "--jobs", "-j", type=_positive, metavar="N", help="processes (default: all cores, 1 for few files)"
+        "--jobs",
+        "-j",
+        type=_positive,
+        metavar="N",
+        help="number of processes (default: all cores, 1 for few files)",
     )
 
     # for benchmarks and tests: runs every check on every file, which must find the same
     settings.add_argument("--no-gates", action="store_true", help=argparse.SUPPRESS)
 
     cache = parser.add_argument_group(
-        "cache", "What was found in a file is remembered until the file, the settings or ta-lint change."
+        "cache", "Findings are kept until the file, the settings or ta-lint change."
     )
-    cache.add_argument("--no-cache", action="store_true", help="lint every file, and remember nothing")
+    cache.add_argument("--no-cache", action="store_true", help="lint every file, and keep nothing")
     cache.add_argument(
         "--cache-dir",
         type=path,
         metavar="DIR",
-        help="where to remember (default: TA_CACHE_DIR, or .ta_cache in the project)",
+        help="folder of the cache (default: TA_CACHE_DIR, or .ta_cache in the project)",
     )
 
 
@@ -152,7 +162,7 @@ def _refuse_beside_profile(arguments: argparse.Namespace) -> None:
     if arguments.watch:
         raise UsageError("--profile: not together with --watch, which does not end")
     if arguments.jobs not in (None, 1):
-        raise UsageError("--profile: it is of one process; leave --jobs out")
+        raise UsageError("--profile: uses one process; leave --jobs out")
 
 
 def _refuse_beside_add_noqa(arguments: argparse.Namespace) -> None:
@@ -167,7 +177,7 @@ def _refuse_beside_add_noqa(arguments: argparse.Namespace) -> None:
     }
     for option in (option for option, given in beside.items() if given):
         raise UsageError(
-            f"--add-noqa: not together with {option}; it writes comments into files, and no report"
+            f"--add-noqa: not together with {option}; it writes comments into files instead of a report"
         )
 
 
@@ -186,9 +196,7 @@ def _refuse_beside_watch(arguments: argparse.Namespace) -> None:
         "--stdin-filename": arguments.stdin_filename is not None,
     }
     for option in (option for option, given in beside.items() if given):
-        raise UsageError(
-            f"--watch: not together with {option}; it shows findings to a reader, and writes nothing"
-        )
+        raise UsageError(f"--watch: not together with {option}; it only shows findings")
 
 
 def _listed(text: str) -> list[str]:

@@ -53,7 +53,9 @@ def _mend(file: BinaryIO, path: Path) -> None:
     if not start:
         _append(file, _HEADER)
     elif start != _HEADER:
-        raise UsageError(f"{path}: another file, as it does not begin with `step,key,value`; name another")
+        raise UsageError(
+            f"{path}: not a file of this sink: it does not begin with `step,key,value`; name another"
+        )
     size = file.seek(0, io.SEEK_END)
     tail = file.seek(max(0, size - _TAIL))
     file.truncate(tail + file.read().rfind(b"\n") + 1)

@@ -62,7 +62,7 @@ class HDF5:
                 _create(self._file)
             elif not is_stream(self._file):
                 raise UsageError(
-                    f"{self.path}: another file, as it has no {', '.join(_COLUMNS)}; name another"
+                    f"{self.path}: not a file of this sink: it has no {', '.join(_COLUMNS)}; name another"
                 )
             self._columns = {name: self._file[name] for name in _COLUMNS}
             self._whole = self._file[_WHOLE]
