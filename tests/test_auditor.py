@@ -336,11 +336,11 @@ def test_the_wrappers_take_a_compiled_model(compiled: Literal["skip", "eager"]) 
     [
         ({"model": 3}, "model: int is not a torch.nn.Module"),
         ({"optimizer": 3}, "optimizer: int is not a torch.optim.Optimizer; give one, a list of them, or None"),
-        ({"optimizer": [None]}, "optimizer: a NoneType is no torch.optim.Optimizer"),
+        ({"optimizer": [None]}, "optimizer: NoneType is not a torch.optim.Optimizer"),
         ({"reporters": [3]}, r"reporters: 3 is not a reporter; give for example \[JSONReporter\(\)\]"),
         ({"fail_level": "loud"}, "fail_level: 'loud' is none of note, warning, error"),
         ({"select_rules": "TA4O1"}, "select_rules: no rule, .* 'TA4O1'; did you mean"),
-        ({"ignore_rules": [3]}, "ignore_rules: 3 names no rule; write 'TA102,stability', or a list"),
+        ({"ignore_rules": [3]}, "ignore_rules: 3 is not a rule; write 'TA102,stability', or a list"),
         ({"baseline_file": 3}, "baseline_file: 3 is not the path of a file"),
         ({"update_baseline": True}, "update_baseline: name the file as baseline_file"),
         ({"every_n_steps": -1}, "every_n_steps: -1 is not a number of steps, 0 or more"),
@@ -356,7 +356,7 @@ def test_wrong_arguments_are_named_with_the_remedy(options: dict[str, Any], told
     ("options", "told"),
     [
         ({"rules": "TA4O1"}, "rules: no rule, .* 'TA4O1'; did you mean"),
-        ({"rules": 5}, "rules: 5 names no rule; write 'TA102,stability', or a list"),
+        ({"rules": 5}, "rules: 5 is not a rule; write 'TA102,stability', or a list"),
         ({"rules": "TA910"}, "rules: a run sees none of these rules; see `ta-lint rules`"),
         ({"ignore": "nope"}, "ignore: no rule, .* 'nope'; `ta-lint rules` lists them all"),
         ({"output": 3}, "output: 3 is not the path of a file"),

@@ -312,7 +312,7 @@ def test_a_run_that_holds_no_events_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_template_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no template `contian`; there are .*contain"):
+    with pytest.raises(UsageError, match=r"no template `contian`; the templates are .*contain"):
         learned(tmp_path, calling(RELU), templates=("contian",))
 
 

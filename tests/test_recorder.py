@@ -482,7 +482,7 @@ def test_the_command_refuses_a_folder_that_holds_a_run_before_the_script_runs(
         (
             "--snapshots",
             "first 3",
-        ): "--snapshots: they lie in the folder of the run; name it with --record DIR",
+        ): "--snapshots: needs --record DIR, the folder of the run",
     }.items():
         assert main(["run", *words, "train.py"]) == 2
         assert capsys.readouterr() == ("", f"ta-runtime: error: {told}\n")

@@ -212,7 +212,7 @@ def test_a_script_that_does_not_compile_is_shown_as_python_shows_it(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["run"], "name what to run"),
+        (["run"], "name a script or module"),
         (["run", "missing.py"], "missing.py: no such file"),
         (["run", "pkg"], "pkg: is a folder"),
         (["run", "-m", "pkg.other"], "-m pkg.other: there is no module pkg.other here"),
