@@ -345,8 +345,8 @@ def rendered(
         rows.append((code, " ".join(rules), str(both[code]), *only_theirs, *only_ours))
     yield from aligned(rows)
     yield ""
-    yield "Statements of the corpora, notebooks left out. What only ta-lint finds stands beside the first id of its rule."
-    yield "True or false: whether the finding that only one of them has is right."
+    yield "Statements of the corpora, notebooks left out. What only ta-lint finds is counted beside the first id of its rule."
+    yield "True or false: whether the finding of only one tool is right."
 
 
 def documented() -> dict[str, list[int]]:

@@ -326,8 +326,8 @@ def rendered(report: Report) -> Iterator[str]:
         [("", "ta-runtime", "TrainCheck", "ratio", "bar", "reached"), *(row.cells for row in figures(report))]
     )
     yield ""
-    yield "All is CPU time; the medians of the rounds (and the middle half of them). The loop is both epochs, as the script itself"
-    yield "takes the time; to plain within a round."
+    yield "All times are CPU times: the median of the rounds (and their middle half). The loop is both epochs, timed by the script"
+    yield "itself, over the plain loop in the same round."
     if OPS in report.events:
         counts = ", ".join(f"{report.events[name]:,} with `{name}`" for name in (OPS, DIGESTS, MODULES))
         yield f"A trace has {counts} events."

@@ -132,9 +132,9 @@ def rendered(report: Report) -> Iterator[str]:
     yield ""
     yield from rows.table(report.figures)
     yield ""
-    yield "Seconds are medians. A ratio is ours over the peer's: the median over the rounds, within each of which it is taken, with"
-    yield "the least and the most. One process beside one is judged by CPU time, which other programs disturb least, and all else"
-    yield "by the clock; the ratio by the other of the two stands beside it."
+    yield "Seconds are medians. A ratio is our time over the peer's, taken in each round: the median, the least and the most. One"
+    yield "process against one is judged by CPU time, which other programs disturb least, and everything else by the clock; `by the"
+    yield "other` is the ratio by the other of the two."
     if report.cost_by_lines is not None:
         yield ""
         yield from growth.rendered(report.cost_by_lines)

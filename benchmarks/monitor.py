@@ -252,9 +252,9 @@ def rendered(report: Report) -> Iterator[str]:
         yield from aligned(_rows(model, figures, report.peaks[model]))
     yield ""
     if timed:
-        yield "Times are of the CPU; ratios are to plain within a round, the median of the rounds (the middle half of them). `to the"
-        yield f"peer` is what is added to a step, by what torch-module-monitor adds (bar {BAR:.2f}). Operations and host syncs are"
-        yield "those added, counted exactly; the peak is that of torch's allocator in a step, above what was there before it."
+        yield "Times are CPU times. Ratios are to plain in the same round: the median of the rounds (and their middle half). `to the"
+        yield f"peer` is the time added to a step over the time that torch-module-monitor adds (bar {BAR:.2f}). Added operations and host"
+        yield "syncs are counted exactly; the peak is that of torch's allocator in a step, above its level before the step."
         yield ""
     yield f"One causal attention of {_HEADS} heads, {_WIDTH} wide, monitored: the peak of memory, and time."
     yield ""
