@@ -1,4 +1,4 @@
-"""What SECURITY.md promises and no other test holds: nothing of a stranger's is run, and the page names tests that there are."""
+"""What SECURITY.md promises and no other test holds: foreign code is never run, and every test that the page names exists."""
 
 import ast
 import json
