@@ -52,9 +52,8 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
     yield "Made by `python docs/make_rules.py` from the rule pages and `docs/rules.toml`. Do not edit it."
     yield ""
     yield f"{len(rules)} rules, {on} of them on by default; `--extend-select` adds others by id, prefix, name or tag."
-    yield "Each links to its page, which has the code that is wrong, the code that is right, and what is not seen."
-    yield "*source*: `ta-lint check` sees it; *run*: `ta_runtime` sees it. `ta-lint rules --format json` is the same"
-    yield "for machines."
+    yield "Each page has bad and good code, and the limits of the rule."
+    yield "*source*: `ta-lint check` sees it; *run*: `ta_runtime` sees it. `ta-lint rules --format json` prints the same as JSON."
     for family, group in groupby(rules, lambda rule: rule.id[:3]):
         yield ""
         yield f"## {family}xx: {data['families'][family]}"
@@ -63,9 +62,9 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "## The rules of other linters"
     yield ""
-    yield "An id of another linter stands for ours wherever a rule is named: `--select TOR102`, `# noqa: B614`,"
-    yield "`[tool.ta] ignore`, `ta-lint rule W5517`. *on*: among the default rules. *opt-in*: when selected. *on, run only*:"
-    yield "no reader can know it, and `ta_runtime` sees it by default."
+    yield "Ids of other linters work wherever a rule is named: `--select TOR102`, `# noqa: B614`, `[tool.ta] ignore`,"
+    yield "`ta-lint rule W5517`. *on*: a default rule. *opt-in*: only if selected. *on, run only*: the source cannot show it, and"
+    yield "`ta_runtime` looks for it by default."
     for linter in data["linter"]:
         yield ""
         yield f"### {linter['title']}"
@@ -76,8 +75,8 @@ def _rules_page(data: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "## A review checklist"
     yield ""
-    yield "The thirty points of a checklist for reviews of PyTorch code, each with the rule that sees it."
-    yield "`ta-lint check --extend-select review` adds those that are a matter of opinion."
+    yield "The thirty points of a checklist for reviews of PyTorch code, each with its rule."
+    yield "`ta-lint check --extend-select review` adds the rules that are a matter of opinion."
     yield ""
     rows = (
         (

@@ -669,7 +669,7 @@ def test_a_table_of_nearly_the_right_name_is_told(project: Path, ta_lint: Comman
     assert ta_lint("check", "--select=TA401") == 1
     path = project / "pyproject.toml"
     assert (
-        ta_lint.err == f"ta-lint: warning: {path}: [tool.{table}] is not read; settings stand in [tool.ta]\n"
+        ta_lint.err == f"ta-lint: warning: {path}: [tool.{table}] is not read; put settings into [tool.ta]\n"
     )
     ta_lint("check", "--isolated", "--select=TA401")
     assert ta_lint.err == ""

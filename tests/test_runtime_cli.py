@@ -112,7 +112,7 @@ def test_a_table_of_nearly_the_right_name_is_told_once(project: Path, ta_runtime
     (project / "pyproject.toml").write_text("[tool.ta-runtime]\nignore = ['TA401']\n")
     (project / "train.py").write_text(ADAM)
     ran = ta_runtime("run", "train.py")
-    warning = f"{project / 'pyproject.toml'}: [tool.ta-runtime] is not read; settings stand in [tool.ta]"
+    warning = f"{project / 'pyproject.toml'}: [tool.ta-runtime] is not read; put settings into [tool.ta]"
     assert ran.stderr.splitlines()[0] == f"ta-runtime: warning: {warning}"
     assert ran.stderr.count("is not read") == 1
     assert ta_runtime("run", "--quiet", "train.py").stderr == ""

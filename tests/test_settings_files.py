@@ -44,8 +44,8 @@ def test_in_one_folder_the_hidden_file_goes_first_and_pyproject_last(project: Pa
     own_settings(project, "select = ['TA401']\n")
     assert ta_lint.check() == ["src/train.py:2 TA401"]
     assert ta_lint.err == (
-        f"ta-lint: warning: {project / 'pyproject.toml'}: [tool.ta] is not read, as the settings of this folder "
-        f"stand in {project / 'ta-lint.toml'}\n"
+        f"ta-lint: warning: {project / 'pyproject.toml'}: [tool.ta] is not read, because this folder "
+        f"takes its settings from {project / 'ta-lint.toml'}\n"
     )
     own_settings(project, "ignore = ['TA401']\n", ".ta-lint.toml")
     assert ta_lint.check() == []

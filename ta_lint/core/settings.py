@@ -50,41 +50,41 @@ class RawConfig(NamedTuple):
     """
 
     select: tuple[str, ...] | None = None
-    """The rules to run instead of the default ones, each by id, prefix, name, tag or another tool's id."""
+    """The rules to run instead of the default rules: ids, prefixes, names, tags or ids of other tools."""
     extend_select: tuple[str, ...] = ()
-    """Rules to run as well."""
+    """Further rules to run."""
     ignore: tuple[str, ...] = ()
-    """Rules not to run. Of `select` and `ignore` the more exact selector wins."""
+    """Rules not to run. The more exact selector of `select` and `ignore` wins."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """The rules that do not count in files, by patterns as in .gitignore."""
+    """Rules to ignore in files that match a pattern, as in .gitignore."""
     exclude: tuple[str, ...] | None = None
-    """Files and folders not to lint instead of the usual ones, as in .gitignore."""
+    """Files and folders not to lint, instead of the defaults; patterns as in .gitignore."""
     extend_exclude: tuple[str, ...] = ()
-    """Files and folders not to lint as well, as in .gitignore."""
+    """Further files and folders not to lint; patterns as in .gitignore."""
     respect_gitignore: bool = True
-    """Whether to leave out what .gitignore names."""
+    """Whether to leave out files that .gitignore names."""
     force_exclude: bool = False
-    """Whether to exclude files even if the command line names them."""
+    """Whether `exclude` applies to files named on the command line, too."""
     target_torch: str | None = None
-    """The oldest torch that the code must run on, such as 2.3. Otherwise the dependencies say."""
+    """The oldest torch that the code must run on, such as 2.3. Default: from the dependencies."""
     fail_level: Severity | None = None
-    """The least severity that gives exit status 1. Otherwise warning."""
+    """The lowest severity that makes the exit status 1. Default: warning."""
     show_notes: bool = False
-    """Whether the text report shows notes, which it otherwise only counts."""
+    """Whether the text report shows notes. Default: it only counts them."""
     baseline: str | None = None
-    """The file of accepted findings, which do not count; it lies in the project."""
+    """The file of accepted findings, which do not count. It must be inside the project."""
     fixable: tuple[str, ...] | None = None
-    """The rules whose fixes --fix may make. Otherwise all."""
+    """The rules whose fixes --fix may make. Default: all."""
     unfixable: tuple[str, ...] = ()
     """Rules whose fixes --fix never makes."""
     unsafe_fixes: bool = False
-    """Whether --fix makes unsafe fixes too, after which the program may compute something else."""
+    """Whether --fix also makes unsafe fixes, which may change what the program computes."""
     extend_safe_fixes: tuple[str, ...] = ()
-    """Rules whose unsafe fixes count as safe."""
+    """Rules whose unsafe fixes are treated as safe."""
     extend_unsafe_fixes: tuple[str, ...] = ()
-    """Rules whose safe fixes count as unsafe."""
+    """Rules whose safe fixes are treated as unsafe."""
     cache_dir: str | None = None
-    """The folder of the cache, in the project. Otherwise .ta_cache."""
+    """The folder of the cache, inside the project. Default: .ta_cache."""
 
 
 def present(directory: str) -> list[str]:
@@ -140,10 +140,10 @@ def overlooked(directory: str, files: Mapping[str, Tables], here: bool) -> Itera
     for path, tables in files.items():
         for name in _NEARLY_TABLES:
             if name in table(tables, "tool"):
-                yield f"{path}: [tool.{name}] is not read; settings stand in [tool.ta]"
+                yield f"{path}: [tool.{name}] is not read; put settings into [tool.ta]"
     places = [found[1] for path, tables in files.items() if (found := settings_of(path, tables)) is not None]
     for place in places[1:]:
-        yield f"{place} is not read, as the settings of this folder stand in {places[0].path}"
+        yield f"{place} is not read, because this folder takes its settings from {places[0].path}"
     if here or files or os.path.exists(os.path.join(directory, ".git")):
         for name in _NEARLY_FILES:
             if os.path.isfile(path := os.path.join(directory, name)):
