@@ -25,10 +25,10 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
             read = _read(module, handler)
             if read is not None and not _is_meant(module, attachment, read):
                 what = "the last minibatch" if read == "output" else "the training set"
-                message = f"this `{name}` goes by {what}; attach it to the evaluator of the validation set"
+                message = f"this `{name}` scores {what}; attach it to the evaluator of the validation set"
                 yield Suspicion(attachment.call, message)
         elif (both := _runs_on_both(module, attachment.engine)) is not None:
-            message = f"this `{name}` also goes by the training set, which its evaluator runs on too"
+            message = f"this `{name}` also scores the training set, on which its evaluator runs too"
             yield Suspicion(attachment.call, message, ((both, "the run on the training set"),))
 
 
