@@ -1,4 +1,4 @@
-"""TA329: the area under a curve is taken of decisions instead of scores."""
+"""TA329: the area under a curve is computed from decisions instead of scores."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA330: statistics of all rows are fitted, and the rows are split after that."""
+"""TA330: a transformer is fitted to all rows before they are split."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA520: softmax, log_softmax or argmax over the one output of a layer: the result is the same for every sample."""
+"""TA520: softmax, log_softmax or argmax over a layer's only output: the result is the same for every sample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

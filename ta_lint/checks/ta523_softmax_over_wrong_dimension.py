@@ -1,4 +1,4 @@
-"""TA523: softmax over the batch: what goes into a loss by classes, or into an argmax over them, depends on the other samples."""
+"""TA523: softmax over the batch before a loss or argmax over classes: a sample's scores depend on the others."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA543: discounted returns are summed from the first reward on, and hold the rewards of the past."""
+"""TA543: discounted returns are summed from the first reward on, so they contain past rewards."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA546: an advantage is normalised before it becomes the target of the critic by the addition of values."""
+"""TA546: an advantage is normalised before the values are added to make the critic's target."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA560: the last timestep of a schedule is never drawn, with which sampling begins."""
+"""TA560: the last timestep of a schedule is never drawn, although sampling starts with it."""
 
 import re
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _one_more(node: Node) -> cst.BaseExpression | None:
 
 
 def _is_length_of_schedule(module: FileFacts, length: Node) -> bool:
-    """Whether a number is that of timesteps: by its name, as the length of a schedule, or as one is laid out by it."""
+    """Whether a number counts timesteps: by its name, as a schedule's length, or because a schedule is built from it."""
     if isinstance(length, cst.Call):
         held = length.args[0].value if called_name(length) == "len" and length.args else None
         return held is not None and _SCHEDULE.fullmatch(_last(held)) is not None

@@ -1,4 +1,4 @@
-"""TA620: an optimizer is built for training, and nothing ever steps it."""
+"""TA620: an optimizer is built for training, but nothing ever steps it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA622: gradients are clipped after each backward pass of an accumulation, so that their sum is cut again and again."""
+"""TA622: gradients are clipped after each backward pass of an accumulation, so their sum is cut repeatedly."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA628: a count or a best score is saved in a checkpoint, and the code that resumes never reads it."""
+"""TA628: a count or a best score is saved in a checkpoint, but the code that resumes never reads it."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TA630: a rank leaves the training loop by its own loss, patience or clock, and the others wait for it."""
+"""TA630: a rank leaves the training loop by its own loss, patience or clock, and the others wait."""
 
 from collections.abc import Iterator
 

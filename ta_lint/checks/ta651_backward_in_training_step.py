@@ -1,4 +1,4 @@
-"""TA651: the training step of a Lightning module runs a backward pass, or a step, that its mode of optimization does not expect."""
+"""TA651: a Lightning training step runs a backward pass or step that its optimization mode does not expect."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA654: an adapter that PEFT loads frozen, as it does by default, is given to what trains it."""
+"""TA654: an adapter is trained although PEFT loads it frozen by default."""
 
 from collections.abc import Iterator
 

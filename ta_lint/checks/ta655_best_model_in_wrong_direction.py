@@ -1,4 +1,4 @@
-"""TA655: the best model is looked for among the lowest accuracies, or the highest error rates."""
+"""TA655: the best model is chosen by the lowest accuracy or the highest error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""TA656: the collator of a causal language model masks tokens, as it does by default."""
+"""TA656: the collator of a causal language model masks tokens, which is its default."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA658: a loss is divided by the number of accumulated batches, and the framework that runs the backward pass divides it again."""
+"""TA658: a loss is divided by the number of accumulated batches, and the framework divides it again."""
 
 from collections.abc import Iterator
 

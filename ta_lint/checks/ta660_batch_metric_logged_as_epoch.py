@@ -1,4 +1,4 @@
-"""TA660: a Lightning module logs the F1, AUC or the like of each batch, and its mean over the batches passes for that of the epoch."""
+"""TA660: a Lightning module logs the F1, AUC or similar of each batch, whose mean is not that of the epoch."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA661: a metric under Accelerate counts the samples that fill the last batch, or weighs batches of different sizes alike."""
+"""TA661: a metric under Accelerate counts duplicates in the last batch, or weights short batches like full ones."""
 
 from collections.abc import Iterator
 

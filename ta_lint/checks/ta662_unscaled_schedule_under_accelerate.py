@@ -1,4 +1,4 @@
-"""TA662: a schedule that Accelerate has prepared steps once for each process, and is laid out for the steps of one."""
+"""TA662: a schedule prepared by Accelerate steps once per process, but its length is that of one process."""
 
 from collections.abc import Iterator
 

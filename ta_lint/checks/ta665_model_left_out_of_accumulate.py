@@ -1,4 +1,4 @@
-"""TA665: a block trains two prepared models and names one in `accumulate`, or gives it a list: the others reduce in each micro-batch."""
+"""TA665: a block trains prepared models that `accumulate` does not name, or that it gets as a list."""
 
 from collections.abc import Iterator
 

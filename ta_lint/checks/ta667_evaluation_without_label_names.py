@@ -1,4 +1,4 @@
-"""TA667: a trainer evaluates a model whose `forward` names no labels, so that there is no loss and there are no metrics."""
+"""TA667: a trainer evaluates a model whose `forward` names no labels, so it computes no loss and no metrics."""
 
 from collections.abc import Iterator
 

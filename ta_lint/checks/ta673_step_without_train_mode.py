@@ -1,4 +1,4 @@
-"""TA673: an Ignite engine trains a model that an evaluator has left in evaluation mode, as nothing calls `train()`."""
+"""TA673: an Ignite engine trains a model that an evaluator left in evaluation mode."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA906: `Variable(x)` has been a plain tensor since PyTorch 0.4, cut off from its graph."""
+"""TA906: since PyTorch 0.4, `Variable(x)` returns a plain tensor that is cut off from the graph."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""TA912: an index into a loss or a sum, which is a single number without dimensions, raises since torch 0.5."""
+"""TA912: an index into a loss or a sum, a single number without dimensions, raises from torch 0.5 on."""
 
 from collections.abc import Iterator
 from functools import cached_property
