@@ -11,7 +11,7 @@ KEYWORDS = ("squeeze", ("forward", "cat", "stack", "Module"))
 
 _NUMBERS = frozenset({"item", "tolist"})
 
-# What these return has a dimension for the tensors that they are given, or the batch dimension of these.
+# Their result has a dimension for the tensors that they join, or the batch dimension of these.
 _JOINS = frozenset({"torch.stack", "torch.cat", "torch.vstack"})
 
 # Methods whose result has the dimensions of the tensor.

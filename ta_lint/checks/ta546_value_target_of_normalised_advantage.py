@@ -87,7 +87,7 @@ def _mentions(module: FileFacts, node: Node, pattern: re.Pattern[str]) -> bool:
 
 
 def _outermost(origin: Origin) -> Node:
-    """The call that leads to where a value is made, or what makes it."""
+    """The call that leads to the creation of a value, or the expression that creates it."""
     node, frame = origin.node, origin.frame
     while frame is not None:
         node, frame = frame.call, frame.outer

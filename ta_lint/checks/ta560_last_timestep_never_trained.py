@@ -42,7 +42,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _end(call: cst.Call) -> cst.BaseExpression | None:
-    """The upper end of what a call draws, which it leaves out."""
+    """The upper end of a draw, which is excluded."""
     high = argument(call, "high", 1)
     placed = [arg for arg in call.args if arg.keyword is None]
     if high is None or isinstance(high, cst.Tuple):
@@ -95,7 +95,7 @@ def _has_one_more(module: FileFacts, length: Node) -> bool:
 
 
 def _is_moved_on(module: FileFacts, call: cst.Call) -> bool:
-    """Whether one is added to what is drawn, there or later."""
+    """Whether one is added to the drawn number, there or later."""
     statement = module.tree.statement(call)
     sums = module.tree.own(module.tree.home(call), cst.BinaryOperation, cst.AugAssign)
     name = _last(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""

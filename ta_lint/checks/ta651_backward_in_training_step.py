@@ -135,7 +135,7 @@ def _returns_a_value(module: FileFacts, hook: cst.FunctionDef) -> bool:
 
 
 def _may_go_back(module: FileFacts, klass: cst.ClassDef, functions: list[cst.FunctionDef]) -> bool:
-    """Whether a backward pass may run in a module's classes, or in code that is given the module or its optimizers."""
+    """Whether a backward pass may run in a module's classes, or in code that gets the module or its optimizers."""
     for one in module.lightning.lineage(klass) or ():
         named = (called_name(call) or "" for call in module.tree.within(one, cst.Call))
         if any("backward" in name for name in named):

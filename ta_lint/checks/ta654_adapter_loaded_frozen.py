@@ -43,7 +43,7 @@ def _program(module: FileFacts) -> list[FileFacts]:
 
 
 def _trained(module: FileFacts) -> Iterator[tuple[cst.Call, Node]]:
-    """The calls that made the models which a file trains, each with what trains it."""
+    """The calls that created the models which a file trains, each with its trainer or optimizer."""
     for trainer in module.trainers.made:
         uses = module.whereabouts.uses(trainer)
         if module.trainers.given(trainer, "peft_config").origins or (

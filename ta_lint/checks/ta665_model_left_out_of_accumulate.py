@@ -115,7 +115,7 @@ def _models_in(params: Node, module: FileFacts) -> Iterator[Node]:
 
 
 def _trained(block: cst.With, module: FileFacts) -> Iterator[cst.BaseExpression]:
-    """The expressions for what may be a model that runs in a block with gradients: called, or given to a function that is shown."""
+    """The expressions that may be a model running in a block with gradients: called, or passed to a known function."""
     for call in module.tree.within(block.body, cst.Call):
         if module.recording.records(call) is False:
             continue

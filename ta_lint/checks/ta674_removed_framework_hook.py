@@ -93,5 +93,5 @@ def _is_value(module: FileFacts, name: cst.Name) -> bool:
 
 
 def _is_inherited(module: FileFacts, node: Node) -> bool:
-    """Whether a method only calls what it overrides: `super().on_epoch_end()`."""
+    """Whether a method only calls the one it overrides: `super().on_epoch_end()`."""
     return isinstance(node, cst.Attribute) and module.code(node.value).startswith("super(")

@@ -40,7 +40,7 @@ _FILLS = frozenset("detach_ fill_ normal_ random_ requires_grad_ resize_ uniform
 
 
 class _Variables:
-    """What the file does to the tensor of each variable; asked once for all mentions of a variable."""
+    """What the file does to the tensor of each variable; computed once for all mentions of a variable."""
 
     def __init__(self, module: FileFacts) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""TA313: whole training batches come again within an epoch, or are the same on several ranks."""
+"""TA313: whole training batches come again within an epoch, or several ranks get the same batches."""
 
 from collections.abc import Iterator
 

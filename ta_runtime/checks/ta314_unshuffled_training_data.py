@@ -1,4 +1,4 @@
-"""TA314: the loader of a training loop gives samples that are stored by class in the same order in each epoch."""
+"""TA314: the loader of a training loop yields samples stored by class in the same order in each epoch."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA323: training goes on with the batches of the first epoch, which were kept, and never asks its loader again."""
+"""TA323: training repeats the stored batches of the first epoch and never iterates over its loader again."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA502: a model puts out something with a graph, and the loss leads back to none of it."""
+"""TA502: a model's output has a graph, but the loss leads to no part of it."""
 
 from collections.abc import Iterator
 

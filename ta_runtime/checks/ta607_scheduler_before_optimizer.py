@@ -1,4 +1,4 @@
-"""TA607: a learning rate scheduler steps before its optimizer, so that the first learning rate is skipped."""
+"""TA607: a learning rate scheduler steps before its optimizer, so the first learning rate is skipped."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""TA650: backward passes or steps went past Accelerate while it had to divide or scale the loss."""
+"""TA650: backward passes or steps bypassed Accelerate while it had to divide or scale the loss."""
 
 from collections import Counter
 from collections.abc import Iterator
