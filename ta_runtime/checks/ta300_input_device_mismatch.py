@@ -18,6 +18,8 @@ def check_step(step: Step) -> Iterator[Suspicion]:
         devices = {value.device for value in forward.inputs if _counts(value)}
         if devices and met.device not in devices:
             continue  # not the caller's doing: a tensor that the model makes
+        if any(parameter.device == met.device for parameter in forward.model.module.parameters()):
+            continue  # a part of the model is where the input is, and this layer was left behind: TA202
         message = "the model is called with an input on another device than its parameters"
         own = next(call.module.parameters()).device
         evidence = {"input": str(met.device), "parameters": str(own), "module": type(call.module).__name__}
