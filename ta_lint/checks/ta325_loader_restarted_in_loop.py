@@ -56,7 +56,7 @@ def _harm(begun: cst.Call, module: FileFacts) -> str | None:
 
 
 def _goes_over_what_it_is_given(function: cst.FunctionDef | None, module: FileFacts) -> bool:
-    """Whether a function is a generator that begins with `iter` of a parameter, or goes over one."""
+    """Whether a function is a generator that starts with `iter` of a parameter, or iterates over one."""
     if function is None or not module.tree.own(function, cst.Yield):
         return False
     over = [loop.iter for loop in module.tree.own(function, cst.For)]

@@ -41,7 +41,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _goes_over_batches(loop: cst.For, module: FileFacts) -> bool:
-    """Whether a loop goes over a loader of several batches, or over what it trains on piece by piece."""
+    """Whether a loop iterates over a loader of several batches, or over its training data piece by piece."""
     loaders = module.loaders.behind(loop.iter)
     if loaders:
         sizes = [loader.given("batch_size") for loader in loaders]

@@ -36,7 +36,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _used_by_class(module: FileFacts) -> Iterator[tuple[Output, cst.Call]]:
-    """What goes into a loss or a choice whose classes certainly are along dimension 1."""
+    """The input of a loss or a choice whose classes are certainly along dimension 1."""
     for criterion, function in _LOSSES:
         for call, output in module.loss_inputs(criterion, function):
             if _takes_a_batch(call, module):

@@ -154,7 +154,7 @@ def _is_optimizer(event: LoopEvent, module: FileFacts) -> bool:
 
 
 def _is_never_prepared(event: LoopEvent, module: FileFacts) -> bool:
-    """Whether an optimizer is certainly one that the program makes and gives to no framework."""
+    """Whether the program certainly creates an optimizer and passes it to no framework."""
     origins = [origin.node for origin in module.flow.of(event.subject).tensors]
     if not origins or not all(_makes_optimizer(node, module) for node in origins):
         return False

@@ -73,7 +73,7 @@ def _is_of_lightning_1(module: FileFacts, klass: cst.ClassDef) -> bool:
 
 
 def _is_used(module: FileFacts, klass: cst.ClassDef, name: str) -> bool:
-    """Whether code calls a method of a class by itself, or gives it another name."""
+    """Whether code calls a method of a class directly, or gives it another name."""
     elsewhere = module.classes.mentions_elsewhere(klass, name)
     if elsewhere is None:
         return True

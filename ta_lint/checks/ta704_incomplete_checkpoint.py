@@ -164,7 +164,7 @@ def _keeps_scheduler(module: FileFacts) -> bool:
 
 
 def _restores_optimizer(key: str, loaded: LoadCall, saved: SavedDict, module: FileFacts) -> bool:
-    """Whether an optimizer loads the state that a checkpoint has under a key, as only training that goes on needs it."""
+    """Whether an optimizer loads the state under a checkpoint's key, which only continued training needs."""
     if module.checkpoints.role(saved.entries[key]) != "optimizer":
         return False
     restored = (module.checkpoints.restored(read) for read in loaded.reads.get(key, ()))
@@ -276,7 +276,7 @@ def _goes_on_beside(load: cst.Call, module: FileFacts) -> bool:
 
 
 def _starts_range(name: str, module: FileFacts) -> bool:
-    """Whether a variable of this name is the start of a `range` that a loop that trains goes over."""
+    """Whether a variable of this name is the start of the `range` of a training loop."""
     return bool(name) and any(
         _is_range(loop.iter)
         and any(part.value == name for part in module.tree.within(loop.iter.args[0], cst.Name))  # type: ignore[attr-defined]

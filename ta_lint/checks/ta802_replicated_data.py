@@ -61,7 +61,7 @@ def _left_unprepared(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _goes_over(loop: cst.For, loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loop certainly goes over a loader as it was made."""
+    """Whether a loop certainly iterates over an unchanged loader."""
     iterable = loop.iter
     while isinstance(iterable, cst.Call) and iterable.args and called_name(iterable) in ("enumerate", "tqdm"):
         iterable = iterable.args[0].value
@@ -102,7 +102,7 @@ def _wrapping(module: FileFacts, loop: cst.For) -> list[cst.Call]:
 
 
 def _gives_all(loader: LoaderCall, module: FileFacts) -> bool:
-    """Whether a loader certainly goes over a whole dataset on every rank."""
+    """Whether a loader certainly iterates over a whole dataset on every rank."""
     if loader.spreads or any(_is_given(loader.given(name)) for name in ("sampler", "batch_sampler")):
         return False
     given = loader.given("dataset")

@@ -28,7 +28,7 @@ def check_run(run: Run) -> Iterator[Suspicion | Refutation]:
 
 
 def _others_go_on(loader: Loader, run: Run) -> bool:
-    """Whether another loader gives batches to train on after this one has come to its end."""
+    """Whether another loader yields training batches after this one has ended."""
     end = loader.passes[-1].ended_at
     return any(
         other is not loader and not other.evaluates and other.last_step > end + 1 for other in run.loaders

@@ -89,7 +89,7 @@ def _is_held(element: nn.Module | nn.Parameter, registered: set[int]) -> bool:
 
 
 def _trainable(element: nn.Module | nn.Parameter, registered: set[int], called: set[int]) -> bool:
-    """Whether a gradient goes through an element in this run, and no optimizer has it."""
+    """Whether a gradient flows through an element in this run, but no optimizer has it."""
     if isinstance(element, nn.Parameter):
         return element.requires_grad and element.grad is not None
     parameters = list(element.parameters())
