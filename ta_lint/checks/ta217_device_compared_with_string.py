@@ -1,4 +1,4 @@
-"""TA217: `device == "cuda"` is False for every `torch.device`, so that its branch never runs."""
+"""TA217: `device == "cuda"` is False for every `torch.device`, so its branch never runs."""
 
 import re
 from collections.abc import Iterator

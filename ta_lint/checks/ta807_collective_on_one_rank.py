@@ -50,7 +50,7 @@ def check(module: FileFacts) -> Iterator[Suspicion]:
 
 
 def _forwards(module: FileFacts) -> Iterator[Suspicion]:
-    """Forward passes that gather parameters or send buffers, and that the main process alone runs."""
+    """Forward passes that gather parameters or send buffers, but that only the main process runs."""
     for call in module.tree.all(cst.Call):
         guards = module.ranks.guards(call)
         wrapping = _waits_in_forward(call, module) if guards and guards[0].main else None

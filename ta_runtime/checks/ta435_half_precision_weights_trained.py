@@ -1,4 +1,4 @@
-"""TA435: steps leave nearly all elements of half-precision weights as they were, as they round to nothing."""
+"""TA435: steps leave nearly all elements of half-precision weights unchanged, because they round to nothing."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ta_runtime.naming import Names
 STEPS = 3
 """Looks one after another: the first steps of a warm-up pass."""
 MOST = 0.8
-"""The share that may stay: of weights with a gradient, those of dead units have none."""
+"""The share that may stay unchanged: weights of dead units have no gradient."""
 FEW = 0.5
 WARM = 0.5
 """Of the learning rate that a scheduler began with: below it steps are meant to be small."""
